@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypedDict, TypeVar
 from lemmata.errors import SettingError
 
 F = TypeVar("F", bound=Callable[..., Any])
-DOCUMENTS = "rows are documents, of a language model"
+DOCUMENTS = "the rows are documents of a language model"
 """The hypothesis of gauges that ask for a language model."""
 
 
@@ -86,7 +86,7 @@ class Facts(TypedDict, total=False):
             "the model with its initial parameters, before training",
             "",
             "--start FILE",
-            "the parameters that training began with are given",
+            "the initial parameters are given",
         ),
     ]
     fit: Annotated[
@@ -95,7 +95,7 @@ class Facts(TypedDict, total=False):
             "a function that trains the model again",
             "fit(x, y, seed) or fit(x, y, seed, start=None), which returns a model",
             "def fit(x, y, seed) in the program",
-            "fit, which trains afresh, is given",
+            "a function that trains the model again is given",
         ),
     ]
     rate: Annotated[
@@ -104,7 +104,7 @@ class Facts(TypedDict, total=False):
             "the learning rate, if full-batch gradient descent trained the model",
             "",
             "--rate NUMBER",
-            "the rate of descent is given",
+            "the learning rate of full-batch descent is given",
         ),
     ]
     deployed: Annotated[
@@ -127,7 +127,7 @@ class Facts(TypedDict, total=False):
             "the differential privacy that is claimed for the training",
             "(epsilon, delta)",
             "--epsilon NUMBER",
-            "a privacy of the training is claimed",
+            "a differential privacy of the training is claimed",
         ),
     ]
     noised: Annotated[

@@ -324,7 +324,7 @@ BAD = {
     "working-set-of-gram": (
         lambda: tangent_gram(KERNEL.f, KERNEL.params, jnp.ones((2, 3)), working_set=0.5), SettingError, "whole number",
     ),
-    "trace": (lambda: KERNEL.gram(jnp.ones((2, 3)), outputs="trace"), SettingError, "'mean' is the trace"),
+    "trace": (lambda: KERNEL.gram(jnp.ones((2, 3)), outputs="trace"), SettingError, "'mean' for the trace"),
     "other-tree": (
         lambda: KERNEL.relative_change((jnp.ones((2, 3)),), jnp.ones((2, 3))), ShapeError, "the tree",
     ),

@@ -108,7 +108,7 @@ def test_an_unstable_rate_is_an_error_and_twice_the_inverse_is_the_edge():
     rate = float(stable_learning_rate(tangent_gram(network, params, x, output=0)))
     run = train(network, params, x, y, learning_rate=1.99 * rate, steps=3000, record_at=[3000])
     assert np.isfinite(run.train).all()
-    with pytest.raises(SolverError, match="smaller learning_rate"):
+    with pytest.raises(SolverError, match="choose a learning_rate"):
         train(network, params, x, y, learning_rate=3 * rate, steps=3000, record_at=[3000])
     with pytest.raises(SettingError):
         stable_learning_rate(jnp.zeros((2, 2)))

@@ -54,7 +54,8 @@ class Rows(NamedTuple):
 
         Least squares is the same, and a row that stands twice is left out as one of weight 2 is.
         """
-        _, target = np.unique(self.targets, axis=0, return_inverse=True)
+        axis = 0 if self.targets.ndim > 1 else None  # NumPy below 2.3 takes no strings along an axis
+        _, target = np.unique(self.targets, axis=axis, return_inverse=True)
         numbers = np.column_stack([self.points.reshape(len(self.points), -1), target.reshape(-1)])
         _, first, group = np.unique(numbers, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)

@@ -75,7 +75,7 @@ class EmpiricalKernel(eqx.Module):
             self.f, self.params, point[None], **options(outputs), working_set=self.working_set
         )[0, 0]
         plan = self.plan("diagonal of the tangent kernel", (x,), outputs)
-        plan.require(x, remedy="outputs='mean', or fewer points at a time")
+        plan.require(x, remedy="use outputs='mean', or pass fewer points at a time")
         return self._finite("tangent kernel", jax.lax.map(one, x), x)
 
     def product(
@@ -100,7 +100,7 @@ class EmpiricalKernel(eqx.Module):
     def nngp(self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None) -> Inexact[Array, "n m"]:
         """The mean over outputs of f_a(x_i) f_a(y_j): at infinite width, over draws, the covariance of an output."""
         plan = self.plan("kernel of the outputs", (x, x if y is None else y), "mean", copies=2)
-        plan.require(x, remedy="fewer points at a time, or float32")
+        plan.require(x, remedy="pass fewer points at a time, or use float32")
         left = self.values(x).reshape(len(x), -1)
         right = left if y is None else self.values(y).reshape(len(y), -1)
         return self._finite("kernel of the outputs", left @ right.T / left.shape[1], x, x if y is None else y)
@@ -129,7 +129,7 @@ class EmpiricalKernel(eqx.Module):
         """
         points = train if x is None else x
         plan = self.plan("velocity of the tangent kernel", (points, points if y is None else y), outputs, copies=2)
-        plan.require(points, remedy="outputs='mean', fewer points at a time, or float32")
+        plan.require(points, remedy="use outputs='mean' or float32, or pass fewer points at a time")
         values = self.values(train)
         if jnp.shape(targets) != values.shape:
             rule = f"{values.shape}, as the outputs at train"
@@ -156,11 +156,15 @@ class EmpiricalKernel(eqx.Module):
         The other parameters form the same tree and give outputs of the same shape.
         """
         if (found := jax.tree.structure(params)) != (own := jax.tree.structure(self.params)):
-            raise ShapeError("params", found=f"the tree {found}", rule=f"that of the parameters of the kernel, {own}")
+            raise ShapeError(
+                "params", found=f"the tree {found}", rule=f"the tree of the kernel's own parameters, {own}"
+            )
         other = EmpiricalKernel(self.f, params, self.working_set)
         before, after = (output_structure(self.f, some, x, y).shape for some in (self.params, params))
         if before != after:
-            raise ShapeError("params", found=f"outputs of shape {after}", rule=f"{before}, as at the kernel's own")
+            raise ShapeError(
+                "params", found=f"outputs of shape {after}", rule=f"shape {before}, as at the kernel's own parameters"
+            )
         return _change(self.gram(x, y, outputs=outputs), other.gram(x, y, outputs=outputs))
 
     def plan(self, what: str, points: tuple[Array, ...], outputs: Outputs, *, copies: int = 1) -> ResultPlan:
@@ -206,7 +210,7 @@ def options(outputs: Outputs) -> dict[str, Any]:
         "outputs",
         found=repr(outputs),
         rule="'all', 'each', 'mean', or the number of one output",
-        remedy="'mean' is the trace over outputs divided by their number",
+        remedy="choose 'mean' for the trace over outputs divided by their number",
     )
 
 

@@ -63,7 +63,7 @@ class InContextTransformer(eqx.Module):
     def __check_init__(self):
         if self.layers < 1 or self.layers % 2 == 0:
             raise SettingError(
-                "layers", found=self.layers, rule="odd and at least 1: two layers a step, and one before",
+                "layers", found=self.layers, rule="an odd number, at least 1: one layer, and two more for each step",
                 remedy=f"layers={max(1, self.layers + 1)}",
             )  # fmt: skip
         if self.examples < 2:

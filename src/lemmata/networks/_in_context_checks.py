@@ -57,9 +57,11 @@ def checked_prompt(x: Any, y: Any, queries: Any, columns: int, dtype: Any) -> tu
         raise DataError("the prompt", found=str(error), rule="tables of numbers") from error
     for name, values in {"inputs of the examples": x, "queries": queries}.items():
         if values.ndim != 2 or values.shape[1] != columns:
-            raise ShapeError(name, found=f"shape {values.shape}", rule=f"rows of {columns} columns, as features")
+            raise ShapeError(
+                name, found=f"shape {values.shape}", rule=f"rows of {columns} columns, as the features have"
+            )
     if y.ndim != 1 or len(x) != len(y):
-        raise ShapeError("targets", found=f"shape {y.shape} for {len(x)} inputs", rule="one target an input")
+        raise ShapeError("targets", found=f"shape {y.shape} for {len(x)} inputs", rule="one target for each input")
     if len(y) < 2:
         raise DataError("the prompt", found=f"{len(y)} examples", rule="at least 2")
     for name, values in {"target of example": y[:, None], "example": x, "query": queries}.items():
@@ -74,7 +76,7 @@ def _refuse_rows(name: str, values: np.ndarray, ball: bool) -> None:
     norms = np.linalg.norm(values, axis=1)
     if ball and norms.size and norms.max() > 1 + 8 * np.finfo(values.dtype).eps:
         raise DataError(
-            f"{name} {int(norms.argmax())} (counted from 0)", found=f"norm {norms.max():.6g}", rule="the unit ball",
+            f"{name} {int(norms.argmax())} (counted from 0)", found=f"norm {norms.max():.6g}", rule="at most 1",
             remedy="divide all inputs by the largest norm",
         )  # fmt: skip
 
@@ -93,5 +95,5 @@ def refuse_silence(temperature: float, highest: float) -> None:
         raise SettingError(
             "temperature", found=f"{temperature:g}, at which every target is rounded to 0",
             rule=f"at most 2 eta C_F / eps = {highest:.3g} in this precision",
-            remedy="a lower temperature, or a type with more digits",
+            remedy="use a lower temperature, or a type with more digits",
         )  # fmt: skip

@@ -63,7 +63,7 @@ def construct_transformer(
     cost = float(functions.offset() + functions.moment())
     if not np.isfinite(cost):
         raise SettingError("the class of functions", found=f"C_F = {cost}", rule="a finite Barron parameter",
-                           remedy="a spectrum with a finite first moment")  # fmt: skip
+                           remedy="choose a spectrum with a finite first moment")  # fmt: skip
     eta, eps = 1 / (2 * (number + 1)) if step is None else float(step), float(jnp.finfo(cast(0.0).dtype).eps)
     tau = min(1e4, (6 * eps) ** (-1 / 3)) if temperature is None else float(temperature)
     refuse_silence(tau, 2 * eta * cost / eps)

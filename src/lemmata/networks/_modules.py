@@ -67,8 +67,8 @@ def check_variables(f: Any, params: Any) -> None:
         raise SettingError(
             "params",
             found=f"the collections {sorted(params)}",
-            rule="only 'params' is trained",
-            remedy="EmpiricalKernel(*flax_function(module, variables))",
+            rule="only the collection 'params', which is trained",
+            remedy="use EmpiricalKernel(*flax_function(module, variables))",
         )
 
 

@@ -72,7 +72,7 @@ def monte_carlo_kernel(
     """
     _check(draws, outputs, nngp)
     if not (isinstance(key, jax.Array) and (jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.shape == (2,))):
-        raise SettingError("key", found=repr(key), rule="a key of jax.random", remedy="jax.random.key(0)")
+        raise SettingError("key", found=repr(key), rule="a key of jax.random", remedy="pass jax.random.key(0)")
 
     def kernel(own: Any) -> Array:
         empirical = EmpiricalKernel(f, own)
@@ -87,7 +87,7 @@ def monte_carlo_kernel(
 
     def planned(one: Any) -> Any:
         plan = EmpiricalKernel(f, init(one)).plan("mean of kernels", (x, x if y is None else y), outputs, copies=4)
-        plan.require(x, remedy="outputs='mean', or fewer points at a time")
+        plan.require(x, remedy="use outputs='mean', or pass fewer points at a time")
         return one
 
     jax.eval_shape(planned, key)
@@ -95,7 +95,9 @@ def monte_carlo_kernel(
     start = (jnp.zeros((), zero.dtype), zero, zero)
     (_, mean, squares), _ = jax.jit(lambda keys: jax.lax.scan(add, start, keys))(jax.random.split(key, draws))
     if is_true(~jnp.all(jnp.isfinite(squares))):
-        raise SolverError("kernels of the draws", found="entries that are not finite", rule="every draw's are finite")
+        raise SolverError(
+            "kernels of the draws", found="entries that are not finite", rule="finite entries in every draw"
+        )
     return KernelEstimate(mean, jnp.sqrt(squares / (draws * (draws - 1.0))))
 
 
@@ -167,7 +169,7 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
         raise ShapeError(
             "estimates",
             found=f"{len(estimates)} of shapes {[found.mean.shape for found in estimates]}",
-            rule=f"one for each of {len(widths)} widths, of one shape",
+            rule=f"one for each of {len(widths)} widths, all of the same shape",
         )
     if len(set(widths)) < 2 or not all(math.isfinite(width) and width > 0 for width in widths):
         raise SettingError("widths", found=list(widths), rule="at least two different positive numbers")

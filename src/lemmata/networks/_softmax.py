@@ -49,8 +49,8 @@ class SoftmaxNetwork(eqx.Module):
             raise SettingError(
                 "width of a softmax network",
                 found=self.width,
-                rule="even and at least 2: units come in pairs",
-                remedy=f"width={max(2, self.width + 1)}",
+                rule="an even number, at least 2, because units come in pairs",
+                remedy=f"use width={max(2, self.width + 1)}",
             )
         if self.outputs < 1:
             raise SettingError("outputs of a softmax network", found=self.outputs, rule="at least 1")

@@ -121,7 +121,9 @@ def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
     check_variables(f, params)
     centre = jax.tree.map(lambda leaf: jnp.array(leaf) if eqx.is_array_like(leaf) else leaf, params)
     if not any(map(eqx.is_inexact_array, jax.tree.leaves(centre))):
-        raise SettingError("params", found="no floating-point number", rule="at least one array of them")
+        raise SettingError(
+            "params", found="no floating-point number", rule="at least one array of floating-point numbers"
+        )
     return TaylorExpansion(f, centre, int(order))
 
 
@@ -141,7 +143,7 @@ def _with_next(terms: Terms, moved: Any) -> Terms:
 def _moved(params: Any, centre: Any) -> Any:
     """Q - p, in the type of the centre."""
     if (found := jax.tree.structure(params)) != (own := jax.tree.structure(centre)):
-        raise ShapeError("params", found=f"the tree {found}", rule=f"that of the centre, {own}")
+        raise ShapeError("params", found=f"the tree {found}", rule=f"the tree of the centre, {own}")
     for leaf, other in zip(jax.tree.leaves(params), jax.tree.leaves(centre), strict=True):
         if jnp.shape(leaf) != jnp.shape(other):
             raise ShapeError("params", found=f"an array of shape {jnp.shape(leaf)}", rule=f"{jnp.shape(other)}")

@@ -57,8 +57,8 @@ class TorchEmpiricalKernel(eqx.Module):
                 raise PrecisionError(
                     f"parameter {name}",
                     found=f"{leaf.dtype}",
-                    rule="a tangent kernel needs float32 or float64",
-                    remedy="module.float() or module.double()",
+                    rule="float32 or float64, which a tangent kernel needs",
+                    remedy="call module.float() or module.double()",
                 )
 
     def gram(self, x: Any, y: Any = None, *, outputs: Outputs = "all") -> Inexact[np.ndarray, "n m *outputs"]:
@@ -133,7 +133,9 @@ class TorchEmpiricalKernel(eqx.Module):
         x = self._points("x", x)
         before, after = (kernel._output(x, x) for kernel in (self, other))
         if before != after:
-            raise ShapeError("module", found=f"outputs of shape {after}", rule=f"{before}, as those of the kernel's")
+            raise ShapeError(
+                "module", found=f"outputs of shape {after}", rule=f"shape {before}, as at the kernel's own parameters"
+            )
         start, end = (kernel.gram(x, y, outputs=outputs) for kernel in (self, other))
         return np.asarray(np.linalg.norm((end - start).ravel()) / np.linalg.norm(start.ravel()))
 
@@ -176,7 +178,9 @@ class TorchEmpiricalKernel(eqx.Module):
 
     def _plan(self, what: str, shape: tuple[int, ...], copies: int = 1) -> None:
         plan = ResultPlan(what, shape, self._numpy_type().itemsize, copies, self.working_set)
-        plan.require(remedy="product(x, v) needs no kernel; outputs='mean', fewer points or module.float()")
+        plan.require(
+            remedy="use product(x, v), which needs no kernel; or outputs='mean', fewer points or module.float()"
+        )
 
     def _params(self) -> dict[str, Any]:
         return {name: leaf.detach() for name, leaf in self.module.named_parameters() if leaf.requires_grad}
@@ -213,8 +217,8 @@ class TorchEmpiricalKernel(eqx.Module):
 
     def _points(self, name: str, points: Any) -> Any:
         if not hasattr(points, "shape"):
-            rule = "a tensor or an array of points, one a row"
-            raise ShapeError(f"points {name}", found=type(points).__name__, rule=rule, remedy=f"torch.tensor({name})")
+            rule, remedy = "a tensor or an array with one point in each row", f"pass torch.tensor({name})"
+            raise ShapeError(f"points {name}", found=type(points).__name__, rule=rule, remedy=remedy)
         return self._tensor(points)
 
     def _tensor(self, values: Any) -> Any:
@@ -232,14 +236,14 @@ class TorchEmpiricalKernel(eqx.Module):
         """The shape of an output, for a module and points that have a tangent kernel."""
         if not x.ndim or not y.ndim or not len(x) or not len(y) or x.shape[1:] != y.shape[1:]:
             found = f"shapes {tuple(x.shape)} and {tuple(y.shape)}"
-            raise ShapeError("points x and y", found=found, rule="at least one point each, of one shape")
+            raise ShapeError("points x and y", found=found, rule="at least one point each, all of the same shape")
         modules = _torch().nn.modules
         for name, part in self.module.named_modules():
             kinds = (modules.dropout._DropoutNd, modules.batchnorm._BatchNorm)
             if part.training and isinstance(part, kinds) and getattr(part, "p", 1.0) > 0:
-                rule = "the output at a point is a function of that point"
+                rule = "the output at a point must depend on that point alone"
                 found = f"{part} in training mode"
-                raise SettingError(f"module {name}".strip(), found=found, rule=rule, remedy="module.eval()")
+                raise SettingError(f"module {name}".strip(), found=found, rule=rule, remedy="call module.eval()")
         try:
             return tuple(self._at(x[:1])(self._params()).shape[1:])
         except (SettingError, ShapeError):
@@ -248,8 +252,7 @@ class TorchEmpiricalKernel(eqx.Module):
             raise ShapeError(
                 "points x",
                 found=f"points of shape {tuple(x.shape[1:])}, {x.dtype}",
-                rule="module(x[:1]) is defined",
-                remedy=f"it says: {error}",
+                rule=f"points for which module(x[:1]) runs; it raised: {error}",
             ) from error
 
     def _numpy_type(self) -> np.dtype:
@@ -263,7 +266,7 @@ def _torch() -> Any:
         raise SettingError(
             "PyTorch",
             found="not installed",
-            rule="kernels of its modules need it",
+            rule="kernels of PyTorch modules need PyTorch",
             remedy="pip install 'lemmata[torch]'",
         ) from error
     return torch

@@ -48,7 +48,9 @@ class TorchExpansion(eqx.Module):
 
     def __init__(self, f: Any, params: Mapping[str, Any], order: int):
         if not any(leaf.is_floating_point() for leaf in params.values()):
-            raise SettingError("params", found="no floating-point number", rule="at least one tensor of them")
+            raise SettingError(
+                "params", found="no floating-point number", rule="at least one tensor of floating-point numbers"
+            )
         self.f, self.order = f, order
         self.params = {name: leaf.detach().clone() for name, leaf in params.items()}
 
@@ -61,7 +63,7 @@ class TorchExpansion(eqx.Module):
         """
         shapes = lambda tensors: {name: tuple(leaf.shape) for name, leaf in tensors.items()}
         if (found := shapes(params)) != (own := shapes(self.params)):
-            raise ShapeError("params", found=f"tensors {found}", rule=f"those of the centre, {own}")
+            raise ShapeError("params", found=f"tensors {found}", rule=f"the tensors of the centre, {own}")
         centre = {name: leaf for name, leaf in self.params.items() if leaf.is_floating_point()}
         moved = {name: (params[name] - leaf).to(leaf.dtype) for name, leaf in centre.items()}
         terms = lambda own: (_outputs(self.f({**self.params, **own}, *x, **settings)),)

@@ -107,8 +107,8 @@ def train(
         raise SolverError(
             "gradient descent",
             found="outputs that are not finite",
-            rule=f"learning rate {float(rate):.3g} is stable",
-            remedy="a smaller learning_rate, at most 1 / largest eigenvalue of the tangent kernel",
+            rule=f"stable training at learning rate {float(rate):.3g}",
+            remedy="choose a learning_rate of at most 1 / largest eigenvalue of the tangent kernel",
         )
     times = rate * jnp.asarray(records, x.dtype)
     return Trajectory(times, on_train, on_test, final)

@@ -58,7 +58,7 @@ def test_the_files_and_what_is_printed(run, files, tmp_path):
     assert again.exit_code == 0, again.output
     elsewhere = page.replace(  # where the file of all rows does not stand beside the page
         '<a href="rows.csv">rows.csv</a> has all rows.',
-        "In Python all rows are in <code>.rows</code>; <code>lemmata model</code> writes them to rows.csv.",
+        "In Python, all rows are in <code>.rows</code>; <code>lemmata model</code> writes them to rows.csv.",
     )
     assert elsewhere != page
     assert (tmp_path / "again" / "index.html").read_text() == elsewhere
@@ -77,7 +77,7 @@ def test_json_alone_on_stdout_whatever_the_program_prints(run, files):
     assert result.exit_code == 0, result.output
     record = ExaminationRecord.from_json(result.stdout)
     assert record.notes[0].startswith("No check here looks for the trigger")
-    assert record.notes[1] == "No weights were given: the model was examined as build() returned it."
+    assert record.notes[1] == "No weights were given, so lemmata examined the model as build() returned it."
     assert json.loads(result.stdout)["schema"] == record.schema
     assert "built" in result.stderr
 
@@ -109,7 +109,10 @@ def test_columns_of_held_rows_are_read_by_their_names(run, files, tmp_path):
 
 
 FAILING = {
-    "batch": (LAMBDA.replace("x @", "(x - x.mean(0)) @"), "a row gives the same whatever stands beside it"),
+    "batch": (
+        LAMBDA.replace("x @", "(x - x.mean(0)) @"),
+        "the output for a row does not depend on the other rows of its batch",
+    ),
     "infinite": (LAMBDA.replace('own["b"]', 'own["b"] / 0'), "outputs are finite"),
     "order": ('(lambda own, x: (x @ own["w"] + own["b"])[:, jnp.array([1, 2, 0])])', "classes are in the order"),
 }
@@ -122,7 +125,7 @@ def test_no_function_of_a_row_ends_with_3(run, files, tmp_path, case):
     program(files, f"{case}.py", PROGRAM.replace(LAMBDA, text))
     result = run(*with_weights(files, "--require", "largest_stable_step.measured>0.1"), net=f"{case}.py")
     assert result.exit_code == 3, result.output
-    assert f"since this does not hold: {said}" in " ".join(result.stdout.split())
+    assert f"because this condition does not hold: {said}" in " ".join(result.stdout.split())
     record = ExaminationRecord.load(tmp_path / "model.json")
     assert (record.held_error is None) == (case == "infinite")
     assert record.findings == []
@@ -167,7 +170,7 @@ PROGRAMS = {
     PROGRAM + "\ndecay = -1": "rule: a finite number, at least 0",
     PROGRAM + "\nfit = 3": "rule: a function fit(x, y, seed, start=None)",
     PROGRAM.replace(LAMBDA, '(lambda own, x: (x @ own["w"])[:, :2])'): "class 2 in row",
-    PROGRAM.replace(LAMBDA, '(lambda own, x: x @ own["w"].T)'): "rule: what the model takes: ",
+    PROGRAM.replace(LAMBDA, '(lambda own, x: x @ own["w"].T)'): "rule: rows that the model accepts; it raised ",
 }
 
 
@@ -209,7 +212,7 @@ def column(**columns):
 
 N = model_files.N
 TABLES = {
-    "words": (column(x1=["a"] * N), [], "column 'x1'\n  found: words, 'a' for example"),
+    "words": (column(x1=["a"] * N), [], "column 'x1'\n  found: words, for example 'a'"),
     "an empty cell": (
         column(x1=[1.0, None] + [1.0] * (N - 2)),
         [],

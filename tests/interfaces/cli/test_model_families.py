@@ -76,9 +76,13 @@ BAD = {
     "nowhere": (
         ("--corrected", "nobody"),
         {"data": "train.csv"},
-        "--corrected found: 'nobody', no column and no file; columns are x0, x1",
+        "--corrected found: 'nobody', which is neither a column nor a file; columns are x0, x1",
     ),
-    "target": (("--corrected", "y"), {}, "--corrected found: column 'y' twice rule: a column of right targets alone"),
+    "target": (
+        ("--corrected", "y"),
+        {},
+        "--corrected found: column 'y', which is also the target or the split rule: a column of its own",
+    ),
     "hole": (
         ("--corrected", "right"),
         {"data": "hole.csv"},
@@ -93,7 +97,7 @@ BAD = {
     "two": (
         ("--corrected", "two.csv"),
         {"data": "train.csv"},
-        "two.csv found: columns a, b rule: a column 'y', or a single one",
+        "two.csv found: columns a, b rule: a column 'y', or only one column",
     ),
     "no sizes": (("--size", "size1.safetensors"), {}, "--size found: no sizes() in"),
     "one size": (("--size", "size1.safetensors"), {"net": "sizes.py"}, "--size found: 1 files rule: 3, one for each"),
@@ -121,7 +125,7 @@ def test_models_of_three_other_sizes_are_too_few_and_it_is_said(run, files, tmp_
     sizes = [word for d in (1, 2, 3) for word in ("--size", files / f"size{d}.safetensors")]
     assert run(*sizes, net="sizes.py", data="train.csv").exit_code == 0
     own = ExaminationRecord.load(tmp_path / "model.json").gauge("loss_on_the_law_of_sizes")
-    assert (own.status, own.reason) == ("inapplicable", "smaller models of different sizes 3, asked >= 4")
+    assert (own.status, own.reason) == ("inapplicable", "smaller models of different sizes = 3, required >= 4")
 
 
 def test_a_stated_scale_is_a_hypothesis(run, tmp_path):

@@ -81,7 +81,7 @@ X = rows_of_the_law(40)
 REFUSED = {
     "a column is missing": (lambda files: in_use(files, X[:, :3]), "has no column 'x3'"),
     "few rows": (lambda files: in_use(files, X[:19]), "deployed rows\n  found: 19\n  rule: at least 20"),
-    "words": (lambda files: in_use(files, X[:, :3], x3=["a"] * 40), "column 'x3'\n  found: words, 'a' for example"),
+    "words": (lambda files: in_use(files, X[:, :3], x3=["a"] * 40), "column 'x3'\n  found: words, for example 'a'"),
     "an empty cell": (
         lambda files: in_use(files, X[:, :3], x3=[None, *range(39)]),
         "column 'x3', row 2 (lines of use.csv)",
@@ -89,7 +89,7 @@ REFUSED = {
     "infinite": (lambda files: in_use(files, X[:, :3], x3=[np.inf] * 40), "not finite in row 0"),
     "no file": (lambda files: (files / "use.csv").unlink(missing_ok=True), "use.csv"),
     "empty": (lambda files: (files / "use.csv").write_text("x0,x1,x2,x3\n"), "no rows"),
-    "training rows": (lambda files: in_use(files, model_files.rows()[0][0]), "found: training rows, all of them"),
+    "training rows": (lambda files: in_use(files, model_files.rows()[0][0]), "found: only training rows"),
 }
 
 

@@ -76,16 +76,19 @@ def test_without_them_the_page_says_what_is_missing(run, tmp_path):
     reasons = {own.name.split(".")[-1]: own.reason for own in found.gauges}
     assert reasons.keys() == OWN
     assert all(own.status == "inapplicable" for own in found.gauges)
-    assert reasons["loss_on_the_law_of_checkpoints"] == "checkpoints 0, asked >= 4"
-    assert reasons["claimed_privacy_bounds_the_attack"] == "it is not so that a privacy of the training is claimed"
+    assert reasons["loss_on_the_law_of_checkpoints"] == "checkpoints = 0, required >= 4"
+    assert (
+        reasons["claimed_privacy_bounds_the_attack"]
+        == "not true here: a differential privacy of the training is claimed"
+    )
     page = (tmp_path / "model" / "index.html").read_text()
-    assert "a privacy of the training is claimed" in page
+    assert "a differential privacy of the training is claimed" in page
 
 
 def test_a_claim_without_held_rows_is_not_scored(run, tmp_path):
     assert run("--epsilon", "2", held=False).exit_code == 0
     own = record(tmp_path).gauge("claimed_privacy_bounds_the_attack")
-    assert (own.status, own.reason) == ("unscored", "no held-out rows: nothing was measured")
+    assert (own.status, own.reason) == ("unscored", "nothing was measured, because there are no held-out rows")
 
 
 BAD = {

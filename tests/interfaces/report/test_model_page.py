@@ -98,7 +98,7 @@ def test_one_small_page_without_scripts_and_without_other_files(tmp_path):
 def test_the_first_screen_says_what_was_found(tmp_path):
     words = Page(text_of(example(), tmp_path)).unfolded
     for part in ("Error on held-out rows: 6 %, 95 % interval 4 % to 8 %", "Two rows of three are copies", "A note",
-                 "1 of 2 predicted intervals hold", "Gauge number 1 of a trained model", "why",
+                 "1 of 2 predicted intervals contain", "Gauge number 1 of a trained model", "why",
                  "predicted 0.200 (97 %: 0.100 to 0.300), measured 0.190"):  # fmt: skip
         assert part in words, part
     interrupted = Page(text_of(example(interrupted=True), tmp_path)).unfolded
@@ -117,7 +117,7 @@ def test_places_in_the_strip_are_those_of_the_numbers(tmp_path):
 def test_a_measured_zero_stands_in_the_tables_and_the_page_says_so(tmp_path):
     none = dataclasses.replace(gauge(1), measured=GaugeInterval(0.0, 0.0, 0.01))
     text = text_of(with_gauges([none, gauge(2)], score=Score(2, 2, 1.0)), tmp_path)
-    assert "1 more, of which 0 was measured, stands in the tables below" in Page(text).unfolded
+    assert "The tables below show 1 more, with a measured value of 0" in Page(text).unfolded
 
 
 def test_without_held_rows_the_sentences_begin_with_what_is_known(tmp_path):
@@ -132,7 +132,7 @@ def test_without_held_rows_the_sentences_begin_with_what_is_known(tmp_path):
 
 def test_a_failed_check_is_said_first_with_its_remedy(tmp_path):
     words = Page(text_of(failed(), tmp_path)).unfolded
-    said = "does not hold: classes are in the order of the outputs. Found: error 0.9. Where to look: labels=(1, 0)."
+    said = "does not hold: classes are in the order of the outputs. Found: error 0.9. Remedy: labels=(1, 0)."
     assert said in words
     assert "What theory predicted" not in words
 
@@ -202,8 +202,8 @@ def test_ends_that_nothing_names_are_not_printed(tmp_path):
 
 
 def test_gauges_are_grouped_by_what_they_wait_for():
-    start = Condition("the parameters that training began with are given", 0.0, ">=", 1.0, False, "--start")
-    rate = Condition("the rate of descent is given", 0.0, ">=", 1.0, False, "why")
+    start = Condition("the initial parameters are given", 0.0, ">=", 1.0, False, "--start")
+    rate = Condition("the learning rate of full-batch descent is given", 0.0, ">=", 1.0, False, "why")
     other = Condition("rows", 3.0, ">=", 100.0, False, "why")
     waits = lambda i, reason, *own: dataclasses.replace(gauge(i, "inapplicable"), reason=reason, hypotheses=list(own))
     gauges = [waits(1, "a", start), waits(2, "b", start, rate), waits(3, "c", start, other), waits(4, "a", start)]
@@ -233,11 +233,11 @@ def tables():
 def test_inputs_layers_and_outputs_have_tables_whose_numbers_are_explained(tmp_path):
     text = text_of(example(**tables()), tmp_path)
     page = Page(text)
-    for part in ("1 of 2 told from nothing", "width (matters)", "0.750 (0.250 to 1.25)", "± 0.100", "2 outputs",
+    for part in ("1 of 2 matter", "width (matters)", "0.750 (0.250 to 1.25)", "± 0.100", "2 outputs",
                  "0.weight 64×32×3×3", "1.50 (0.900 to 1.10) above", "4.00 (7.44 to 11.1) below", "A note on layers.",
                  "A note on inputs.", "all together", "0.100 (−0.300 to 0.700)",
                  "hold 80 % of the targets of 300 held-out rows (75 % to 85 %). disagrees",
-                 "On 300 held-out rows"):  # fmt: skip
+                 "on 300 held-out rows"):  # fmt: skip
         assert part in page.words, part
     for anchor in ("inputs", "layers", "outputs"):
         heads = re.findall(rf'<a href="#({anchor}-\d)">', text)

@@ -83,7 +83,7 @@ def test_the_attack_on_classes_by_chance_counts_pairs_of_rows(problem, key):
 def test_when_nothing_is_said(claim, problem):
     missing = gauge(claim, dataclasses.replace(problem, fit=None), 0)
     assert missing.status == "inapplicable"
-    assert "fit, which trains afresh" in missing.reason
+    assert "a function that trains the model again" in missing.reason
     assert gauge(claim, dataclasses.replace(problem, held=None), 0).status == "unscored"
     broken = gauge(claim, dataclasses.replace(problem, fit=lambda x, y, seed: None), 0)
     assert broken.status == "failed"

@@ -81,7 +81,7 @@ def test_one_that_never_groks_is_told_so_too():
 
 
 def test_what_is_asked_of_a_history(groks):
-    assert said(LATER, groks, checkpoints=()) == ("inapplicable", "checkpoints 0, asked >= 2")
+    assert said(LATER, groks, checkpoints=()) == ("inapplicable", "checkpoints = 0, required >= 2")
     assert said(LATER, groks, checkpoints=groks.checkpoints[:1])[0] == "inapplicable"
     early = groks.checkpoints[:1] * 2
     assert (
@@ -213,10 +213,10 @@ def test_wrong_labels_are_ranked_and_counted(mislabelled):
 
 def test_what_is_asked_of_corrected_labels(mislabelled):
     claim = ShareOfWrongLabels()
-    assert said(claim, mislabelled, corrected=None)[1] == "it is not so that corrected labels are given"
-    assert said(claim, mislabelled, corrected=mislabelled.y)[1] == "share of wrong labels 0, asked > 0"
+    assert said(claim, mislabelled, corrected=None)[1] == "not true here: corrected labels are given"
+    assert said(claim, mislabelled, corrected=mislabelled.y)[1] == "share of wrong labels = 0, required > 0"
     turned = mislabelled.y[:, [1, 2, 0]]
-    assert said(claim, mislabelled, corrected=turned)[1] == "share of wrong labels 1, asked < 0.5"
+    assert said(claim, mislabelled, corrected=turned)[1] == "share of wrong labels = 1, required < 0.5"
     assert said(WrongLabelsComeFirst(), mislabelled, corrected=turned)[0] == "inapplicable"
 
 

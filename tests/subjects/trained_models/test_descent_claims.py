@@ -74,7 +74,7 @@ def test_the_edge_of_a_quadratic():
     assert wrong.status == "disagrees"  # nothing descends at 1.4 where the edge is at 1
     missing = gauge(SharpnessBelowTheEdge(), dataclasses.replace(problem, rate=None), 0)
     assert missing.status == "inapplicable"
-    assert "the rate of descent is given" in missing.reason
+    assert "the learning rate of full-batch descent is given" in missing.reason
 
 
 def test_sharpness_is_followed_along_descent():
@@ -106,7 +106,7 @@ def test_what_breaks_the_balance_is_seen(balanced):
     assert gauge(claim, moved, 0).status == "disagrees"
     for change, words in (
         ({"rate": None}, "rate of descent"), ({"decay": None}, "stated as 0"), ({"decay": 0.01}, "stated as 0"),
-        ({"start": None}, "training began"), ({"rate": 10.0}, "largest curvature"),
+        ({"start": None}, "the initial parameters"), ({"rate": 10.0}, "largest curvature"),
     ):  # fmt: skip
         found = gauge(claim, dataclasses.replace(balanced, **change), 0)
         assert found.status == "inapplicable"
@@ -165,7 +165,7 @@ def test_margins_and_dimensions_beside_their_null(apart):
         # a model of classes by chance looks like its own null
         fitted = dataclasses.replace(null, fit=apart.fit, seed=7)
         assert gauge(claim, fitted, 0).status == "disagrees"
-        assert "fit, which trains afresh" in gauge(claim, dataclasses.replace(apart, fit=None), 0).reason
+        assert "a function that trains the model again" in gauge(claim, dataclasses.replace(apart, fit=None), 0).reason
 
 
 def test_a_null_that_is_not_fitted_says_nothing(apart):

@@ -197,7 +197,7 @@ def test_without_derivatives_only_outputs_are_seen():
     tree = DecisionTreeClassifier(max_depth=2).fit(X, np.arange(len(X)) % 2)
     model = read_model(tree)
     assert model.outputs(X).shape == (6, 2)
-    with pytest.raises(SettingError, match=r"none of a scikit-learn DecisionTree.*gauges that need none"):
+    with pytest.raises(SettingError, match=r"none of a scikit-learn DecisionTree.*checks that need no"):
         model.vjp(np.ones((6, 2)), X)
 
 
@@ -230,7 +230,7 @@ def test_tied_parameters_count_once():
         (lambda: 3, "a int"),
         (lambda: flax_modules().Linen(H, C), r"without its variables.*module\.bind"),
         (lambda: (lambda p, x: x, {}), "at least one such array"),
-        (lambda: (lambda p, x: x, {"a": jnp.arange(3)}), "floating point"),
+        (lambda: (lambda p, x: x, {"a": jnp.arange(3)}), "floating-point"),
         (lambda: LogisticRegression(), r"without coefficients.*model\.fit"),
     ],
 )
@@ -244,10 +244,10 @@ def test_whatever_the_users_own_function_raises_is_told():
     def fails(own, x):
         raise KeyError("missing")
 
-    with pytest.raises(ShapeError, match=r"what the model takes: KeyError: 'missing'"):
+    with pytest.raises(ShapeError, match=r"rows that the model accepts; it raised KeyError: 'missing'"):
         read_model((fails, jnp.ones(3))).outputs(X)
     both = read_model((lambda own, x: (x @ own, x), jnp.ones((D, 2))))
-    with pytest.raises(ShapeError, match=r"a tuple; rule: one array; remedy: a function or module around it"):
+    with pytest.raises(ShapeError, match=r"a tuple; rule: one array; remedy: wrap the model in a function"):
         both.outputs(X)
 
 

@@ -88,13 +88,13 @@ def test_a_gauge_measures_its_own_machine(claim, machine, net):
 def test_when_kernels_say_nothing(net):
     found = gauge(ErrorOfTheStartKernel(), dataclasses.replace(net, start=None), 0)
     assert found.status == "inapplicable"
-    assert "parameters that training began with" in found.reason
+    assert "the initial parameters" in found.reason
     assert gauge(ErrorOfTheEndKernel(), dataclasses.replace(net, start=None), 0).status == "agrees"
     assert "decay" in gauge(ErrorOfTheEndKernel(), dataclasses.replace(net, decay=0.0), 0).reason
     x = RNG.normal(size=(2001, 4))
     many = dataclasses.replace(net, x=x, y=np.eye(3)[RNG.integers(0, 3, 2001)])
     for claim in (ErrorOfTheStartKernel(), ErrorOfTheEndKernel()):
-        assert "training rows 2e+03, asked <= 2e+03" in gauge(claim, many, 0).reason
+        assert "training rows = 2e+03, required <= 2e+03" in gauge(claim, many, 0).reason
     copied = dataclasses.replace(net, x=np.concatenate([net.x[:30]] * 2))
     assert "duplicate" in gauge(ErrorOfTheStartKernel(), copied, 0).reason
 

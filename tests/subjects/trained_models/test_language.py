@@ -232,12 +232,14 @@ def test_an_examination_of_a_language_model(examined):
     record, (model, held) = examined[0].record, examined[1]
     assert record.model.task == "language"
     assert all(check.holds for check in record.preflight)
-    assert "a token is predicted from those before it alone" in [check.name for check in record.preflight]
+    assert "each token is predicted from earlier tokens alone" in [check.name for check in record.preflight]
     assert record.held_error.value == pytest.approx(naive_losses(model, held).mean() / (T - 1), rel=1e-9)
     assert "nats a token" in examined[0].answer
     own = record.gauge("limit_on_document_losses")
     assert own.status == "agrees"
-    others = [gauge for gauge in record.gauges if gauge.reason.startswith("outputs of a language model are not n x C")]
+    others = [
+        gauge for gauge in record.gauges if gauge.reason.startswith("a language model gives one loss for each document")
+    ]
     assert {"held_out_error_from_training_rows", "conformal_coverage"} <= {
         gauge.name.split(".")[-1] for gauge in others
     }
@@ -249,7 +251,7 @@ def test_a_model_that_looks_ahead_is_refused():
     ahead = (lambda own, tokens: transformer(own, tokens, ahead=True)), transformer_weights()
     record = lemmata.study_model(ahead, X, None).record
     failed = [check for check in record.preflight if check.holds is False]
-    assert [check.name for check in failed] == ["a token is predicted from those before it alone"]
+    assert [check.name for check in failed] == ["each token is predicted from earlier tokens alone"]
     assert record.gauges == []
 
 
@@ -261,7 +263,7 @@ def test_a_model_that_looks_ahead_is_refused():
         (lambda x: x[:, :1], ShapeError, "at least two"),
         (lambda x: x[:, :, None], ShapeError, "tokens"),
         (lambda x: np.where(np.arange(T) > 0, -1, x), DataError, "no token"),
-        (lambda x: np.concatenate([x, x], axis=1), ShapeError, "tokens each|what the model takes|shape"),
+        (lambda x: np.concatenate([x, x], axis=1), ShapeError, "tokens each|that the model accepts|shape"),
     ],
 )
 def test_documents_that_are_none(change, error, words):

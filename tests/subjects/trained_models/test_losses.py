@@ -100,7 +100,7 @@ def test_the_grammar(stated, kind, rest):
     ("stated", "message"),
     [
         ("hinge", "loss; found 'hinge'; rule: \"log\", \"squared\""),
-        ("huber", "remedy: huber 1.35"),
+        ("huber", "huber 1.35"),
         ("huber 0", "huber WIDTH"),
         ("squared, smoothed by 0.1", "after \"log\""),
         ("log, smoothed by 1.5", "share by which labels are smoothed; found 1.5; rule: from 0 to below 1"),
@@ -131,5 +131,5 @@ def test_weights_are_of_the_classes_that_there_are():
 
 
 def test_another_loss_has_no_derivatives():
-    with pytest.raises(LossError, match=r"the loss that was trained with; found pinball.*remedy: state it by loss="):
+    with pytest.raises(LossError, match=r"the training loss; found pinball.*remedy: state it with loss="):
         Loss("other", said="pinball").slopes(F, VALUES)

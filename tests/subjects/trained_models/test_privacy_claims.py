@@ -107,7 +107,7 @@ def test_what_the_page_says_where_something_is_missing():
         assert own.status == "inapplicable", change
         assert own.reason.startswith(said), own.reason
     own, _ = status(dataclasses.replace(trained, held=None))
-    assert (own.status, own.reason) == ("unscored", "no held-out rows: nothing was measured")
+    assert (own.status, own.reason) == ("unscored", "nothing was measured, because there are no held-out rows")
     assert own.predicted.value == 2.0
     own, found = status(dataclasses.replace(trained, claimed=(2.0, 0.0)))
     assert own.status == "agrees"
@@ -140,7 +140,7 @@ def test_sampled_rows_ask_for_the_accountants_package(monkeypatch):
     monkeypatch.setattr("lemmata.subjects.trained_models.claimed_privacy.importlib.util.find_spec", lambda name: None)
     own, _ = status(sampled, STEPS)
     assert own.status == "inapplicable"
-    assert own.reason == "it is not so that dp-accounting is installed (pip install 'lemmata[privacy]')"
+    assert own.reason == "not true here: dp-accounting is installed (pip install 'lemmata[privacy]')"
     monkeypatch.undo()
     pytest.importorskip("dp_accounting")
     own, _ = status(sampled, STEPS)

@@ -78,7 +78,7 @@ Wild.__mro__[0].__module__ = "sklearn.base"
         (lambda x, y, seed: (linear, jnp.ones((2, 4))), "4 outputs"),
         (lambda x, y, seed: (linear, jnp.ones((5, 3))), "shape"),
         (lambda x, y, seed: (linear, jnp.full((2, 3), jnp.nan)), "not finite"),
-        (lambda x, y, seed: Wild(), "depend on chance"),
+        (lambda x, y, seed: Wild(), "random outputs"),
     ],
 )
 def test_a_fit_that_fails_or_returns_something_else_is_one_line(own, words):

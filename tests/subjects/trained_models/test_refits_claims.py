@@ -113,7 +113,7 @@ def test_silent_without_a_fit_or_a_start_and_unscored_without_held_rows(half):
     claim = ErrorAtHalfTheRows()
     missing = gauge(claim, dataclasses.replace(half, fit=None), 0)
     assert missing.status == "inapplicable"
-    assert "fit, which trains afresh, is given" in missing.reason
+    assert "a function that trains the model again is given" in missing.reason
     assert gauge(claim, dataclasses.replace(half, start=None), 0).status == "inapplicable"
     alone = gauge(claim, dataclasses.replace(half, held=None), 0)
     assert alone.status == "unscored"

@@ -55,7 +55,8 @@ def test_images():
     assert training_outputs(trained).shape == (60, 3)
     assert trained.model.input_vjp(np.ones((2, 3)), images[:2]).shape == (2, 1, 6, 6)
     with pytest.raises(
-        ShapeError, match=r"rows; found shape \(36,\) each; rule: what the model takes: RuntimeError: Expected"
+        ShapeError,
+        match=r"rows; found shape \(36,\) each; rule: rows that the model accepts; it raised RuntimeError: Expected",
     ):
         read_trained(net, images.reshape(60, 36), Y)
 
@@ -86,8 +87,8 @@ def test_probabilities_are_read_as_such_without_derivatives():
 BAD = {
     "a vector": (X[:, 0], Y, {}, r"x; found shape \(60,\)"),
     "no rows": (X[:0], Y[:0], {}, r"x; found shape \(0, 4\)"),
-    "words": (X.astype(str), Y, {}, "cells of the kind <U32; rule: numbers"),
-    "complex": (X + 1j, Y, {}, "cells of the kind complex128"),
+    "words": (X.astype(str), Y, {}, "cells of type <U32; rule: numbers"),
+    "complex": (X + 1j, Y, {}, "cells of type complex128"),
     "nan": (np.where(X[7, 2] == X, np.nan, X), Y, {}, "not finite in row 7, counted from 0"),
     "ragged": ([[1.0], [1.0, 2.0]], Y, {}, "x; found a list"),
     "fewer targets": (X, Y[:-1], {}, "found 59 targets; rule: one for each of the 60 rows"),
@@ -96,14 +97,19 @@ BAD = {
     "target None": (X, [None, *Y[1:].tolist()], {}, "target in row 0, counted from 0; found None"),
     "mixed": (X, np.array(["a", *Y[1:].tolist()], object), {}, "words and numbers"),
     "fractions": (X, X[:, 0], {}, "3 outputs for 1 values a row"),
-    "dates": (X, np.zeros(60, "M8[D]"), {}, "of the kind datetime64"),
+    "dates": (X, np.zeros(60, "M8[D]"), {}, "type datetime64"),
     "five classes": (
         X,
         np.arange(60) % 5,
         {},
         r"class 3 in row 3, counted from 0.*its 3 outputs are read as 0, 1, 2.*labels=",
     ),
-    "two words": (X, np.array(["a", "b"])[Y % 2], {}, "found 3 for 2 classes; rule: one a class; remedy: labels="),
+    "two words": (
+        X,
+        np.array(["a", "b"])[Y % 2],
+        {},
+        "found 3 for 2 classes; rule: one for each class; remedy: .*labels=",
+    ),
     "held of another width": (X, Y, {"held": (X[:, :3], Y)}, r"held rows; found shape \(3,\)"),
     "held targets short": (X, Y, {"held": (X, Y[:5])}, r"held targets; found shape \(5,\)"),
     "held alone": (X, Y, {"held": X}, "held; found a ndarray; rule: two arrays"),
@@ -130,7 +136,7 @@ def test_one_output_for_two_classes_is_a_logit_unless_it_is_a_value():
     far = X.sum(1)
     assert np.abs(far).max() > 2
     assert read_trained(one, X, (far > 0).astype(float)).task.is_classification
-    with pytest.raises(ShapeError, match=r"1 for 2 classes.*half of the one, with either sign"):
+    with pytest.raises(ShapeError, match=r"1 for 2 classes.*plus and minus half of the one"):
         read_task(read_model(one), X, Y % 2)  # which is not told that the output is a logit
     shrunk = (lambda own, x: 0.5 + x @ own, jnp.full((4, 1), 0.5 / np.abs(far).max()))
     assert read_trained(shrunk, X, (Y % 2).astype(float)).task.loss == "squared"

@@ -133,10 +133,10 @@ def test_copies_beyond_those_that_the_law_explains():
 REFUSED = {
     "few": (X[:19] + 1, ShapeError, "deployed rows; found 19; rule: at least 20"),
     "shape": (np.ones((30, 5)), ShapeError, r"deployed rows; found shape \(5,\); rule: \(4,\), as in training"),
-    "training": (X, DataError, "deployed rows; found training rows, all of them"),
-    "some of training": (X[5:40], DataError, "found training rows, all of them"),
+    "training": (X, DataError, "deployed rows; found only training rows"),
+    "some of training": (X[5:40], DataError, "found only training rows"),
     "missing": (np.full((30, 4), np.nan), ShapeError, "a cell that is not finite in row 0, counted from 0"),
-    "words": (np.full((30, 4), "a"), DataError, "numbers, as the model takes them"),
+    "words": (np.full((30, 4), "a"), DataError, "rule: numbers"),
 }
 
 

@@ -80,11 +80,11 @@ def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):
     found = [gauge(claim, as_a_user_has_it(moved), 0) for claim in CLAIMS]
     assert [own.status for own in found] == ["disagrees", "inapplicable", "inapplicable"]
     assert found[1].predicted is None
-    assert "p-value of no shift 0.005, asked > 0.05" in found[1].reason
+    assert "p-value of no shift = 0.005, required > 0.05" in found[1].reason
     assert "404 labelled rows" in next(own.why for own in found[1].hypotheses if own.holds is False)
     texts = {sign.name: sign.finding.text for sign in signs(moved, found, None)}
     assert f"an area of {shift_in_use(moved).area:.2f}" in texts["shift"]
-    assert "Measure it by the classes of 404 rows in use, to within 0.05." in texts["shift"]
+    assert "To measure it to within 0.05, find the classes of 404 rows in use." in texts["shift"]
     assert "predictions that failed" not in texts
 
 
@@ -107,7 +107,7 @@ def test_when_gauges_are_silent(alike, said):
     else:
         own = dataclasses.replace(alike, held=None)
         expected = ["agrees", "unscored", "unscored"]
-        said = "it predicts from held-out rows"
+        said = "its prediction needs held-out rows"
     found = [gauge(claim, own, 0) for claim in CLAIMS]
     assert [one.status for one in found] == expected
     assert said in found[1].reason

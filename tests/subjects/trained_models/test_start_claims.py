@@ -78,7 +78,7 @@ def test_it_is_silent_without_a_start_and_unscored_without_held_rows():
     claim = LinearFromTheStart()
     missing = gauge(claim, posed(start=None), 0)
     assert missing.status == "inapplicable"
-    assert "parameters that training began with are given" in missing.reason
+    assert "initial parameters are given" in missing.reason
     alone = gauge(claim, dataclasses.replace(posed(), held=None), 0)
     assert alone.status == "unscored"
     assert alone.predicted.value == pytest.approx(gauge(claim, posed(), 0).predicted.value)

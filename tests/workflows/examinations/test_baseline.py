@@ -213,7 +213,9 @@ def test_copies_with_another_target_are_named(values):
     quiet = LinearRegression() if values else LogisticRegression()
     assert "no model gets both right" not in str(lemmata.study_model(quiet.fit(x, y), x, y).record.findings)
     y[[72, 75]] = y[[72, 75]] + 1.0 if values else 1 - y[[72, 75]]
-    (found,) = [own.text for own in lemmata.study_model(quiet.fit(x, y), x, y).record.findings if "copy" in own.text]
+    (found,) = [
+        own.text for own in lemmata.study_model(quiet.fit(x, y), x, y).record.findings if "duplicate" in own.text
+    ]
     what = "value" if values else "class"
     told = f"4 of them are equal to a row with another {what}, so no model gets both right. Look at rows 2, 5, 72, 75"
     assert told in found

@@ -234,7 +234,7 @@ def test_what_is_no_chain_has_no_norms(small):
         assert found.status == "inapplicable"
         assert "chain of affine maps" in found.reason
     found = _gauges.gauge(norms.LinearRademacherBound(), small, 0)
-    assert found.reason == "affine maps in a row 2, asked <= 1"
+    assert found.reason == "affine maps in a row = 2, required <= 1"
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_what_a_vacuous_bound_says_of_itself(small):
     assert found.alternative == bounds.held_out_limit(small)
     assert found.reason == (
         f"the bound {found.predicted.value:.3g} says no more than the trivial value {trivial:.3g}; with "
-        f"{_gauges.times(factor)} times the rows it would say something"
+        f"{_gauges.times(factor)} times the rows it would say more"
     )
     none = _gauges.gauge(claim, dataclasses.replace(small, held=None), 0)
     assert (none.status, none.rows_factor, none.alternative, none.reason) == ("vacuous", factor, None, found.reason)
@@ -271,7 +271,7 @@ def test_a_bound_that_no_rows_help_says_so(small):
     wrong = dataclasses.replace(small, y=np.roll(small.y, 1, axis=1), targets=(small.targets + 1) % 3)
     found = _gauges.gauge(noisy_weights.PacBayesFromTheStart(), wrong, 0)
     assert (found.status, found.rows_factor) == ("vacuous", None)
-    assert found.reason.endswith("; no number of rows would change that")
+    assert found.reason.endswith("; more rows would not change that")
 
 
 def test_a_bound_that_speaks_is_set_beside_held_out_rows(linear):
@@ -279,7 +279,7 @@ def test_a_bound_that_speaks_is_set_beside_held_out_rows(linear):
     assert found.status == "agrees"
     assert found.rows_factor is None
     limit = bounds.held_out_limit(linear)
-    assert found.reason == f"the bound holds what was measured; held-out rows alone say at most {limit:.3g}"
+    assert found.reason == f"the bound holds for the measured value; held-out rows alone give the bound {limit:.3g}"
     assert found.measured.value <= found.predicted.value < found.trivial
 
 

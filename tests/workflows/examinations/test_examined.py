@@ -34,9 +34,9 @@ from .small_models import HELD, LEFT_OUT, SPOKE, STEP, TRAIN, linear_model, stat
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 UNSAID = (
-    "checkpoints 0", "it is not so that a privacy of the training is claimed", "it is not so that the program",
-    "it is not so that rows in use are given", "it is not so that rows are documents",
-    "smaller models of different sizes 0",
+    "checkpoints = 0", "not true here: a differential privacy of the training is claimed", "not true here: the program",
+    "not true here: rows in use are given", "not true here: the rows are documents",
+    "smaller models of different sizes = 0",
 )  # fmt: skip
 
 
@@ -157,9 +157,9 @@ def test_no_held_rows_and_few_of_them(linear):
 def test_held_rows_that_are_training_rows_are_found(linear):
     some = tuple(np.concatenate([a[:40], b]) for a, b in zip(TRAIN, HELD, strict=True))
     findings = lemmata.study_model(linear, *TRAIN, held=some, decay=0.02).record.findings
-    assert findings[0].text.startswith("40 of 160 held-out rows are copies of training rows (40 of them exact)")
+    assert findings[0].text.startswith("40 of 160 held-out rows are duplicates of training rows (40 of them exact)")
     findings = lemmata.study_model(linear, *TRAIN, held=TRAIN, decay=0.02).record.findings
-    assert findings[0].text.endswith("Without these copies no row is left.")
+    assert findings[0].text.endswith("Without these duplicates no row is left.")
 
 
 def test_without_derivatives_only_what_needs_none_speaks():
@@ -168,7 +168,7 @@ def test_without_derivatives_only_what_needs_none_speaks():
     assert spoke == {"conformal_coverage", "calibration_after_temperature", "held_out_bound"}
     rest = [own for own in found.gauges if own.name.split(".")[-1] not in spoke]
     assert {own.status for own in rest} == {"inapplicable"}
-    asked = ("it is not so that the model has derivatives", *UNSAID)
+    asked = ("not true here: the model has derivatives", *UNSAID)
     assert all(own.reason.startswith(asked) for own in rest)
     assert found.model.decay_from == "unknown"
     assert found.preflight[-2].holds is None
@@ -194,7 +194,7 @@ def test_a_model_that_only_names_classes_has_no_confidence():
     assert (scored.model.outputs, named.model.outputs) == ("probabilities", "classes")
     for name in ("calibration_after_temperature", "conformal_coverage"):
         assert scored.gauge(name).status in (*SPOKE, "inapplicable")
-        assert "it is not so that the model scores each class" not in scored.gauge(name).reason
+        assert "not true here: the model gives a score for each class" not in scored.gauge(name).reason
         assert named.gauge(name).status == "inapplicable"
         assert (
             named.gauge(name).reason == "it is not so that the model gives a score for each class, not only one class"
@@ -341,5 +341,5 @@ def test_a_layer_that_undoes_the_size_of_its_weights_leaves_no_row_out(monkeypat
     params = {name: jnp.asarray(leaf) for name, leaf in trained.split(trained.theta).items()}
     record = lemmata.study_model((normalised, params), x[:60], y[:60], held=(x[60:], y[60:]), decay=0.01).record
     assert record.gauge(LEFT_OUT).status == "inapplicable"
-    assert "how far steps without a row are from their linearisation" in record.gauge(LEFT_OUT).reason
+    assert "how far steps that leave a row out are from linear" in record.gauge(LEFT_OUT).reason
     assert not any("labels look wrong" in finding.text for finding in record.findings)

@@ -59,7 +59,7 @@ def test_the_sentence_has_both_errors_and_the_residual(problem, gauges):
     wrong = lambda f: 100 * np.mean(f.argmax(1) != problem.held[1].argmax(1))
     ours = f"{wrong(problem.model.outputs(problem.held[0])):.2g} %"
     start, end = (f"({ours} against {wrong(own.outputs):.2g} %" for own in (start_kernel(problem), end_kernel(problem)))
-    assert said.startswith("the net ")
+    assert said.startswith("The network ")
     assert f"the tangent kernel of its start {start})" in said
     assert f"the tangent kernel at its trained weights {end})" in said
     residual = next(own.value for own in gauges[2].hypotheses if "residual" in own.name)
@@ -89,7 +89,9 @@ def test_a_lazy_model_that_equals_its_start_is_explained(problem, gauges):
     keep(start_kernel, other, types.SimpleNamespace(outputs=held_outputs(problem)))
     assert beside_its_kernels(other, known) == []
     keep(held_outputs, other, np.where(problem.held[1] > 0, 5.0, 0.0))
-    assert beside_its_kernels(other, known)[0].startswith("the net beats the tangent kernel of its start (0 % against")
+    assert beside_its_kernels(other, known)[0].startswith(
+        "The network beats the tangent kernel of its start (0 % against"
+    )
 
 
 def test_nothing_is_said_of_kernels_that_were_not_judged(problem, gauges):

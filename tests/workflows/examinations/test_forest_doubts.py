@@ -55,7 +55,7 @@ def test_a_fifth_of_wrong_labels_is_seen_of_models_that_hide_them(model, name):
     assert low <= 20 <= high
     assert abs(share - 20) < 7
     if "forest" in found.text:
-        shown = found.text.split("look at training rows ")[1].split(" (")[0].split(" and others")[0]
+        shown = found.text.split("Look at training rows ")[1].split(" (")[0].split(" and others")[0]
         assert hit[[int(own) for own in shown.split(", ")]].mean() > 0.7
 
 

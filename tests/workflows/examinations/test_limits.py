@@ -31,7 +31,7 @@ def test_what_time_does_not_allow_is_named_with_its_price(linear, monkeypatch):
     record = run_examination(trained, time_limit=150.0)
     by_name = statuses(record)
     assert by_name[STEP] == by_name[LEFT_OUT] == "unaffordable"
-    assert record.gauge(STEP).reason == "1,520 s are more than the time limit leaves"
+    assert record.gauge(STEP).reason == "it takes 1,520 s, and the time limit leaves less time"
     assert by_name["conformal_coverage"] == "unaffordable"
     assert by_name["calibration_after_temperature"] in SPOKE
     assert any(re.match("Largest stable rate.*: 1,520 s", line) for line in record.plan)
@@ -46,7 +46,7 @@ def test_what_memory_does_not_allow_is_named_before_it_begins(linear, monkeypatc
     trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
     monkeypatch.setattr("lemmata.workflows.examinations._run.available_bytes", lambda: 2_600)
     record = run_examination(trained)
-    assert "GiB are more than the" in record.gauge(LEFT_OUT).reason
+    assert "GiB of memory" in record.gauge(LEFT_OUT).reason
     assert record.gauge(STEP).status in SPOKE
     assert not is_known(polished_copy, trained)
     many = lambda own, x: x @ own[:800].reshape(4, 200)
@@ -82,7 +82,7 @@ def test_a_gauge_that_raises_is_said_to_have_failed(linear, monkeypatch):
         assert found.status == ("unaffordable" if isinstance(error, MemoryError) else "failed")
         assert found.reason == said
     monkeypatch.setattr(type(claim), "predict", lambda self, problem: jnp.full(3, jnp.nan))
-    assert _gauges.gauge(claim, trained, 0).reason == "what was predicted is not a number"
+    assert _gauges.gauge(claim, trained, 0).reason == "the prediction is not a number"
 
 
 @pytest.mark.parametrize("rows", [3, 60])
@@ -101,9 +101,12 @@ def test_no_gauge_predicts_from_a_handful_of_held_out_rows(rows):
         assert (own.predicted is None) == (alone.predicted is None), own.title
         if own.predicted is not None:
             assert own.predicted == alone.predicted, own.title
-            assert own.reason == f"{rows} held-out rows, where a measurement takes 100: nothing was measured"
+            assert (
+                own.reason
+                == f"nothing was measured, because there are {rows} held-out rows, and a measurement needs 100"
+            )
         else:
-            assert own.reason == "it predicts from held-out rows, and there are too few"
+            assert own.reason == "its prediction needs held-out rows, and there are too few"
     assert few.held_error is not None
 
 
@@ -112,11 +115,11 @@ def test_a_minute_is_the_limit_where_none_is_stated_and_the_answer_says_what_it_
     monkeypatch.setattr("lemmata.workflows.examinations._run._gradient_seconds", slow)
     cut = lemmata.study_model(linear, *TRAIN, held=HELD, decay=0.02)
     assert statuses(cut.record)[STEP] == "unaffordable"
-    assert "not asked, to save time" in cut.answer
+    assert "skipped to save time" in cut.answer
     left = [own for own in cut.record.gauges if own.status == "unaffordable"]
     told = int(re.search(r"A time limit of ([\d,]+) s", cut.answer)[1].replace(",", ""))  # pyright: ignore
     assert told >= sum(own.price or 0 for own in left) > 60
-    assert "look at which inputs matter" not in " ".join(cut.record.notes)
+    assert "the table of inputs" not in " ".join(cut.record.notes)
     for whole in (None, math.inf, 10.0 * told):
         found = lemmata.study_model(linear, *TRAIN, held=HELD, decay=0.02, time_limit=whole)
         assert "unaffordable" not in statuses(found.record).values()

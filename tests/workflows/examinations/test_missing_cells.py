@@ -46,7 +46,7 @@ def test_models_that_do_not_take_them_are_told_where_they_are(cell):
     with pytest.raises(LemmataError, match="not finite in row 5"):
         lemmata.study_model(TREES, infinite, Y[ROWS])
     through = lambda rows: np.stack([-rows.sum(1), rows.sum(1)], axis=1)
-    with pytest.raises(LemmataError, match=r"a cell of NaN in row 0.*of which the model makes NaN"):
+    with pytest.raises(LemmataError, match=r"NaN in row 0.*for which the model returns NaN"):
         lemmata.study_model(through, X[ROWS], Y[ROWS])
 
 

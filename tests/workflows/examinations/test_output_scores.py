@@ -39,7 +39,7 @@ def test_scores_are_those_of_scikit_learn():
     assert "2 outputs" in model_page(found.record)
     said = [line for line in model_sentences(found.record) if "RMSE is" in line]
     assert len(said) == 1
-    assert "Of 2 outputs, R² of each is" in said[0]
+    assert "The R² of the 2 outputs is between" in said[0]
     assert ExaminationRecord.from_json(found.record.to_json()) == found.record
 
 

@@ -32,8 +32,8 @@ def test_a_function_passes():
 @pytest.mark.parametrize(
     ("f", "name", "remedy"),
     [
-        (lambda w, x: (x - x.mean(0)) @ w, "whatever stands beside", "batch normalisation"),
-        (lambda w, x: x @ w + jnp.where(x[:, :1] > 1e9, 1.0, jnp.nan), "finite", "scaled"),
+        (lambda w, x: (x - x.mean(0)) @ w, "the other rows of its batch", "batch normalisation"),
+        (lambda w, x: x @ w + jnp.where(x[:, :1] > 1e9, 1.0, jnp.nan), "finite", "scale"),
         (lambda w, x: jnp.round(x @ w), "derivatives", "rounds"),
     ],
 )
@@ -65,10 +65,10 @@ def test_what_stands_behind_stop_gradient_is_named():
     model = read_trained((scaled, {"scale": jnp.ones(4), "w": jnp.asarray(W)}), X, Y)
     (check,) = failing(model)
     assert (check.name, check.found) == (
-        "derivatives are those of the outputs",
-        "0 in scale, which move the outputs",
+        "derivatives match differences of the outputs",
+        "0 for scale, which change the outputs",
     )
-    assert "belongs in the function" in check.remedy
+    assert "into the function" in check.remedy
 
 
 def test_words_are_quoted_in_the_order_of_the_classes():
@@ -94,7 +94,7 @@ def test_batch_normalisation_of_flax_in_training_mode():
 
     module = Normalised()
     (check,) = failing(read_trained(module, X.astype(np.float32), Y))
-    assert check.name == "a row gives the same whatever stands beside it"
+    assert check.name == "the output for a row does not depend on the other rows of its batch"
     before = np.array(module.norm.mean[...])
     module.eval()
     assert "a row" not in str([check.name for check in failing(read_trained(module, X.astype(np.float32), Y))])
@@ -117,7 +117,7 @@ def test_a_module_that_cuts_its_own_gradient_is_one_check_and_no_crash():
 
     record = run_examination(read_trained(Cut().double(), X, Y))
     assert [check.name for check in record.preflight if check.holds is False] == [
-        "derivatives are those of the outputs"
+        "derivatives match differences of the outputs"
     ]
     assert not record.gauges
 
@@ -153,7 +153,7 @@ def test_dropout_and_batch_normalisation_of_pytorch():
     normalised = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)).double()
     before = normalised[1].running_mean.clone()
     (check,) = failing(read_trained(normalised, X, Y))
-    assert check.name == "a row gives the same whatever stands beside it"
+    assert check.name == "the output for a row does not depend on the other rows of its batch"
     assert torch.equal(normalised[1].running_mean, before)
     assert not failing(read_trained(normalised.eval(), X, Y))
 
@@ -189,4 +189,4 @@ def test_a_derivative_that_raises_is_said():
         raise RuntimeError("no rule here")
 
     (check,) = failing(trained(lambda w, x: without(x @ w)))
-    assert (check.name, check.found) == ("derivatives are those of the outputs", "RuntimeError: no rule here")
+    assert (check.name, check.found) == ("derivatives match differences of the outputs", "RuntimeError: no rule here")

@@ -172,7 +172,7 @@ def test_what_cannot_be_unwrapped_is_named():
         def forward(self, x):
             return super().forward(x).T
 
-    with pytest.raises(LemmataError, match=r"a dict.*returns the logits"):
+    with pytest.raises(LemmataError, match=r"a dict.*returns only the logits"):
         read_trained(Named(3, 2), rows, Y)
     with pytest.raises(LemmataError, match=r"2 lines for 90 rows.*transposes"):
         read_trained(Turned(3, 2), rows, Y)

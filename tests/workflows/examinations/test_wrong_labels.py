@@ -84,8 +84,8 @@ def test_training_rows_tell_where_the_model_knows_better(seed):
     assert low <= 15 <= high
     assert abs(share - 15) < 6
     assert "training labels look wrong" in found.text
-    assert "Of the held-out labels it is about" in found.text
-    rows = named(found.text, "look at training rows")
+    assert "Of the held-out labels, about" in found.text
+    rows = named(found.text, "Look at training rows")
     assert max(rows) < 45  # the first 45 rows have wrong labels, and all that are named are among them
 
 
@@ -98,13 +98,13 @@ def test_held_out_rows_tell_where_wrong_labels_are_learned_by_heart(seed):
     found = wrong_labels(model, spoke())
     assert found is not None
     assert "of the held-out labels look wrong" in found.text
-    assert "leaving rows out does not count them here" in found.text
+    assert "Leaving rows out cannot count the wrong ones here" in found.text
     rows = named(found.text, "held-out rows")
     assert 0 <= min(rows) <= max(rows) < 45
     silent = spoke("inapplicable")
     again = wrong_labels(model, silent)
     assert again is not None
-    assert "puts training rows" not in again.text
+    assert "the first rows to look at" not in again.text
     assert of_training_rows(model, silent) is None
 
 
@@ -156,7 +156,7 @@ def test_a_class_that_the_model_does_not_know_is_not_blamed_on_labels_alone():
     keep(held_outputs, model, f)
     found = wrong_labels(model, spoke("inapplicable"))
     assert found is not None
-    assert "Nearly all of them are of class 3" in found.text
+    assert "Nearly all of these rows have class 3" in found.text
     assert "or the model does not know that class" in found.text
     assert "Training labels" not in found.text
 

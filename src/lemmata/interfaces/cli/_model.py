@@ -27,8 +27,8 @@ def _model(
     program: Annotated[
         str,
         typer.Argument(
-            help="Your Python file, which is executed: build() returns the model; fit, decay optional. Or a pipeline"
-            " of scikit-learn, FILE.skops, as `lemmata study --save-model` writes it."
+            help="Your Python file, which is executed: build() returns the model; fit and decay are optional. Or a"
+            " scikit-learn pipeline in FILE.skops, as `lemmata study --save-model` writes it."
         ),
     ],
     data: Annotated[
@@ -91,7 +91,7 @@ def _run(
 
 
 def _notes(told: ModelOptions) -> list[str]:
-    words = "No weights were given: the model was examined as build() returned it."
+    words = "No weights were given, so lemmata examined the model as build() returned it."
     return [] if told.weights is not None else [words]
 
 
@@ -123,7 +123,7 @@ def _print(console: Any, record: ExaminationRecord) -> None:
         console.print(note, markup=False, highlight=False)
     silent, waiting = silence(record)
     for title, lines in (
-        ("Says nothing here:", silent),
+        ("These checks say nothing here:", silent),
         (
             "More checks run if you add what they need:",
             [f"with {what}: {'; '.join(titles)}" for what, titles in waiting],

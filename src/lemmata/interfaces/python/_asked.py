@@ -8,7 +8,7 @@ from lemmata.errors import SettingError
 
 
 def asked(kind: type, options: dict[str, Any], command: str) -> dict[str, Any]:
-    """The options, each checked by name; one column may stand for a tuple of one.
+    """Check the options by name, and turn a single column into a tuple of one.
 
     Args:
         kind: the dataclass of the command's options.

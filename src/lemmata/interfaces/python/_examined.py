@@ -37,10 +37,10 @@ class ModelStudy(Finished[ExaminationRecord]):
     """A finished examination.
 
     Args:
-        record: everything it found, as its file holds it.
-        rows: a row for each training and held-out row: its target and prediction, its loss, and what theory says of it
-            (`lemmata.workflows.examinations.row_table` lists the columns). None of one that was read from its file, and
-            where the model was refused.
+        record: everything that the examination found, as stored in its file.
+        rows: one row for each training and held-out row, with its target, prediction, loss and results of theory
+            (`lemmata.workflows.examinations.row_table` lists the columns). None if the examination was loaded from a
+            file or the model was refused.
     """
 
     rows: pl.DataFrame | None = dataclasses.field(default=None, compare=False)
@@ -48,40 +48,46 @@ class ModelStudy(Finished[ExaminationRecord]):
 
     @property
     def inputs(self) -> pl.DataFrame | None:
-        """A row for each input, the one that matters most first; None where nothing was asked (documents, few rows).
+        """One row for each input, the most important input first; None for documents and for too few rows.
 
-        Columns `input`, `gradient` (its mean size times the input's standard deviation; missing without derivatives),
-        `loss_growth` with `lower` and `upper` (by how much the mean loss grows if the input's values are permuted among
-        rows, with the 95 % interval for new rows), `null` (95 % of growths lie within +- this if the input says
-        nothing) and `told` (whether the growth is told from nothing).
+        The columns are:
+        `input`: the name of the input.
+        `gradient`: the mean size of the gradient times the input's standard deviation; missing without derivatives.
+        `loss_growth`, `lower`, `upper`: how much the mean loss grows if the input's values are permuted among the
+        rows, with the 95 % interval for new rows.
+        `null`: for an input without information, 95 % of growths lie within +- this number.
+        `told`: whether the input matters, that is, whether the growth is larger than chance allows.
         """
         return None if self.record.inputs is None else inputs_frame(self.record.inputs)
 
     @property
     def layers(self) -> pl.DataFrame | None:
-        """A row for each weight matrix, and one for all arrays of one axis; None of a model without parameters.
+        """One row for each weight matrix, and one for all arrays with a single axis; None without parameters.
 
-        Columns `layer`, `shape`, `norm` (Frobenius), `spectral_norm`, `stable_rank` and `kernel_share` (of the trace of
-        the tangent kernel on training rows). Beside each of the last three, `_low` and `_high` hold 95 % of what a
-        Gaussian matrix of this shape and norm has, and `_outside` says "above" or "below". Then
-        `singular_values_beyond` the upper end of that range; and with `start=` what the start had.
+        The columns are:
+        `layer`, `shape`, `norm`: the name, the shape and the Frobenius norm.
+        `spectral_norm`, `stable_rank`, `kernel_share`: the largest singular value, the stable rank, and the share of
+        the trace of the tangent kernel on training rows. For each of these three, `_low` and `_high` are the ends of
+        the 95 % range of a Gaussian matrix with this shape and norm, and `_outside` says "above" or "below".
+        `singular_values_beyond`: how many singular values lie above that range.
+        `start_...`: the numbers before training, if you pass `start=`.
         """
         return None if self.record.layers is None else layers_frame(self.record.layers)
 
     def report(self, directory: str | Path) -> Path:
-        """Write the page, and rows.csv beside it, into a directory; return the path of the page."""
+        """Write the page and rows.csv into a directory, and return the path of the page."""
         if self.rows is not None:
             replace_text(Path(directory) / ROWS, self.rows.write_csv())
         return super().report(directory)
 
     @property
     def answer(self) -> str:
-        """The answer in words, the most important sentence first; then what to do next."""
+        """The answer in sentences, the most important one first, followed by what to do next."""
         steps = [f"Next: {line}" for line in action_sentences(self.record)]
         return "\n".join([*model_sentences(self.record), *steps])
 
     def plot(self) -> alt.Chart | alt.LayerChart | None:
-        """Predicted intervals over measured values; None where nothing was measured."""
+        """A chart of predicted intervals divided by measured values; None if nothing was measured."""
         return strip_chart(self.record)
 
     def __repr__(self) -> str:
@@ -117,17 +123,17 @@ def study_model(
 
     Args:
         model: (f, params), a module of Equinox, Flax or PyTorch, a fitted scikit-learn estimator, or a function of a
-            batch, of which only outputs are seen; see `lemmata.subjects.trained_models.read_model`. Of a pipeline the
-            last step is examined, on what the others make of the rows.
-        x: training rows (n, *row), a sparse matrix too; or a `DataLoader` or dataset of PyTorch with pairs, and y None.
-        y: their targets: classes or values; None for a language model, which takes tokens (n, T) and gives logits
-            (n, T, vocabulary): each row is then a document, and its loss that of all its tokens.
-        user: your own call of the model on rows; its outputs must be those that are examined.
-        time_limit: seconds after which nothing more is begun; None for no limit.
+            batch, for which lemmata sees only the outputs; see `lemmata.subjects.trained_models.read_model`. Of a
+            pipeline, lemmata examines the last step, with the rows as the earlier steps transform them.
+        x: training rows (n, *row), or a sparse matrix; or a PyTorch `DataLoader` or dataset of pairs, with y=None.
+        y: their targets, classes or values. None for a language model, which maps tokens (n, T) to logits
+            (n, T, vocabulary); each row is then a document, and its loss is the loss of all its tokens.
+        user: your own call of the model on rows; its outputs must equal the examined ones.
+        time_limit: seconds after which nothing more is started; None for no limit.
         **facts: what else is known of the model and its training; see `lemmata.facts.Facts`.
 
     Raises:
-        DataError, SettingError, ShapeError: for a model or rows that do not fit each other.
+        DataError, SettingError, ShapeError: the model and the rows do not fit each other.
 
     >>> import lemmata
     >>> from sklearn.datasets import load_iris

@@ -19,7 +19,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
 
     Raises:
         SettingError: skops cannot store the model.
-        FileError: the system does not write a file.
+        FileError: a file cannot be written.
     """
     import skops.io
 
@@ -31,7 +31,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
         raise SettingError(
             f"the model {final.name!r} cannot be stored",
             found=f"{type(error).__name__}: {error}",
-            rule="skops stores estimators of scikit-learn, and no code",
+            rule="skops stores scikit-learn estimators, but no code of your own",
             remedy="use study.best() in Python, or name another model of the study",
         ) from error
     replace_bytes(path, content)

@@ -8,7 +8,7 @@ from lemmata.workflows.records.model_tables import InputTable, LayerTable, besid
 
 
 def inputs_frame(table: InputTable) -> pl.DataFrame:
-    """A row for each input; columns that nothing is known of are left out.
+    """One row for each input; empty columns are left out.
 
     Args:
         table: of a record.
@@ -29,7 +29,7 @@ def inputs_frame(table: InputTable) -> pl.DataFrame:
 
 
 def layers_frame(table: LayerTable) -> pl.DataFrame:
-    """A row for each matrix, and one for all arrays of one axis; columns that nothing is known of are left out.
+    """One row for each matrix, and one for all arrays with a single axis; empty columns are left out.
 
     Args:
         table: of a record.

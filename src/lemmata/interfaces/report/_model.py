@@ -25,7 +25,7 @@ from ._text import MISSING, number, percent
 from ._theme import COLOURS, configured
 
 _ROW_COLUMNS = {
-    "probability of its class": "probability", "label is wrong": "wrong", "effect without it": "effect",
+    "probability of its class": "probability", "probability of a wrong label": "wrong", "effect without it": "effect",
 }  # fmt: skip
 _RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SPOKE = ("agrees", "disagrees")
@@ -101,17 +101,17 @@ def _sets(record: ExaminationRecord) -> str:
     own = record.sets
     if own is None:
         return ""
-    seen = f"It was so of {percent(own.covered.value)} of {own.measured:,} other held-out rows "
-    seen += f"({percent(own.covered.lower)} to {percent(own.covered.upper)})."
+    ends = f"({percent(own.covered.lower)} to {percent(own.covered.upper)})"
+    seen = f"held {percent(own.covered.value)} of the targets of {own.measured:,} other held-out rows {ends}."
     if own.single is None:
         return (
-            f"To hold {percent(own.level)} of new targets, an interval around the prediction is {number(own.size)} "
-            f"wide ({number(own.trivial)} around the mean of the training targets). {seen}"
+            f"An interval around the prediction that holds {percent(own.level)} of new targets is {number(own.size)} "
+            f"wide. Around the mean of the training targets it is {number(own.trivial)} wide. Such intervals {seen}"
         )
     return (
-        f"To hold the right class of {percent(own.level)} of new rows, a set has {number(own.size)} classes in the "
-        f"mean ({number(own.trivial)} without the model); {percent(own.single)} of the sets have one, and none is "
-        f"empty. {seen}"
+        f"A set that holds the right class of {percent(own.level)} of new rows has {number(own.size)} classes on "
+        f"average ({number(own.trivial)} without the model). {percent(own.single)} of the sets have one class, and "
+        f"none is empty. Such sets {seen}"
     )
 
 
@@ -143,9 +143,9 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
     failed = [check for check in record.preflight if check.holds is False]
     if failed:
         own = failed[0]
-        seen = f"Found: {own.found}." + (f" Where to look: {own.remedy}." if own.remedy else "")
+        seen = f"Found: {own.found}." + (f" Remedy: {own.remedy}." if own.remedy else "")
         said = _held(record)
-        return [f"Theory does not apply to this model, since this does not hold: {own.name}.", seen, *said,
+        return [f"Theory does not apply to this model, because this condition does not hold: {own.name}.", seen, *said,
                 "Nothing else was run."]  # fmt: skip
     unit = _UNITS.get(record.model.task, " (mean squared distance)")
     found, task = _held(record), record.model.task
@@ -160,9 +160,11 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
         found.append("The error on new rows was not measured, since no held-out rows were given.")
     if record.score.tested:
         score = record.score
-        middle = "" if score.median_ratio is None else f"; median of predicted over measured {score.median_ratio:.2f}"
-        intervals = "interval holds" if score.tested == 1 else "intervals hold"
-        found.append(f"{score.covered} of {score.tested} predicted {intervals} what was measured{middle}.")
+        intervals = "interval contains" if score.tested == 1 else "intervals contain"
+        text = f"{score.covered} of {score.tested} predicted {intervals} the measured value."
+        if score.median_ratio is not None:
+            text += f" The median of predicted / measured is {score.median_ratio:.2f}."
+        found.append(text)
     return found + _cut(record)
 
 
@@ -171,9 +173,9 @@ def _cut(record: ExaminationRecord) -> list[str]:
     prices = [own.price for own in record.gauges if own.reason.endswith(TOO_LATE) and own.price is not None]
     if not prices:
         return []
-    theories = "One theory was" if len(prices) == 1 else f"{len(prices)} theories were"
+    checks = "One check was" if len(prices) == 1 else f"{len(prices)} checks were"
     longer = math.ceil((record.seconds + 1.2 * sum(prices)) / 10) * 10
-    return [f"{theories} not asked, to save time. A time limit of {longer:,} s or more leaves time for all."]
+    return [f"{checks} skipped to save time. A time limit of {longer:,} s or more leaves time for all checks."]
 
 
 def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:
@@ -207,10 +209,10 @@ def _held(record: ExaminationRecord) -> list[str]:
         rare = own.classes[0]
         named = f"it calls no row {rare.label}"
         if rare.precision is not None:
-            named = f"of the rows that it calls {rare.label}, {percent(rare.precision)} are"
+            named = f"{percent(rare.precision)} of the rows that it calls {rare.label} are {rare.label}"
         found.append(
-            f"Classes are unbalanced: the error is {percent(own.balanced)} if each class counts alike. The rarest is "
-            f"{rare.label}: the model finds {percent(rare.recall)} of {rare.rows:,}, and {named}."
+            f"Classes are unbalanced: the error is {percent(own.balanced)} if each class counts equally. The rarest "
+            f"class is {rare.label}: the model finds {percent(rare.recall)} of its {rare.rows:,} rows, and {named}."
         )
     return found
 
@@ -225,7 +227,7 @@ def _outputs(record: ExaminationRecord) -> str:
     told = sorted((own for own in single if own.explained), key=lambda own: own.explained.value)  # pyright: ignore
     if len(told) > 1:
         words = [f"{own.explained.value:.3g} ({own.name})" for own in (told[0], told[-1])]  # pyright: ignore
-        found += f" Of {len(single)} outputs, R² of each is {words[0]} to {words[1]}."
+        found += f" The R² of the {len(single)} outputs is between {words[0]} and {words[1]}."
     return found
 
 

@@ -31,7 +31,7 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
         "## Load it",
         *_loading(final, file, trusted),
         "## Make it without lemmata" if "lemmata" not in final.code else "## Make it again",
-        "This program fits the same model. Run it where the table is.",
+        "This program fits the same model. Run it in the folder of the table.",
         f"```python\n{final.code.rstrip()}\n```",
         "## Versions",
         f"Made by lemmata {__version__} with {_versions()}.",

@@ -14,20 +14,20 @@ _SIZES = {  # what a column of numbers says
         "gradient × spread": "how far the output, or the log probability of the right class, moves with the input: the "
         "mean size of the gradient times the input's standard deviation",
         "loss grows by": "how much larger the mean loss is if the input's values are permuted among the rows, with the "
-        "95 % interval for new rows; below 0 the model errs less without the input",
-        "by chance": "95 % of the growths of an input that says nothing lie within this",
+        "95 % interval for new rows; below 0, the model errs less without the input",
+        "by chance": "for an input without information, 95 % of the growths lie in this range",
     },
     "layer": {
         "norm": "the Frobenius norm, the root of the sum of squared entries",
         "largest singular value": "the most that the matrix stretches a vector",
         "stable rank": "the squared norm over the squared largest singular value: about how many directions carry the "
         "matrix",
-        "values beyond": "how many singular values lie above the range of the largest of a random matrix",
+        "values beyond": "how many singular values lie above the range for the largest one of a random matrix",
         "share of the tangent kernel": "how much of the model's first-order response to training comes from this array",
     },
     "output": {
         "RMSE": "the root of the mean squared error on held-out rows, in the target's unit, with its 95 % interval",
-        "R²": "the share of the squared error of always saying the training mean that the model saves; 0 is no better",
+        "R²": "the share by which the model reduces the squared error of the training mean; at 0 it is no better",
     },
 }
 
@@ -60,11 +60,11 @@ def posterior_words(record: ExaminationRecord) -> str:
     if own.reason:
         return f"Laplace's approximation of the posterior says nothing here: {own.reason}."
     parts = "parameters" if own.whole else "parameters of the last layer"
-    told = f"By Laplace's approximation {number(own.dimension)} {parts} are well determined by the rows."
+    told = f"By Laplace's approximation, the rows determine {number(own.dimension)} {parts} well."
     if own.covered is not None:
         ends = f"{percent(own.covered.lower)} to {percent(own.covered.upper)}"
         return (
-            f"{told} With the noise of the residuals, its {percent(own.level)} intervals hold "
+            f"{told} With the noise of the residuals, the {percent(own.level)} intervals hold "
             f"{percent(own.covered.value)} of the targets of {own.rows:,} held-out rows ({ends})."
         )
     gain = own.gain
@@ -73,7 +73,7 @@ def posterior_words(record: ExaminationRecord) -> str:
     verdict = "better than" if gain.lower > 0 else "worse than" if gain.upper < 0 else "no different from"
     return (
         f"{told} Averaged over this posterior, the probabilities of {own.rows:,} held-out rows have log loss "
-        f"{number(own.corrected)}, {verdict} the {number(own.plain)} of the model itself (its gain is {_ends(gain)})."
+        f"{number(own.corrected)}, {verdict} the {number(own.plain)} of the model itself (the gain is {_ends(gain)})."
     )
 
 
@@ -106,14 +106,17 @@ def _inputs(own: InputTable) -> dict[str, Any]:
     ]
     rows_of = f"{own.rows:,} {own.part.replace(' ', '-')} rows"
     words = (
-        f"On {rows_of}, whose {own.unit} is {number(own.loss)}, each input was permuted "
-        f"{own.permutations} times. {told} of {tested} inputs matter (bold): the growth of the loss is beyond chance, "
-        "all inputs together at 5 %, and its interval lies above 0. Two inputs that say the same may both look idle."
+        f"Each input was permuted {own.permutations} times on {rows_of}, whose mean {own.unit} is {number(own.loss)}. "
+        f"{told} of {tested} inputs matter (bold): the loss grows by more than chance allows (at 5 % for all inputs "
+        "together), and the interval lies above 0. Two inputs with the same information may both look unimportant."
     )
     if own.part == "training":
-        words += " There are no held-out rows: this is what the model uses, not what that is worth on new rows."
+        words += (
+            " There are too few held-out rows. The table therefore shows what the model uses, and not what helps it on "
+            "new rows."
+        )
     return _table(
-        "inputs", "Which inputs matter", f"{told} of {tested} told from nothing", "input", words, rows,
+        "inputs", "Which inputs matter", f"{told} of {tested} matter", "input", words, rows,
         marked=[column.told is True for column in own.columns[:INPUTS]], notes=_more(own.notes, own.columns, INPUTS),
         frame="inputs", guide="Which inputs matter",
     )  # fmt: skip
@@ -132,11 +135,12 @@ def _layers(own: LayerTable) -> dict[str, Any]:
             _beside(layer.share, layer.share_null) + start(layer.start_share),
         ])  # fmt: skip
     words = (
-        "In brackets: 95 % of what a random (Gaussian) matrix of the same shape and norm has. Numbers outside say so: "
-        "above or below. One number in twenty of random matrices lies outside, too. This is a description and no grade."
+        "The brackets hold the 95 % range of a random Gaussian matrix with the same shape and norm. A number outside "
+        "this range is marked above or below. By chance, one number in twenty lies outside. The table describes the "
+        "layers and does not grade them."
     )
     if own.rows:
-        words += f" Shares are of {own.rows} training rows."
+        words += f" The shares are computed on {own.rows} training rows."
     return _table(
         "layers", "Layers", "norms, spectra and shares, beside random matrices", "layer", words, rows,
         notes=_more(own.notes, own.layers, LAYERS), frame="layers", guide="Layers",

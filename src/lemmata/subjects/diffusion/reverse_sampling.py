@@ -207,7 +207,7 @@ class LearnedSampler(Claim[Sampled]):
     explains.
     """
 
-    title = "Samples made with a learned score near the data with more training pairs"
+    title = "With more training pairs, samples made with a learned score come closer to the data"
     source = Source("gu2024softmax", "Section 6.1, practical reverse equation")
     population = NoisedDraws(largest=4)
     relation = Order("n", _PAIRS, over="problems")

@@ -101,7 +101,7 @@ class LossDecompositionAsPrinted(Claim[Learned]):
     uniform on a circle.
     """
 
-    title = "The error of a denoiser is at most the sum of four mean squares, as printed"
+    title = "The error of a denoiser bounded by the sum of four mean squares, as printed"
     source = Source("gu2024softmax", "Claim G.1", note="as printed")
     population = TrainedScores(law="sphere")
     relation = AtMost()

@@ -101,9 +101,9 @@ def _seminorm(problem: TwoPoints, variance: Float[Array, ""] | float, order: int
 
 
 class ScoreSeminormInNoise(Claim[TwoPoints]):
-    """Let the data be at two points m and -m, let sigma² be the noise variance, and let s(z) be the score. Subtract the
-    part of the noise: s(z) + z/sigma². For every k >= 1, its squared Sobolev seminorm of order k grows without bound as
-    the noise falls:
+    """Let the data be at two points m and -m, let sigma² be the noise variance, and let s(z) be the score. The score of
+    the noise alone is -z/sigma², so consider the difference s(z) + z/sigma². For every k >= 1, the squared Sobolev
+    seminorm of order k of this difference grows without bound as the noise falls:
 
         integral of |d^k (s + z/sigma²) / dz^k|²  =  c_k (m/sigma²)^(2k+1)  ~  sigma^-(4k+2).
 
@@ -111,7 +111,7 @@ class ScoreSeminormInNoise(Claim[TwoPoints]):
     varies on the scale sigma. The reason is that the score varies on the scale sigma²/m.
     """
 
-    title = "The Sobolev seminorms of a score explode as the noise falls"
+    title = "The Sobolev seminorms of the score of two points explode as the noise falls"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="how the norm depends on the noise")
     stated = Kind.OWN
     population = TwoPointLaws()

@@ -214,8 +214,8 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
     Gaussian kernel exp(-|x - y|²/(2 l²)), because this space contains no polynomial. A basis of the space is (z - mu)^k
     exp(-(z - mu)²/(2 l²)) / (l^k sqrt(k!)). In this basis z - mu has the squared coefficients l² (2j + 1)!/(4^j j!²) at
     the odd degrees k = 2j + 1, which grow like sqrt(j). Interpolation at n points, n even, captures n/2 of them. Let
-    N(n) be the squared norm of the least interpolant of the score at n even points of an interval about mu of length at
-    most 2 l. Then
+    N(n) be the squared norm of the least interpolant of the score at n evenly spaced points of an interval about mu of
+    length at most 2 l. Then
 
         N(n) / ( (1/v²) sum_{j<n/2} l² (2j + 1)!/(4^j j!²) ) -> 1.
 
@@ -243,8 +243,8 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
 class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
     """Take a mixture of at least two normal distributions with one common variance. On an interval, its score is not in
     the Hilbert space of a Gaussian kernel. The reason is that functions in the space are entire, and the score has
-    poles where the density vanishes. Let N(n) be the squared norm of the interpolant of the score at n even points. It
-    grows without bound, and its exponent grows, too:
+    poles where the density vanishes. Let N(n) be the squared norm of the interpolant of the score at n evenly spaced
+    points. N(n) grows without bound, and the exponent of its growth rises, too:
 
         log2 N(2n) / N(n)   rises with n,
 

@@ -63,10 +63,10 @@ def _curved(way: Way) -> tuple[Array, Array]:
 class PromptsLinearise(Claim[FewShotTask]):
     """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
     mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
-    prompt whose label words pre-training has seen in that place, and a random head without a prompt. Let f_t be the
-    outputs and theta_t the parameters after training, and let |f_t - f_0| be a root mean square over the texts. Then
-    the error of the linearisation at the start, per squared movement of the outputs, has a smaller geometric mean with
-    the prompt:
+    prompt whose label words pre-training has seen in that place, and a random head without a prompt. Let f_0 and f_t be
+    the outputs before and after training, let theta_0 and theta_t be the parameters, and let |f_t - f_0| be a root mean
+    square over the texts. Then the error of the linearisation at the start, per squared movement of the outputs, has a
+    smaller geometric mean with the prompt:
 
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
     """
@@ -96,10 +96,10 @@ class PromptsLinearise(Claim[FewShotTask]):
 class PromptsKeepTheKernel(Claim[FewShotTask]):
     """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
     mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
-    prompt whose label words pre-training has seen in that place, and a random head without a prompt. Let K_t be the
-    kernel of gradient descent on the texts after training, let f_t be the outputs, and let |f_t - f_0| be a root mean
-    square over the texts. Then the relative change of the kernel, per movement of the outputs, has a smaller geometric
-    mean with the prompt:
+    prompt whose label words pre-training has seen in that place, and a random head without a prompt. Let K_0 and K_t be
+    the kernels of gradient descent on the texts before and after training, let f_0 and f_t be the outputs, and let |f_t
+    - f_0| be a root mean square over the texts. Then the relative change of the kernel, per movement of the outputs,
+    has a smaller geometric mean with the prompt:
 
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
     """
@@ -191,7 +191,7 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
     and let f_start be the outputs before. Let f be the outputs of logistic descent in the function space of the kernel
     at the start, with the same steps to the same loss. Then the relative distance
 
-        |f - f_tuned| / |f_start - f_tuned|,
+        |f - f_tuned| / |f_start - f_tuned|
 
     is on average over tasks smaller than that of a f_start + b, with the best a and b in hindsight.
     """
@@ -259,12 +259,13 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
 
 class FewRowsDoNotOverfit(Claim[FewShotTask]):
     """Take a model with more than 6000 parameters and 32 training texts. Start from its outputs before fine-tuning and
-    fit the rest of the classes by kernel ridge regression, with a ridge of a hundredth of the largest eigenvalue. On
-    unseen texts the accuracy is on average higher with the tangent kernel than with a kernel of word counts, which has
-    far fewer parameters. With word counts it is higher than that of the outputs before fine-tuning alone.
+    fit the residuals of the class labels by kernel ridge regression, with a ridge of a hundredth of the largest
+    eigenvalue. On unseen texts the accuracy is on average higher with the tangent kernel than with a kernel of word
+    counts, which has far fewer parameters. With word counts it is higher than that of the outputs before fine-tuning
+    alone.
     """
 
-    title = "On few rows, the tangent kernel of a prompt does not overfit"
+    title = "On few rows, the tangent kernel of a prompt need not overfit"
     source = Source("malladi2023kernel", "Abstract, overfitting")
     stated = Kind.REMARK
     population = FewShotTasks()

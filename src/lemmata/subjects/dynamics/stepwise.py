@@ -141,8 +141,8 @@ class StepsApart(Claim[SmallStart]):
 class TerminalSolution(Claim[SmallStart]):
     """Let Gamma be a symmetric matrix with eigenvalues gamma_j, and let V be its d leading eigenvectors. Let a matrix W
     of d rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. Training ends at W'W = V
-    diag(1/gamma_1, ..., 1/gamma_d) V'. The error is of the order s^(1 - gamma_{d+1}/gamma_d). The reason is that the
-    next mode grows until the last one is learned, and this part remains.
+    diag(1/gamma_1, ..., 1/gamma_d) V'. The error is of the order s^(1 - gamma_{d+1}/gamma_d). The reason is that mode d
+    + 1 grows until mode d is learned, and then keeps its size.
     """
 
     title = "The end of training of a linear embedding, and its dependence on the start"

@@ -72,8 +72,8 @@ class ErrorIsOfTheOrderOfTheClass(Claim[ErrorParts]):
 
         C_F (sqrt(epsilon) + (log|N|/n)^(1/3)) <= 2 C_F.
 
-    The source prints the power 1/3 below (100) and the power 1/2 in (30), and the bound holds with both. The proof
-    there uses only this bound.
+    The source prints the power 1/3 below (100) and the power 1/2 in (30), and the bound holds with both. The text below
+    (100) uses only this bound.
     """
 
     title = "The error of random features is at most of the order of C_F"

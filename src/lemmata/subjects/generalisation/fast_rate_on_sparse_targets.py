@@ -6,7 +6,7 @@ features, for which the error falls like N^(-1/2) at least.
 
 Let G = Phi^T Phi/N be the Gram matrix of the features. The stretch of a set S of features is
 
-    V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / (delta^T G delta),
+    V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / (delta^T G delta).
 
 It says how much l_1 norm on S, minus a share 1/k of the norm outside S, fits into a function of mean square 1. This is
 s divided by a squared compatibility constant.

@@ -30,7 +30,7 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
     to 4096 at N = 32 points on the sphere in 16 dimensions. Without the logarithm it would grow.
     """
 
-    title = "The correlation of noise with the worst of n features grows like sqrt(log n)"
+    title = "The correlation of noise with the worst of n features grows at most like sqrt(log n)"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6, the maximum over features")
     population = SpherePoints()
     relation = Rate("n", _FEATURES, upper=True, margin=0.03, resolution=0.03)

@@ -219,7 +219,7 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
     its upper bound B sqrt(E K(x, x) / n), which favours the statement.
     """
 
-    title = "The generalisation inequality with the complexity below eps, as printed"
+    title = "The generalisation inequality with the complexity in the denominator, as printed"
     source = Source("foundation2025", "(15)", note="as printed")
     population = NoisySigns()
     relation = AtMost(delta=0.05)

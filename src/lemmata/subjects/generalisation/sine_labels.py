@@ -18,7 +18,7 @@ ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "function cla
 
 
 class SinesShatter(Claim[SineNodes]):
-    """Let x_i = c/2^i be points, i = 1, ..., N, and let y_i in {0, 1} be any labels. The frequency
+    """Let x_i = c/2^i be points, where c > 0 and i = 1, ..., N, and let y_i in {0, 1} be any labels. The frequency
 
         a = (pi / c) (1 + sum_i (1 - y_i) 2^i)
 

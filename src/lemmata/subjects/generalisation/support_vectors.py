@@ -37,12 +37,12 @@ def support_vectors(x: np.ndarray, y: np.ndarray) -> int:
 
 class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
     """Let the separator of largest margin through the origin be the w of least |w| with y_i <w, x_i> >= 1 on n rows,
-    and let S be its number of support vectors. Train it on the other n - 1 rows for each row in turn. It is wrong on at
-    most
+    and let S be its number of support vectors. For each row in turn, train it on the other n - 1 rows and test it on
+    this row. It is wrong on at most
 
         S / n
 
-    of the rows, because leaving out a row that is not a support vector does not change it.
+    of the rows, because leaving out a row that is not a support vector does not change the separator.
     """
 
     title = "The leave-one-out error of the separator of largest margin, by support vectors"

@@ -145,7 +145,7 @@ class UniformDeviation(AbstractDeviationClaim):
     where rho* are any fixed coefficients, epsilon = sup |f - phi rho*| and u = log(((n+1)(n+6) + 4)/0.1).
     """
 
-    title = "Fit and risk are close for all coefficients at once"
+    title = "A bound on the difference of fit and risk for all coefficients at once"
     source = Source("li2025incontext", "Lemma 6", "(83)", note="with constants")
     relation = AtMost(DELTA)
     control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
@@ -176,7 +176,7 @@ class NoBargain(AbstractDeviationClaim):
     Without noise, coefficients that represent f exactly attain the bound.
     """
 
-    title = "No coefficients fit the examples much better than rho*"
+    title = "A bound on how much better than rho* other coefficients fit the examples"
     source = Source("li2025incontext", "Lemma 6", "(84)", note="with constants")
     control = Control(
         "half of the misfit is enough",

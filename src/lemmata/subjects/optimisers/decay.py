@@ -243,8 +243,8 @@ class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
 
 
 class SignDecayContracts(Claim[DecayedRun]):
-    """Let x <- (1 - eta lambda) x - eta u be steps with |u|_inf <= 1, as those of Lion. Whatever the gradients, they
-    approach the box |x|_inf <= 1/lambda at least geometrically:
+    """Let x <- (1 - eta lambda) x - eta u be steps with |u|_inf <= 1 and eta lambda < 1, as those of Lion, and let x_0
+    be outside the box |x|_inf <= 1/lambda. Whatever the gradients, x_t approaches the box at least geometrically:
 
         (|x_t|_inf - 1/lambda)_+ <= (1 - eta lambda)^t (|x_0|_inf - 1/lambda).
     """

@@ -101,8 +101,8 @@ def _least_norm(problem: MetricLeastSquares, metric: Float[Array, "p p"]) -> Flo
 
 
 class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
-    """Let X be n independent rows of p > n coordinates with targets y, and let P be a constant positive definite
-    metric. The flow w' = -P X'(X w - y) from 0 ends at
+    """Let X be n linearly independent rows of p > n coordinates with targets y, and let P be a constant positive
+    definite metric. The flow w' = -P X'(X w - y) from 0 ends at
 
         P X'(X P X')^-1 y.
 

@@ -38,8 +38,8 @@ def _squared_condition(problem: GradientMatrices) -> Array:
 
 
 class ShampooStepIsPolar(Claim[GradientMatrices]):
-    """Let G be the first gradient, with singular value decomposition U S V'. Whatever its singular values, the first
-    step of Shampoo is its polar factor:
+    """Let G be the first gradient, with singular value decomposition U S V'. Whatever the singular values, the first
+    step of Shampoo is the polar factor of G:
 
         (G G')^(-1/4) G (G'G)^(-1/4) = U V',   G = U S V'.
 
@@ -195,8 +195,8 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
 
 
 class AdafactorIsDivergenceOptimal(Claim[PositiveTable]):
-    """Let V be the table of second moments. Adafactor stores the row sums times the column sums over the total. Of all
-    non-negative tables R of rank one, this is the nearest to V in the divergence
+    """Let V be the table of second moments. Adafactor stores the row sums times the column sums, divided by the total.
+    Of all non-negative tables R of rank one, this is the nearest to V in the divergence
 
         sum V log(V/R) - V + R.
 

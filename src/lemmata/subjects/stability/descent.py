@@ -285,7 +285,7 @@ class SmoothnessIsNeeded(Claim[KickedRuns]):
     # Of the squared distance, a shared step adds at most (2 L eta)², since subgradients of one convex function are
     # monotone; a hit 4 L eta times the distance beside that. With H the sum of steps at hits the largest distance M so
     # far satisfies M² <= 4 L² eta² T + 4 L H M, so M <= 2 L eta sqrt(T) + 4 L H; the mean of H over rows is eta T/N.
-    title = "Without smoothness, neighbouring runs drift apart like the root of the steps"
+    title = "Without smoothness, neighbouring runs can drift apart like the root of the steps"
     source = Source("bassily2020", note="main result, for sampling with replacement")
     population = KickedPaths()
     relation = AtMost()

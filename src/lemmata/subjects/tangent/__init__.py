@@ -1,1 +1,1 @@
-"""When a finite network equals its tangent kernel: how fast kernels converge in width, how far training moves them."""
+"""When a network acts like its tangent kernel: how fast kernels converge in width, how far training moves them."""

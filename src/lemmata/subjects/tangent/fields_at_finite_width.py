@@ -52,7 +52,7 @@ _RATE = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12,
 class ConvolutionWidth(AbstractTangentWidth):
     """Consider a convolutional network with two convolutions of m channels. It takes a mean over neighbouring positions
     between the convolutions and a mean over all positions after them. At a random draw, its tangent kernel differs from
-    the limit as m grows, in root mean square over pairs of points, by
+    its limit for m -> infinity, in root mean square over pairs of points, by
 
         C m^(-1/2),
 
@@ -71,8 +71,8 @@ class ConvolutionWidth(AbstractTangentWidth):
 
 class StateSpaceWidth(AbstractTangentWidth):
     """Consider a network with a diagonal state-space layer on m channels, followed by a dense layer that mixes the
-    channels. At a random draw, its tangent kernel differs from the limit as m grows, in root mean square over pairs of
-    points, by
+    channels. At a random draw, its tangent kernel differs from its limit for m -> infinity, in root mean square over
+    pairs of points, by
 
         C m^(-1/2),
 
@@ -91,8 +91,8 @@ class StateSpaceWidth(AbstractTangentWidth):
 
 class SoftmaxUnitsWidth(AbstractTangentWidth):
     """Consider a network that applies a convolution with m channels and then, at every position, m times the softmax
-    over the channels. At a random draw, its tangent kernel differs from the limit as m grows, in root mean square over
-    pairs of points, by
+    over the channels. At a random draw, its tangent kernel differs from its limit for m -> infinity, in root mean
+    square over pairs of points, by
 
         C m^(-1/2),
 
@@ -111,8 +111,8 @@ class SoftmaxUnitsWidth(AbstractTangentWidth):
 
 class AttentionWidth(AbstractTangentWidth):
     """Consider a network with softmax attention of m heads on m channels, where queries and keys use the same matrix
-    and their products are scaled by 1/d. At a random draw, its tangent kernel differs from the limit as m grows, in
-    root mean square over pairs of points, by
+    and their products are scaled by 1/d. At a random draw, its tangent kernel differs from its limit for m -> infinity,
+    in root mean square over pairs of points, by
 
         C m^(-1/2),
 
@@ -131,8 +131,8 @@ class AttentionWidth(AbstractTangentWidth):
 
 class LocalWidth(AbstractTangentWidth):
     """Consider a network with a locally connected layer of m channels, whose weights are not shared between positions,
-    followed by a convolution. At a random draw, its tangent kernel differs from the limit as m grows, in root mean
-    square over pairs of points, by
+    followed by a convolution. At a random draw, its tangent kernel differs from its limit for m -> infinity, in root
+    mean square over pairs of points, by
 
         C m^(-1/2),
 

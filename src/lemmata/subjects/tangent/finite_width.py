@@ -70,7 +70,7 @@ def _some_input(problem: Rows) -> Hypothesis:
 
 class ReluTangentWidth(Claim[Rows]):
     """Consider a ReLU network with one hidden layer of m units in the NTK parameterisation. At a random draw, its
-    tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
+    tangent kernel differs from its limit for m -> infinity, in root mean square over pairs of points, by
 
         C m^(-1/2),
 

@@ -95,7 +95,7 @@ class AbstractTangentWidth(Claim[Rows]):
 
 class DenseWidth(AbstractTangentWidth):
     """Consider a network with two hidden layers of m GELU units in the NTK parameterisation. At a random draw, its
-    tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
+    tangent kernel differs from its limit for m -> infinity, in root mean square over pairs of points, by
 
         C m^(-1/2),
 
@@ -110,7 +110,7 @@ class DenseWidth(AbstractTangentWidth):
 
 class ResidualWidth(AbstractTangentWidth):
     """Consider a network with a residual block x + Dense(ReLU(x)) between dense layers of m units. At a random draw,
-    its tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
+    its tangent kernel differs from its limit for m -> infinity, in root mean square over pairs of points, by
 
         C m^(-1/2),
 
@@ -125,8 +125,8 @@ class ResidualWidth(AbstractTangentWidth):
 
 class ParallelWidth(AbstractTangentWidth):
     """Consider a network that adds the outputs of two branches of m units before an activation, where one branch has
-    one layer and the second has two. At a random draw, its tangent kernel differs from the limit as m grows, in root
-    mean square over pairs of points, by
+    one layer and the second has two. At a random draw, its tangent kernel differs from its limit for m -> infinity, in
+    root mean square over pairs of points, by
 
         C m^(-1/2),
 
@@ -142,7 +142,7 @@ class ParallelWidth(AbstractTangentWidth):
 
 class LayerNormWidth(AbstractTangentWidth):
     """Consider a network with LayerNorm after each of two layers of m units. At a random draw, its tangent kernel
-    differs from the limit as m grows, in root mean square over pairs of points, by
+    differs from its limit for m -> infinity, in root mean square over pairs of points, by
 
         C m^(-1/2),
 
@@ -157,7 +157,7 @@ class LayerNormWidth(AbstractTangentWidth):
 
 class RMSNormWidth(AbstractTangentWidth):
     """Consider a network that applies RMSNorm to its inputs and again to a ReLU layer of m units. At a random draw, its
-    tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
+    tangent kernel differs from its limit for m -> infinity, in root mean square over pairs of points, by
 
         C m^(-1/2),
 
@@ -172,8 +172,8 @@ class RMSNormWidth(AbstractTangentWidth):
 
 class DropoutWidth(AbstractTangentWidth):
     """Consider a network with Dropout after a layer of m units. Take the tangent kernel between two random passes with
-    independent masks. At a random draw of the weights, it differs from the limit as m grows, in root mean square over
-    pairs of points, by
+    independent masks. At a random draw of the weights, it differs from its limit for m -> infinity, in root mean square
+    over pairs of points, by
 
         C m^(-1/2),
 

@@ -98,8 +98,8 @@ class AbstractModel(abc.ABC):
             if found and len(found[0]) != min(len(x), self.batch):
                 raise ShapeError(
                     "outputs", found=f"{len(found[0])} lines for {min(len(x), self.batch)} rows",
-                    rule="one line of outputs for each row, in its first axis",
-                    remedy="a function or module around it that transposes them",
+                    rule="one line of outputs for each row, along the first axis",
+                    remedy="wrap the model in a function or module that transposes the outputs",
                 )  # fmt: skip
             return np.concatenate(found).astype(float)
         except LemmataError:
@@ -107,7 +107,7 @@ class AbstractModel(abc.ABC):
         except Exception as error:  # the user's own function may raise anything
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
             found = f"shape {np.shape(x)[1:]} each"
-            raise ShapeError("rows", found=found, rule=f"what the model takes: {why}") from error
+            raise ShapeError("rows", found=found, rule=f"rows that the model accepts; it raised {why}") from error
 
     def jvp(self, v: Inexact[np.ndarray, " P"], x: np.ndarray) -> Float[np.ndarray, "n C"]:
         """J v: how each output moves as theta moves along v."""
@@ -317,7 +317,7 @@ def row_by_row(found: Any) -> Any:
         ShapeError: where it gave no array, or not one entry of its first axis for each row.
     """
     if not hasattr(found, "reshape"):
-        remedy = "a function or module around it that returns the logits, or the values, alone"
+        remedy = "wrap the model in a function or module that returns only the logits or values"
         raise ShapeError("outputs", found=f"a {type(found).__name__}", rule="one array", remedy=remedy)
     return found.reshape(len(found), -1)
 

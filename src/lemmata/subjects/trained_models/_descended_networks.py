@@ -136,7 +136,7 @@ def known_rate(problem: Trained) -> list[Hypothesis]:
     Args:
         problem: the model with its rows.
     """
-    why = "--rate, or rate=: of descent on all rows, without momentum"
+    why = "--rate, or rate=; for descent on all rows, without momentum"
     return [Hypothesis(FACTS["rate"].given, float(problem.rate is not None), ">=", 1.0, why)]
 
 

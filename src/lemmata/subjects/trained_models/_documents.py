@@ -35,7 +35,9 @@ def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractM
         raise
     except (TypeError, ValueError, RuntimeError, IndexError, AssertionError) as error:
         why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise ShapeError("documents", found=f"{x.shape[1]} tokens each", rule=f"what the model takes: {why}") from error
+        raise ShapeError(
+            "documents", found=f"{x.shape[1]} tokens each", rule=f"documents that the model accepts; it raised {why}"
+        ) from error
     if len(shape) != 3 or shape[:2] != (1, x.shape[1]):
         raise ShapeError("outputs of a language model", found=f"{shape} for {(1, x.shape[1])} tokens", rule=rule)
     check_tokens(x, shape[2])
@@ -62,14 +64,16 @@ def read_documents(x: np.ndarray, padding: int | None = None, name: str = "docum
     if x.dtype.kind != "i":
         tokens = x.astype(np.int64)
         if not np.array_equal(tokens, x):
-            raise DataError(f"{name}s", found="fractions", rule="whole numbers, the tokens; or targets beside the rows")
+            raise DataError(f"{name}s", found="fractions", rule="tokens, which are whole numbers; or rows with targets")
         x = tokens
     if padding is not None:
         x = np.where(x == padding, -1 - x, x)
     empty = (x[:, 1:] < 0).all(1)
     if empty.any():
         row = int(np.flatnonzero(empty)[0])
-        raise DataError(f"{name} {row + 1}", found="no token after the first that counts", rule="at least one")
+        raise DataError(
+            f"{name} {row + 1}", found="only padding after the first token", rule="at least one further token"
+        )
     return x
 
 

@@ -49,7 +49,7 @@ class BlackBox(AbstractModel):
         return np.shape(self.call(x))
 
     def _none(self) -> np.ndarray:
-        remedy = "gauges that need none still run"
+        remedy = "use the checks that need no derivatives"
         raise SettingError("derivatives", found=f"none of a {self.kind}", rule="a differentiable model", remedy=remedy)
 
     def _jacobian(self, x: np.ndarray) -> np.ndarray:
@@ -86,9 +86,11 @@ def estimator_model(estimator: Any) -> AbstractModel:
     name = type(estimator).__name__
     if hasattr(estimator, "steps"):
         remedy = "pass pipeline[-1] with rows pipeline[:-1].transform(x)"
-        raise SettingError("model", found="a Pipeline", rule="its last step, on the rows that it reads", remedy=remedy)
+        raise SettingError(
+            "model", found="a Pipeline", rule="its last step, with the rows that this step reads", remedy=remedy
+        )
     if isinstance(getattr(estimator, "classes_", None), list):
-        remedy = "one target at a time, model.estimators_[0] say"
+        remedy = "examine one target at a time, for example model.estimators_[0]"
         raise SettingError("model", found=f"a {name} of several targets", rule="one class a row", remedy=remedy)
     if name in _LINEAR | _PERCEPTRONS | _OTHER_LOSSES and not (
         hasattr(estimator, "coef_") or hasattr(estimator, "coefs_")

@@ -226,15 +226,17 @@ def jax_model(f: Callable[[Any, Any], Any], params: Any, kind: str = "JAX", deca
     leaves, tree = jax.tree_util.tree_flatten_with_path(params)
     for path, leaf in leaves:
         if not hasattr(leaf, "dtype"):
-            remedy = "jnp.asarray(...) if it is trained; else keep it in f"
+            remedy = "convert it with jnp.asarray(...) if it is trained, and otherwise move it into f"
             found = f"a {type(leaf).__name__} at {jax.tree_util.keystr(path)}"
             raise SettingError("parameters", found=found, rule="arrays", remedy=remedy)
     if not leaves or not all(jnp.issubdtype(leaf.dtype, jnp.floating) for _, leaf in leaves):
-        raise SettingError("parameters", found="none, or none that are floating point", rule="at least one such array")
+        raise SettingError("parameters", found="no array of floating-point numbers", rule="at least one such array")
     kinds = {np.dtype(leaf.dtype) for _, leaf in leaves}
     if len(kinds) > 1 or not kinds <= {np.dtype(np.float32), np.dtype(np.float64)}:
         found = ", ".join(sorted(str(kind) for kind in kinds))
-        raise PrecisionError("parameters", found=found, rule="all in float32, or all in float64", remedy="convert them")
+        raise PrecisionError(
+            "parameters", found=found, rule="all in float32, or all in float64", remedy="convert them to one type"
+        )
     if np.dtype(np.float64) in kinds:
         _ask_for_float64()
     flat = np.concatenate([np.ravel(leaf) for _, leaf in leaves])

@@ -94,7 +94,9 @@ def leave_one_out(
     if shares.max() > 1 - 1e-9:
         row = int(shares.max(1).argmax())
         raise SolverError(
-            f"row {row}, counted from 0", found="leverage 1", rule="other rows or the decay fix every output"
+            f"row {row}, counted from 0",
+            found="leverage 1",
+            rule="below 1: other rows or the decay must constrain every output",
         )
     # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, R the root of Lambda: symmetric, and Lambda may be singular
     middle = (vectors / (1 - shares[:, None, :])) @ vectors.transpose(0, 2, 1)
@@ -149,7 +151,7 @@ def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = Fal
         size = 8 * (_COPIES * wide * min(MOST, small) + 2 * MOST**2)
     if size > _BYTES:
         found = f"{size / 2**30:.1f} GiB for {wide} outputs and {parameters} parameters"
-        raise MemoryPlanError("leaving one out", found=found, rule="at most 6 GiB", remedy="fewer training rows")
+        raise MemoryPlanError("leaving one out", found=found, rule="at most 6 GiB", remedy="pass fewer training rows")
     return size
 
 
@@ -181,7 +183,7 @@ def _within_span(
     error = form_error(span, found, root, ridge)
     if error >= 1:
         told = f"its curvature within {len(span.chosen)} rows wrong by {error:.2g} times"
-        raise MemoryPlanError("leaving one out", found=told, rule="less than 1", remedy="fewer training rows")
+        raise MemoryPlanError("leaving one out", found=told, rule="less than 1", remedy="pass fewer training rows")
     along = model.jvp(prior_of(model) ** 2 * gradient, x)  # J g
     rooted = np.einsum("iab,ib->ia", root, along).ravel()[span.chosen]
     first = scipy.linalg.solve_triangular(span.lower, rooted, lower=True)  # g in the basis

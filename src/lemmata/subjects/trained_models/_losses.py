@@ -92,9 +92,9 @@ class Loss:
             return jnp.sum(jnp.where(size <= self.width, (f - y) ** 2 / 2, self.width * size - self.width**2 / 2))
         if self.kind == "poisson":
             return jnp.sum(jnp.exp(f) - y * f)
-        rule = "a loss whose derivatives are known here"
-        remedy = f"state it by loss= (--loss), if it is one of these: {GRAMMAR}"
-        raise LossError("the loss that was trained with", found=self.said, rule=rule, remedy=remedy)
+        rule = "a loss whose derivatives lemmata knows"
+        remedy = f"state it with loss= or --loss if it is one of these: {GRAMMAR}"
+        raise LossError("the training loss", found=self.said, rule=rule, remedy=remedy)
 
     def of_rows(self, f: Float[Array, "n C"], y: Float[Array, "n C"]) -> Float[Array, " n"]:
         """The losses of rows."""
@@ -228,7 +228,7 @@ def _named(word: str, loss: str) -> StatedLoss:
         return StatedLoss("huber", float(huber[1]))
     if name in ("log", "squared", "poisson", "other"):
         return StatedLoss(name)
-    remedy = "huber 1.35, where errors beyond 1.35 count in proportion" if name == "huber" else None
+    remedy = "write huber 1.35, for example, if the loss is linear beyond 1.35" if name == "huber" else None
     raise SettingError("loss", found=repr(loss), rule=GRAMMAR, remedy=remedy)
 
 

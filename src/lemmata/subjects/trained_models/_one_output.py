@@ -50,7 +50,9 @@ def with_two_outputs(
         return model, labels, ""
     classes = tuple(sorted(set(targets.ravel().tolist()), key=lambda own: (str(type(own)), own)))
     if stated is not None and len(labels or classes) > 2:
-        raise ShapeError("outputs", found=f"1 for {len(labels or classes)} classes", rule="one a class under log loss")
+        raise ShapeError(
+            "outputs", found=f"1 for {len(labels or classes)} classes", rule="one for each class under log loss"
+        )
     link = _link(model, x, f[:, 0], targets.ravel(), classes, stated)
     if link == "identity":
         return model, labels, ""

@@ -28,5 +28,7 @@ def held_rows(trained: Trained) -> tuple[np.ndarray, Float[np.ndarray, "m C"]]:
         SettingError: where there are none.
     """
     if trained.held is None:
-        raise SettingError("held-out rows", found="none", rule="rows that training has not seen", remedy="--held")
+        raise SettingError(
+            "held-out rows", found="none", rule="rows that the model was not trained on", remedy="pass --held or held="
+        )
     return trained.held

@@ -116,7 +116,7 @@ def _unseen(held: Any, task: Task, rows: np.ndarray, y: Any, model: AbstractMode
         raise ShapeError("held targets", found=f"shape {np.shape(held[1])}", rule=f"one for each of {len(x)} rows")
     targets = task.encode(held[1], "held row")
     if targets.shape[1] != (len(task.labels) or task.encode(y).shape[1]):
-        raise ShapeError("held targets", found=f"{targets.shape[1]} values a row", rule="as many as in training")
+        raise ShapeError("held targets", found=f"{targets.shape[1]} values a row", rule="as many values as in training")
     return x, targets
 
 
@@ -135,7 +135,7 @@ def _like(rows: np.ndarray, others: np.ndarray, name: str) -> np.ndarray:
 def _earlier(name: str, model: Any, own: AbstractModel) -> AbstractModel:
     found = dataclasses.replace(read_model(model), link=own.link, batch=own.batch)
     if found.layers != own.layers:
-        raise ShapeError(name, found="other parameters", rule="the model's own names and shapes")
+        raise ShapeError(name, found="other parameters", rule="parameters with the names and shapes of the model's")
     return found
 
 
@@ -143,10 +143,14 @@ def _sized(place: int, model: Any, own: AbstractModel, rows: np.ndarray) -> Abst
     """A model of another size, which takes the same rows and gives as many outputs."""
     found = dataclasses.replace(read_model(model), link=own.link, batch=own.batch)
     if not found.differentiable:
-        raise SettingError(f"model {place} of sizes", found=f"a {found.kind}", rule="one whose parameters are counted")
+        raise SettingError(
+            f"model {place} of sizes", found=f"a {found.kind}", rule="a model with parameters that lemmata can count"
+        )
     shape, few = own.outputs(rows[:2]).shape, found.outputs(rows[:2])
     if few.shape != shape:
-        raise ShapeError(f"model {place} of sizes", found=f"{few.shape[1]} outputs", rule=f"{shape[1]}, as the model")
+        raise ShapeError(
+            f"model {place} of sizes", found=f"{few.shape[1]} outputs", rule=f"{shape[1]}, as the model has"
+        )
     return found
 
 
@@ -183,7 +187,9 @@ def _corrected(targets: Any, task: Task, rows: np.ndarray) -> np.ndarray | None:
     if targets is None:
         return None
     if task.is_language:
-        raise DataError("corrected targets", found="documents", rule="classes or values: documents have none")
+        raise DataError(
+            "corrected targets", found="documents", rule="rows with classes or values; documents have neither"
+        )
     if np.shape(targets)[:1] != (len(rows),):
         raise ShapeError(
             "corrected targets", found=f"shape {np.shape(targets)}", rule=f"one for each of {len(rows)} rows"
@@ -198,21 +204,23 @@ def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
     except (TypeError, ValueError, RuntimeError) as error:
         raise ShapeError(name, found=f"a {type(x).__name__}: {str(error)[:120]}", rule="an array of rows") from error
     if rows.ndim < 2 or not rows.size:
-        raise ShapeError(name, found=f"shape {rows.shape}", rule="one row a model's input, shape (n, *row)")
+        raise ShapeError(
+            name, found=f"shape {rows.shape}", rule="an array (n, *row) with one input of the model in each row"
+        )
     if rows.dtype.kind not in "fiub":
-        raise DataError(name, found=f"cells of the kind {rows.dtype}", rule="numbers, as the model takes them")
+        raise DataError(name, found=f"cells of type {rows.dtype}", rule="numbers")
     if rows.dtype.kind != "f" or np.isfinite(rows).all():
         return rows
     missing = np.isnan(rows)
     wrong = ~np.isfinite(rows) if model.differentiable else np.isinf(rows)
     if wrong.any():
         found = f"a cell that is not finite in row {int(np.argwhere(wrong)[0][0])}, counted from 0"
-        raise ShapeError(name, found=found, rule="finite numbers", remedy="fill it as for the training")
+        raise ShapeError(name, found=found, rule="finite numbers", remedy="fill it as for training")
     few = rows[missing.reshape(len(rows), -1).any(1)][:_TRIED]
     if not np.isfinite(model.outputs(few)).all():
         row = int(np.argwhere(missing)[0][0])
-        raise ShapeError(name, found=f"a cell of NaN in row {row}, counted from 0, of which the model makes NaN",
-                         rule="finite numbers", remedy="fill it as for the training")  # fmt: skip
+        raise ShapeError(name, found=f"NaN in row {row}, counted from 0, for which the model returns NaN",
+                         rule="finite numbers", remedy="fill the cell as for training")  # fmt: skip
     return rows
 
 

@@ -17,7 +17,7 @@ from ._read import read_model
 from ._trained import Trained
 
 _ASSUMED = 600.0  # gradients of all rows that a training is taken to cost before one has been timed
-_RULE = "it returns a trained model of the same outputs, as build() does"
+_RULE = "it must return a trained model with the same outputs, as build() does"
 _LOOSE = 1e-4
 _FEW = 8
 
@@ -90,7 +90,7 @@ class Refits:
             raise SettingError(name, found="a model whose outputs are not finite", rule=_RULE)
         if np.abs(once - again).max() > _LOOSE * max(float(np.abs(once).max()), 1e-300):
             remedy = "return module.eval(), or eqx.nn.inference_mode(module)"
-            raise SettingError(name, found="a model whose outputs depend on chance", rule=_RULE, remedy=remedy)
+            raise SettingError(name, found="a model with random outputs", rule=_RULE, remedy=remedy)
         return model
 
 
@@ -102,8 +102,8 @@ def refits_of(trained: Trained) -> Refits:
         SettingError: where there is no `fit`.
     """
     if trained.fit is None:
-        remedy = "def fit(x, y, seed, start=None) in the program, or fit=..."
-        raise SettingError("fit", found="none", rule="a function that trains afresh", remedy=remedy)
+        remedy = "define fit(x, y, seed, start=None) in the program, or pass fit=..."
+        raise SettingError("fit", found="none", rule="a function that trains the model again", remedy=remedy)
     return Refits(trained.fit, trained.model, trained.x, trained.targets)
 
 

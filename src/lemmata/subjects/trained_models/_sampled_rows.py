@@ -70,9 +70,13 @@ def leave_sampled_rows_out(
     """
     model, x, task = objective.model, objective.x, objective.task
     if task.is_language:
-        raise SettingError("rows left out", found="documents", rule="classes or values", remedy="leave_rows_out")
+        raise SettingError(
+            "rows left out", found="documents", rule="rows with classes or values", remedy="use leave_rows_out"
+        )
     if not objective.decay > 0:
-        raise SettingError("decay", found=f"{objective.decay:g}", rule="above 0: else nothing fixes every direction")
+        raise SettingError(
+            "decay", found=f"{objective.decay:g}", rule="above 0; without decay, nothing determines every direction"
+        )
     f = model.outputs(x)
     prior, curved = _own(prior_of(model), model.theta), _curvature(f, objective)
     ridge = np.asarray(len(x) * objective.decay, model.theta.dtype)

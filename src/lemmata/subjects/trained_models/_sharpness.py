@@ -53,4 +53,6 @@ def largest_eigenvalue(
         if found.whole or found.residuals[0] <= tolerance * abs(found.values[0]):
             return float(found.values[0]), step
         before, now = now, moved / start.dtype.type(length)
-    raise SolverError("the largest eigenvalue", found=f"no end after {_MOST} products", rule="a residual that falls")
+    raise SolverError(
+        "the largest eigenvalue", found=f"no convergence after {_MOST} products", rule="a residual that falls"
+    )

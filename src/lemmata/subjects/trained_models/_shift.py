@@ -83,7 +83,8 @@ def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None
         DataError: where there are no rows in use.
     """
     if trained.deployed is None:
-        raise DataError("rows in use", found="none", rule="rows that the model meets in use", remedy="--deploy")
+        raise DataError("rows in use", found="none", rule="rows on which the model is used",
+                        remedy="pass --deploy or deployed=")  # fmt: skip
     name, own = ("training", trained.x) if training else reference_rows(trained)
     rng = np.random.default_rng([trained.seed, 14])
     first, second = (rows[rng.permutation(len(rows))[:_MOST]] for rows in (own, trained.deployed))
@@ -213,10 +214,10 @@ def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
         DataError: where they are the training rows themselves.
     """
     if len(deployed) < FEWEST:
-        raise ShapeError("deployed rows", found=f"{len(deployed)}", rule=f"at least {FEWEST}, to be compared with")
+        raise ShapeError("deployed rows", found=f"{len(deployed)}", rule=f"at least {FEWEST} rows for the comparison")
     if set(_bytes(deployed)) <= set(_bytes(x)) and copied(x, deployed) > 0.5:
-        rule = "rows that the model meets in use"
-        raise DataError("deployed rows", found="training rows, all of them", rule=rule, remedy="another file")
+        rule = "rows on which the model is used"
+        raise DataError("deployed rows", found="only training rows", rule=rule, remedy="pass another file")
     return deployed
 
 

@@ -74,7 +74,7 @@ def block_rows(model: AbstractModel, x: np.ndarray) -> int:
     one = 8 * model.outputs(x[:1]).shape[1] * len(model.theta)
     if one > _BYTES:
         found = f"{one / 2**30:.2g} GiB for the Jacobian of one row"
-        raise MemoryPlanError("tangent kernel", found=found, rule="at most 0.25 GiB", remedy="a smaller model")
+        raise MemoryPlanError("tangent kernel", found=found, rule="at most 0.25 GiB", remedy="use a smaller model")
     return max(_BYTES // max(one, 1), 1)
 
 
@@ -155,7 +155,7 @@ def start_kernel(trained: Trained) -> KernelMachine:
         SettingError: where they are not known.
     """
     if trained.start is None:
-        raise SettingError("start", found="none", rule="the parameters that training began with", remedy="--start")
+        raise SettingError("start", found="none", rule="the initial parameters", remedy="pass --start or start=")
     return _machine_at(trained, trained.model.in_double().at(trained.start.theta))
 
 

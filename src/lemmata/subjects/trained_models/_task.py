@@ -166,14 +166,18 @@ class Task:
             return values
         if y.ndim == 2 and y.shape[1] == len(self.labels) > 1:
             if not _one_hot(y):
-                raise DataError(f"targets of {row_name}s", found="columns", rule="one column of 1 in each row, else 0")
+                raise DataError(
+                    f"targets of {row_name}s",
+                    found="columns",
+                    rule="a 1 in one column of each row, and 0 in the others",
+                )
             return np.asarray(y, float)
         known = {label: k for k, label in enumerate(self.labels)}
         own = [known.get(label) for label in y.ravel().tolist()]
         if None in own:
             row = own.index(None)
             shown = ", ".join(map(str, self.labels[:12]))
-            remedy = f"its {len(known)} outputs are read as {shown}; others are told by labels=(...)"
+            remedy = f"its {len(known)} outputs are read as {shown}; state other classes with labels=(...)"
             raise DataError(
                 f"class {y.ravel().tolist()[row]!r} in {row_name} {row}, counted from 0",
                 rule="a class of the model",
@@ -215,22 +219,24 @@ def read_task(
     values = stated is not None and stated.kind in ("squared", "huber", "poisson")
     if f.shape[1] == 1 and not values and _two_classes(y, f):
         remedy = (
-            "two logits: half of the one, with either sign; or targets that are fractions, for squared loss; or say"
-            ' which by loss="log" or loss="squared"'
+            'state loss="log" or loss="squared"; or return two logits, plus and minus half of the one; or pass the'
+            " targets as floating-point values for squared loss"
         )
-        raise ShapeError("outputs", found="1 for 2 classes", rule="one a class", remedy=remedy)
+        raise ShapeError("outputs", found="1 for 2 classes", rule="one for each class", remedy=remedy)
     if values or (not one_hot and (not whole or (f.shape[1] == 1 and y.dtype.kind in "iuf"))):
         if y.reshape(len(y), -1).shape[1] != f.shape[1]:
             found = f"{f.shape[1]} outputs for {y.reshape(len(y), -1).shape[1]} values a row"
-            raise ShapeError("outputs", found=found, rule="as many")
+            raise ShapeError("outputs", found=found, rule="as many outputs as values")
         return _of_values(model, y, stated)
     if labels is None:
         labels = (
             tuple(range(f.shape[1])) if one_hot or y.dtype.kind in "biuf" else tuple(sorted(set(y.ravel().tolist())))
         )
     if len(labels) != f.shape[1]:
-        remedy = "labels=(...), the class of each output in order, where some do not occur in y"
-        raise ShapeError("outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one a class", remedy=remedy)
+        remedy = "if some classes do not occur in y, pass labels=(...), the class of each output in order"
+        raise ShapeError(
+            "outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one for each class", remedy=remedy
+        )
     with np.errstate(invalid="ignore"):  # what is not finite, the examination names
         sums = np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0
     outputs = "logits" if model.tells == "probabilities" else model.tells
@@ -284,7 +290,7 @@ def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
     if y.dtype.kind not in "biuf":
         raise DataError("targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class a row, or numbers")
     if np.isin(y, (0, 1)).all():
-        remedy = "one class at a time, or targets that are fractions, for squared loss"
+        remedy = "examine one class at a time, or pass the targets as floating-point values for squared loss"
         raise DataError("targets", found="rows with several classes or none", rule="one class a row", remedy=remedy)
     shares = bool((y >= 0).all() and np.abs(y.sum(1) - 1).max() < _ROUNDING)
     if shares and not (np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0):
@@ -297,7 +303,7 @@ def _check_targets(y: np.ndarray) -> None:
     if y.ndim > 2:
         raise ShapeError(
             "targets", found=f"shape {y.shape}", rule="one class a row, or one line of values",
-            remedy="of images of classes (segmentation) make a row of each pixel, with the features around it",
+            remedy="for segmentation, make a row of each pixel, with the features around it",
         )  # fmt: skip
     if y.dtype.kind == "f":
         missing = ~np.isfinite(y.reshape(len(y), -1)).all(1)
@@ -305,16 +311,14 @@ def _check_targets(y: np.ndarray) -> None:
         missing = np.array([own is None or own != own for own in y.ravel().tolist()]).reshape(len(y), -1).any(1)
         kinds = {isinstance(own, str) for own in y.ravel().tolist() if own is not None}
         if len(kinds) > 1:
-            raise DataError("targets", found="words and numbers", rule="of one kind")
+            raise DataError("targets", found="words and numbers", rule="only words or only numbers")
     elif y.dtype.kind in "biuUS":
         return
     else:
-        raise DataError("targets", found=f"of the kind {y.dtype}", rule="classes or values")
+        raise DataError("targets", found=f"type {y.dtype}", rule="classes or values")
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
-        raise DataError(
-            f"target in row {row}, counted from 0", found=f"{y[row]}", rule="a target in every row, and finite"
-        )
+        raise DataError(f"target in row {row}, counted from 0", found=f"{y[row]}", rule="a finite target in every row")
 
 
 def class_counts(y: Float[np.ndarray, "n C"]) -> Int[np.ndarray, " C"]:

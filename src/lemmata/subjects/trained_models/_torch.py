@@ -82,7 +82,7 @@ class TorchModel(AbstractModel):
         with torch.no_grad():
             found = self.module(torch.from_numpy(np.where(x < 0, -1 - x, x)))
         if not hasattr(found, "shape"):
-            raise TypeError(f"logits, and not a {type(found).__name__}; features and a readout of JAX functions alone")
+            raise TypeError(f"logits are needed, not a {type(found).__name__}; only JAX functions return features")
         return tuple(found.shape)
 
     def _outputs(self, x: np.ndarray) -> np.ndarray:
@@ -261,13 +261,15 @@ def torch_model(module: Any) -> TorchModel:
     module = unwrapped(module)
     own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}  # shared ones once
     if not own:
-        rule, remedy = "at least one parameter", "module.requires_grad_(): nothing here changes the module"
+        rule, remedy = "at least one parameter", "call module.requires_grad_(); lemmata does not change the module"
         raise SettingError("parameters", found="none that requires a gradient", rule=rule, remedy=remedy)
     if any(leaf.device.type != "cpu" for leaf in own.values()):
-        raise SettingError("module", found="parameters on a device", rule="on the processor", remedy="module.cpu()")
+        raise SettingError(
+            "module", found="parameters on a device", rule="parameters on the CPU", remedy="call module.cpu()"
+        )
     kinds = {str(leaf.dtype).removeprefix("torch.") for leaf in own.values()}
     if len(kinds) > 1 or not kinds <= {"float32", "float64"}:
-        found, remedy = ", ".join(sorted(kinds)), "module.float() or module.double()"
+        found, remedy = ", ".join(sorted(kinds)), "call module.float() or module.double()"
         raise PrecisionError("parameters", found=found, rule="all in float32, or all in float64", remedy=remedy)
     theta = np.concatenate([leaf.detach().numpy().ravel() for leaf in own.values()])
     layers = tuple(Layer(name, tuple(leaf.shape)) for name, leaf in own.items())

@@ -135,10 +135,12 @@ def find_triggers(model: AbstractModel, x: np.ndarray, *, seed: int = 0, steps: 
         ShapeError: for fewer than two outputs.
     """
     if np.asarray(x).dtype.kind != "f":
-        raise DataError("rows", found=str(np.asarray(x).dtype), rule="fractions, which can be changed a little")
+        raise DataError(
+            "rows", found=str(np.asarray(x).dtype), rule="floating-point numbers, which can be changed a little"
+        )
     f = model.outputs(x)
     if f.shape[1] < 2:
-        raise ShapeError("outputs", found=f"{f.shape[1]}", rule="one for each of at least two classes")
+        raise ShapeError("outputs", found=f"{f.shape[1]}", rule="one output for each of at least two classes")
     calls = f.argmax(1)
     rows = _others(calls, f.shape[1], seed)
     search = _Search(model, np.asarray(x, float)[rows], np.asarray(x, float))
@@ -153,7 +155,7 @@ def _others(calls: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.nda
     found = [order[calls[order] != c] for c in range(classes)]
     if not all(map(len, found)):
         c = next(c for c in range(classes) if not len(found[c]))
-        raise DataError("rows", found=f"all called class {c}", rule="rows that the model calls at least two classes")
+        raise DataError("rows", found=f"all predicted as class {c}", rule="rows with at least two predicted classes")
     count = min(_ROWS, max(map(len, found)))
     return np.stack([np.resize(own[:count], count) for own in found])
 

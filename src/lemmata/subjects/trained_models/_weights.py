@@ -110,7 +110,7 @@ def _tree(model: Any) -> tuple[Any, Callable[[Any], Any]]:
     if isinstance(model, eqx.Module):
         arrays, rest = eqx.partition(model, eqx.is_array)
         return arrays, lambda own: eqx.combine(own, rest)
-    raise SettingError("weights", found=f"for a {type(model).__name__}", rule="a model that has parameters by name")
+    raise SettingError("weights", found=f"for a {type(model).__name__}", rule="a model with named parameters")
 
 
 def _collected(arrays: Mapping[str, np.ndarray], names: list[str]) -> dict[str, np.ndarray]:

@@ -30,17 +30,17 @@ def bare_model(model: Any) -> Any:
                                rule="a fitted model", remedy="fit it with refit=True")  # fmt: skip
         return bare_model(model.best_estimator_)
     if _is(model, "torch.jit._script"):
-        raise SettingError("model", found="a script of torch.jit, whose parameters are fixed",
+        raise SettingError("model", found="a torch.jit script, whose parameters are fixed",
                            rule="the module itself", remedy="pass the nn.Module that was scripted")  # fmt: skip
     if _is(model, "xgboost.core"):
-        raise SettingError("model", found="a Booster of XGBoost", rule="a function of an array",
+        raise SettingError("model", found="an XGBoost Booster", rule="a function of an array",
                            remedy="pass lambda x: booster.predict(xgboost.DMatrix(x))")  # fmt: skip
     if _is(model, "keras.src.models.model") and not _is(model, "torch.nn.modules.module"):
         remedy = (
             "on JAX: weights = [v.value for v in model.trainable_variables]; rest = [v.value for v in"
             " model.non_trainable_variables]; pass (lambda own, x: model.stateless_call(own, rest, x)[0], weights)"
         )
-        raise SettingError("model", found="a model of Keras", rule="a function and its parameters", remedy=remedy)
+        raise SettingError("model", found="a Keras model", rule="a function and its parameters", remedy=remedy)
     if _is(model, "flax.training.train_state"):
         others = {"batch_stats": model.batch_stats} if getattr(model, "batch_stats", None) else {}
         return lambda own, x: model.apply_fn({"params": own, **others}, x), model.params
@@ -64,17 +64,17 @@ def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
     if isinstance(x, Mapping):
         names = ", ".join(map(str, x))
         raise SettingError("x", found=f"a dictionary of {names}", rule="one array of rows",
-                           remedy="join its arrays, and part them again in a module around the model")  # fmt: skip
+                           remedy="join its arrays, and split them again in a wrapper of the model")  # fmt: skip
     if not _is(x, "torch.utils.data.dataloader", "torch.utils.data.dataset"):
         return x, y
     rows = getattr(x, "dataset", x)
     if not hasattr(rows, "__getitem__") or not hasattr(rows, "__len__"):
-        found = f"a {type(x).__name__} whose rows have no places"
-        raise SettingError("x", found=found, rule=_ARRAYS, remedy="np.concatenate the batches of one pass")
+        found = f"a {type(x).__name__} without an order of its rows"
+        raise SettingError("x", found=found, rule=_ARRAYS, remedy="join the batches of one pass with np.concatenate")
     items = [rows[place] for place in range(len(rows))]
     pairs = all(isinstance(item, tuple | list) and len(item) == 2 for item in items)
     if not pairs and y is None:
-        raise SettingError("x", found=f"a {type(x).__name__} that gives no pairs", rule="a row and its target each",
+        raise SettingError("x", found=f"a {type(x).__name__} that yields no pairs", rule="pairs (row, target)",
                            remedy=f"pass {_ARRAYS}")  # fmt: skip
     stacked = [np.stack([np.asarray(item[k] if pairs else item) for item in items]) for k in range(2 if pairs else 1)]
     return stacked[0], stacked[1] if y is None else y

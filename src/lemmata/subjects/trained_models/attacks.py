@@ -177,7 +177,7 @@ class SmallestAttack(AbstractGauge):
         return jnp.median(jnp.asarray(first_order_radii(problem))) * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Projected gradient steps in balls whose radius is bisected, row by row."""
+        """Projected gradient steps in balls, with the radius bisected for each row."""
         radii = smallest_attacks(problem, first_order_radii(problem))
         return jnp.quantile(jnp.asarray(radii), jnp.asarray([0.25, 0.5, 0.75]))
 

@@ -89,7 +89,7 @@ class UnitsStayBalanced(AbstractGauge):
         return jnp.asarray(2 * problem.rate * times * max(_loss(first) - _loss(problem), 0.0))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The squared norms of the weights before and behind each unit, at the start and now."""
+        """The squared norms of the weights into and out of each unit, at the start and now."""
         before, after = at_start(problem).theta, problem.model.theta.astype(float)
         drifts = [np.abs(own.charges(after) - own.charges(before)).sum() for own in _units(problem)]
         return jnp.asarray(sum(drifts))

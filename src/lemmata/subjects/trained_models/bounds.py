@@ -204,7 +204,7 @@ class ShortDescription(AbstractGauge):
     relation = AtMost(delta=0.1)
     control = Control("half of this bound", lambda bound, problem: bound / 2)
     controls = "the error on new rows of a model that fits into few bits"
-    unexplained = "the error of the model as it is; why it should fit into few bits"
+    unexplained = "the error of the uncompressed model; why it should fit into few bits"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -218,7 +218,7 @@ class ShortDescription(AbstractGauge):
         return jnp.asarray(described(problem)[0].occam.bound)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The smaller model on held-out rows that are no copies."""
+        """The smaller model on held-out rows that are not duplicates."""
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         return jnp.asarray(problem.task.errors(described(problem)[0].model.outputs(x), y).mean())
 

@@ -86,7 +86,7 @@ class HeldOutErrorBracket(AbstractGauge):
         return jnp.asarray(bracket(problem))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not copies of training rows."""
+        """The model on held-out rows that are not duplicates of training rows."""
         return HeldOutErrorFromTrainingRows().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:

@@ -72,7 +72,7 @@ class ClassesByChanceAreGuessed(AbstractGauge):
         return jnp.asarray([low, 1 - (share**2).sum(), high])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model trained afresh on classes by chance, each row left out by one Newton step."""
+        """The model trained again on random classes, with each row left out by one Newton step."""
         other = by_chance(problem)
         wrong = other.task.errors(rows_left_out(other).outputs, other.y)
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
@@ -117,5 +117,5 @@ class MembershipOfClassesByChance(AbstractGauge):
         return jnp.asarray([max(area - reach, 0.0), area, min(area + reach, 1.0)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model trained afresh: losses of its training rows against held-out ones, all with classes by chance."""
+        """The model trained again on random classes: losses of its training rows against those of held-out rows."""
         return MembershipFromTrainingRows().measure(by_chance(problem), key)

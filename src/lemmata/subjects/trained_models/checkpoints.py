@@ -117,7 +117,7 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
         return _foretold(wrong, new or len(wrong))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The last model on held-out rows that are not copies of training rows."""
+        """The last model on held-out rows that are not duplicates of training rows."""
         return _share_of_held(problem, problem)
 
     def trivial(self, problem: Trained) -> Array:

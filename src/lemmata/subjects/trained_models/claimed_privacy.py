@@ -233,7 +233,7 @@ class ClaimCoversItsSteps(AbstractGauge):
         return jnp.asarray(problem.claimed[0])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """An accountant for the stated steps: the exact curve, or the law of the privacy loss."""
+        """A privacy accountant for the stated steps: the exact curve, or the distribution of the privacy loss."""
         assert problem.claimed is not None
         assert problem.noised is not None
         (rate, noise, steps), delta = problem.noised, problem.claimed[1]

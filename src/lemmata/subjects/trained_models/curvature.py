@@ -167,7 +167,7 @@ class LargestStableStep(AbstractGauge):
         return 2 / value * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Descent at rates that are bisected for where a small move begins to grow."""
+        """Descent at learning rates that are bisected for the one at which a small move begins to grow."""
         return jnp.asarray(Moves(problem).onset())
 
     def trivial(self, problem: Trained) -> Array:

@@ -86,7 +86,7 @@ class MarginAboveChance(AbstractGauge):
         return jnp.asarray(_ABOVE * max(normalised_margin(by_chance(problem)), 0.0))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Margins of the model itself on its training rows, over the product of its own norms."""
+        """Margins of the model itself on its training rows, divided by the product of its own norms."""
         return jnp.asarray(normalised_margin(problem))
 
 

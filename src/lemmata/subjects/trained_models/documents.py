@@ -212,7 +212,7 @@ class HeldOutLossFromTrainingDocuments(AbstractGauge):
         return jnp.asarray(mean_limits(losses, _WIDER * (1 / len(losses) + 1 / _new(problem))))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out documents that are not copies of training documents."""
+        """The model on held-out documents that are not duplicates of training documents."""
         new = fresh_rows(problem)
         losses = problem.task.errors(held_outputs(problem)[new], held_rows(problem)[1][new])
         return jnp.asarray(mean_limits(losses, 1 / len(losses)))
@@ -260,7 +260,7 @@ class MembershipOfDocuments(AbstractGauge):
         return jnp.asarray([max(area - reach, 0.0), area, min(area + reach, 1.0)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Losses of the polished copy on training documents against held-out ones that are not copies of them."""
+        """Losses of the converged copy on training documents against held-out ones that are not duplicates of them."""
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = _seen(problem), problem.task.errors(polished_copy(problem).model.outputs(x), y)
         area, of_members, of_others = attack_area(seen, new)

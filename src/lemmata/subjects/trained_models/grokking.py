@@ -116,7 +116,7 @@ class LaterErrorFromRefittedRows(AbstractGauge):
         return jnp.asarray(predicted_share(float(wrong.mean() * rows), rows, new, self.level))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The last model on held-out rows that are not copies of training rows."""
+        """The last model on held-out rows that are not duplicates of training rows."""
         return LaterErrorFromMemorisingCheckpoint().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:

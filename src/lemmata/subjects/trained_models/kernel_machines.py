@@ -115,7 +115,7 @@ class ErrorOfTheStartKernel(AbstractGauge):
         return jnp.asarray(from_left_out(problem, start_kernel(problem).left_out))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The kernel machine on held-out rows that are not copies of training rows."""
+        """The kernel machine on held-out rows that are not duplicates of training rows."""
         return jnp.asarray(on_new_rows(problem, start_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
@@ -187,7 +187,7 @@ class ErrorOfTheEndKernel(AbstractGauge):
         return jnp.asarray(from_left_out(problem, rows_left_out(problem).outputs))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The kernel machine on held-out rows that are not copies of training rows."""
+        """The kernel machine on held-out rows that are not duplicates of training rows."""
         return jnp.asarray(on_new_rows(problem, end_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:

@@ -150,7 +150,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
         )
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not copies of training rows."""
+        """The model on held-out rows that are not duplicates of training rows."""
         new = fresh_rows(problem)
         wrong = problem.task.errors(held_outputs(problem)[new], held_rows(problem)[1][new])
         if not problem.task.is_classification:
@@ -220,7 +220,7 @@ class MembershipFromTrainingRows(AbstractGauge):
         return jnp.asarray([max(area - reach, 0.0), area, min(area + reach, 1.0)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Losses of the polished copy on training rows against held-out ones that are not copies of them."""
+        """Losses of the converged copy on training rows against held-out ones that are not duplicates of them."""
         model, task = polished_copy(problem).model, problem.task
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = task.losses(model.outputs(problem.x), problem.y), task.losses(model.outputs(x), y)

@@ -80,7 +80,7 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
         return found
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Lanczos' method from products with the Hessian, at the polished copy."""
+        """Lanczos' method from products with the Hessian, at the converged copy."""
         return jnp.asarray(1 - lowest(problem).value / objective_of(problem).decay)
 
 
@@ -99,7 +99,7 @@ class AbstractCurvatureOfLeavingOut(Claim[Trained]):
         return stationary(problem)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not copies of training rows."""
+        """The model on held-out rows that are not duplicates of training rows."""
         return HeldOutErrorFromTrainingRows().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:

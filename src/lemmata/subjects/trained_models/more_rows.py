@@ -152,7 +152,7 @@ class ErrorWithMoreRows(AbstractGauge):
         return jnp.asarray(forecast_share(curve_of(problem), rows, scored, trivial))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Models trained afresh on training rows and half of the held-out rows, on the other half of these."""
+        """Models trained again on training rows and half of the held-out rows, tested on the other half."""
         wrong = wider_errors(problem)
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
 

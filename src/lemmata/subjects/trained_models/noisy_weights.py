@@ -153,7 +153,7 @@ class PacBayesFromTheStart(AbstractGauge):
         return jnp.asarray(from_start(problem).own_bound())
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Weights drawn anew, on held-out rows."""
+        """The model with newly drawn noise on its weights, tested on held-out rows."""
         return noisy_error(problem, from_start(problem), key)
 
     def trivial(self, problem: Trained) -> Array:
@@ -216,7 +216,7 @@ class PacBayesFromHalf(AbstractGauge):
         return jnp.asarray(from_half(problem).own_bound())
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Weights drawn anew, on held-out rows."""
+        """The model with newly drawn noise on its weights, tested on held-out rows."""
         return noisy_error(problem, from_half(problem), key)
 
     def trivial(self, problem: Trained) -> Array:

@@ -144,7 +144,7 @@ class SpectralMarginBound(AbstractGauge):
         return jnp.asarray(spectral_bound(problem, len(problem.x)))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are no copies."""
+        """The model on held-out rows that are not duplicates."""
         return held_error(problem)
 
     def trivial(self, problem: Trained) -> Array:
@@ -226,7 +226,7 @@ class LinearRademacherBound(AbstractGauge):
         return jnp.asarray(linear_bound(problem, len(problem.x)))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are no copies."""
+        """The model on held-out rows that are not duplicates."""
         return held_error(problem)
 
     def trivial(self, problem: Trained) -> Array:
@@ -285,7 +285,7 @@ class ProductCertificate(AbstractGauge):
         return jnp.asarray(np.median(f[rows, y] - others) / (math.sqrt(2) * chain_of(problem).slope))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Projected gradient steps in balls whose radius is bisected, row by row."""
+        """Projected gradient steps in balls, with the radius bisected for each row."""
         radii = first_order_radii(problem)
         known = np.isfinite(radii)  # where no unit is active there is no slope, and the search begins at the longest
         upper = np.where(known, radii, radii[known].max(initial=1.0))

@@ -91,7 +91,7 @@ class ErrorAtHalfTheRows(AbstractGauge):
         return jnp.asarray(np.minimum(ends, 1.0))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Models trained afresh on halves of the rows, on held-out rows."""
+        """Models trained again on halves of the rows, tested on held-out rows."""
         x, y = held_rows(problem)
         models = [refits_of(problem)(rows, problem.seed + place) for place, rows in
                   enumerate(random_halves(problem, _REFITS, 10))]  # fmt: skip
@@ -159,7 +159,7 @@ class EffectOfOneRow(AbstractGauge):
         return jnp.asarray(effect.mean() * np.array([1 / _FACTOR, 1.0, _FACTOR]))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Descent from the polished copy to a stationary point without the row, for each of the rows."""
+        """Descent from the converged copy to a stationary point without the row, for each of the rows."""
         effects = warm_effects(problem)
         reach = effects.std(ddof=1) / np.sqrt(len(effects))
         return jnp.asarray([effects.mean() - reach, effects.mean(), effects.mean() + reach])

@@ -157,7 +157,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
         return jnp.asarray(predicted_share(float(wrong.mean() * rows), rows, new, self.level))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are not copies of training rows."""
+        """The model on held-out rows that are not duplicates of training rows."""
         return HeldOutErrorFromTrainingRows().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:

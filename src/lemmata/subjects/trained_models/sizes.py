@@ -141,7 +141,7 @@ class LossOnTheLawOfSizes(AbstractGauge):
         return jnp.asarray([low, np.clip(np.sqrt(low * high), low, high), high])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on held-out rows that are no copies of training rows."""
+        """The model on held-out rows that are not duplicates of training rows."""
         losses = _losses(problem, problem.model)
         return jnp.asarray(mean_limits(losses, 1 / len(losses)))
 

@@ -82,6 +82,6 @@ class AttacksOnSmoothedModel(AbstractGauge):
         return [unit, Hypothesis(f"rows of {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST))]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Projected gradient steps against the mean probability under noise, in balls whose radius is bisected."""
+        """Projected gradient steps against the mean probability under noise, in balls with a bisected radius."""
         found = smoothed(problem)
         return jnp.asarray(np.min(found.broken() / found.radii))

@@ -158,7 +158,7 @@ class ShareOfWrongLabels(AbstractGauge):
     relation = Estimate()
     control = Control("a third of this share", lambda interval, problem: interval / 3)
     controls = "how many training labels are wrong"
-    unexplained = "labels that are wrong in the same way everywhere: no row contradicts them"
+    unexplained = "labels that are wrong in the same way everywhere, so that no row contradicts them"
     traced = False
     trials = 280
     shared = (polished_copy, rows_left_out)

@@ -71,11 +71,11 @@ def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) 
     """That the model is surely worse, in words; None where it is not."""
     if own is None or own.beaten is not False:
         return None
-    of = " of the held-out rows wrong" if trained.task.is_classification else " of error"
-    told = [
-        f"{100 * value:.3g} %" if trained.task.is_classification else f"{value:.3g}" for value in (own.error, error)
-    ]
-    return f"The model is worse than one answer for all rows: {own.words} has {told[0]}{of}, the model {told[1]}."
+    if trained.task.is_classification:
+        told = f"{own.words} is wrong on {100 * own.error:.3g} % of the held-out rows, the model on {100 * error:.3g} %"
+    else:
+        told = f"the error of {own.words} is {own.error:.3g}, and that of the model is {error:.3g}"
+    return f"The model is worse than one answer for all rows: {told}."
 
 
 def _mean(values: Float[np.ndarray, " m"]) -> GaugeInterval:

@@ -10,7 +10,7 @@ def seen_by_outputs(trained: Trained) -> list[str]:
     classes = trained.task.is_classification
     asked = ["the error that training rows alone predict", "what each training row does to the model"]
     asked += ["which training labels are wrong", "attacks by gradients"] if classes else []
-    asked += ["how well an attacker tells training rows by their loss", "the curvature of the loss"]
+    asked += ["how well an attacker recognises training rows by their loss", "the curvature of the loss"]
     told = f"{', '.join(asked[:-1])} and {asked[-1]}"
     return [
         f"lemmata sees the outputs of this {trained.model.kind}, but not its derivatives. It therefore does not "
@@ -22,7 +22,7 @@ def loss_told(trained: Trained) -> str:
     """The loss of the training and how it is known; that none is asked for, where only outputs are seen."""
     if trained.model.differentiable or not isinstance(trained.task.loss, str):
         return trained.task.loss_told
-    return "none is asked for, as only outputs are seen"
+    return "none is needed, because lemmata sees only the outputs"
 
 
 def loss_read(trained: Trained) -> list[str]:
@@ -38,8 +38,8 @@ def loss_read(trained: Trained) -> list[str]:
     asked = is_known(objective_of, trained) and not is_known(rows_left_out, trained)
     if asked and trained.decay is None and objective_of(trained).decay == 0:
         return [
-            f"With {task.loss_told}, the weights imply no decay: there was none, training ended early, or the loss "
-            "was another one. State class weights and smoothed labels with --loss, or loss= in Python."
+            f"With {task.loss_told}, the weights imply no decay. Either there was none, or training ended early, or "
+            "the loss was another one. State class weights and smoothed labels with --loss, or loss= in Python."
         ]
     if isinstance(task.loss, str) and not task.why.startswith("as one output"):
         return []

@@ -35,7 +35,7 @@ def confidence(trained: Trained) -> tuple[str, str] | None:
         return None
     word = "high" if t > 1 else "low"
     if t > _USELESS:
-        return word, f"Confidence says next to nothing: only logits divided by {t:.3g} are as sure as they are right."
+        return word, f"Confidence says next to nothing: it matches the accuracy only if logits are divided by {t:.3g}."
     return word, f"Confidence is too {word}: divide the logits by {t:.3g}."
 
 
@@ -65,6 +65,6 @@ def _of_shares(right: Float[np.ndarray, " n"], sure: Float[np.ndarray, " n"]) ->
         return None
     word = "high" if apart.mean() > 0 else "low"
     return word, (
-        f"Confidence is too {word}: the class that is named has probability {sure.mean():.3g} in the mean, and is "
-        f"right in {100 * right.mean():.3g} % of the held-out rows."
+        f"Confidence is too {word}: the predicted class has probability {sure.mean():.3g} on average, but is right on "
+        f"{100 * right.mean():.3g} % of the held-out rows."
     )

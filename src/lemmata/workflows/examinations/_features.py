@@ -47,7 +47,7 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
             link = "although" if verb == "equals" else "and"
             numbers += f"), {link} it left the linear regime (residual {residual:.2g}"
         parts.append(f"{verb} {words} ({numbers})")
-    return [f"the net {'; it '.join(parts)}"] if parts else []
+    return [f"The network {'; it '.join(parts)}"] if parts else []
 
 
 def verb_of(ours: Float[np.ndarray, " m"], theirs: Float[np.ndarray, " m"]) -> str:

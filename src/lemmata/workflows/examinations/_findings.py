@@ -158,12 +158,13 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     found = shift_in_use(trained)
     which = "rows, which the numbers on this page are about" if found.reference == "held-out" else "rows"
     targets = "classes" if trained.task.is_classification else "targets"
+    within = f" to within {_WITHIN:g}" if trained.task.is_classification else ""
     text = (
         f"The rows in use are not like the {found.reference} {which}. A classifier tells them apart with an area of "
         f"{found.area:.2f} under its curve; by chance the area is at most {found.limit:.2f} (p = {found.p_value:.2g}). "
-        f"The error in use is therefore unknown. Measure it by the {targets} of {labels_needed(_WITHIN)} rows in use"
+        f"The error in use is therefore unknown. To measure it{within}, find the {targets} of {labels_needed(_WITHIN)} "
+        "rows in use."
     )
-    text += f", to within {_WITHIN:g}." if trained.task.is_classification else "."
     return [Sign("shift", Finding(text, [own.name]))]
 
 
@@ -188,13 +189,13 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
         without = float(trained.task.errors(held_outputs(trained)[rest], y[rest]).mean()) if rest.any() else None
         then = "no row is left" if without is None else f"the error is {without:.3g} instead of {held.value:.3g}"
         text = (
-            f"{int(copies.held.sum())} of {len(x)} held-out rows are copies of training rows ({copies.exact_held} of "
-            f"them exact). Without these copies {then}."
+            f"{int(copies.held.sum())} of {len(x)} held-out rows are duplicates of training rows ({copies.exact_held} "
+            f"of them exact). Without these duplicates {then}."
         )
         found.append(Sign("copies in held-out rows", Finding(text, ["copies"])))
     if copies.within.any():
-        share = f"{int(copies.within.sum())} of {len(copies.within)} training rows have a copy among them"
-        text = f"{share}, so leaving one of them out does not test the model."
+        share = f"{int(copies.within.sum())} of {len(copies.within)} training rows have a duplicate among them"
+        text = f"{share}, so leaving one of these rows out does not test the model."
         odd = contradicting_copies(trained)
         if len(odd):
             other = "another class" if trained.task.is_classification else "another value"
@@ -352,14 +353,14 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
     found = [*loss_read(trained), *seen_by_outputs(trained)]
     if not trained.task.scored:
         found.append(
-            "This model names a class without scores, so the page says nothing about its confidence, its losses and "
-            "sets of classes. It judges the held-out error and copies of rows."
+            "This model predicts a class without scores. The page therefore says nothing about its confidence, its "
+            "losses and prediction sets. It reports the held-out error and duplicate rows."
         )
     error = rows_left_out(trained).error if is_known(rows_left_out, trained) else 0.0
     if error > 0:
         found.append(
-            "Leaving one out used the curvature within the span of the outputs that carry most of it. As a quadratic "
-            f"form this curvature is wrong by at most {100 * error:.2g} %."
+            "The leave-one-out results use the curvature only within the span of the outputs that carry most of it. "
+            f"As a quadratic form, this curvature is wrong by at most {100 * error:.2g} %."
         )
     return [*found, *_stopped(trained, gauges), *_triggers_unseen(trained, gauges)]
 
@@ -374,9 +375,9 @@ def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
     if trained.decay / _APART <= implied <= _APART * trained.decay or pull <= _NO_PULL:
         return []
     return [
-        f"The weights imply a decay of {implied:.2g}, but {trained.decay:.2g} is stated: training stopped before its "
-        "stationary point, or was another one. The leave-one-out results are about a copy of the model that was "
-        "trained on until it got there. The model itself may be better or worse on new rows."
+        f"The weights imply a decay of {implied:.2g}, but {trained.decay:.2g} is stated. Either training stopped "
+        "before a stationary point, or it had another objective. The leave-one-out results are about a converged copy "
+        "of the model, which was trained on to a stationary point. The model itself may be better or worse on new rows."
     ]
 
 
@@ -386,7 +387,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
         return []
     return [
         "No check here looks for the trigger of a backdoor. A model with a backdoor can have the same held-out error, "
-        "leave-one-out error and confidence as a model without."
+        "leave-one-out error and confidence as a model without one."
     ]
 
 

@@ -29,8 +29,10 @@ from lemmata.subjects.trained_models import (
 from lemmata.workflows.records.examinations import Condition, Gauge, GaugeInterval
 
 _CHAPTER = "trained_models"
-_LOSS, _ITS_LOSS = "the loss that was trained with", "its loss is"
+_LOSS, _ITS_LOSS = "the training loss", "its loss is"
 _WORDS = {"estimate": "the interval", "upper": "the bound", "lower": "the bound"}
+_AGREES = {"the interval": "contains the measured value", "the bound": "holds for the measured value"}
+_MISSES = {"the interval": "does not contain the measured value", "the bound": "fails for the measured value"}
 
 
 def gauges_of(trained: Trained) -> list[AbstractGauge]:
@@ -57,9 +59,9 @@ def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
     """
     task = trained.task
     if task.is_language and not claim.of_losses:
-        return "outputs of a language model are not n x C: a row is a document, and has a loss"
+        return "a language model gives one loss for each document, and this theory needs one output for each class"
     if claim.losses and trained.model.differentiable and task.loss_known and task.loss_kind not in claim.losses:
-        return f"{_ITS_LOSS} {loss_words(task.loss)}; this theory speaks of {kinds_told(claim.losses)}"
+        return f"{_ITS_LOSS} {loss_words(task.loss)}, but this theory holds only for {kinds_told(claim.losses)}"
     return None
 
 
@@ -155,8 +157,8 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     alone = without_held_rows(trained) if few and trained.held is not None else trained
     predicted = np.asarray(claim.predict(trained), float) if unseen is None else _from_few(claim, alone, trained)
     if np.isnan(predicted).any():
-        said = "it predicts from held-out rows, and there are too few"
-        status, reason = ("unscored", said) if unseen else ("failed", "what was predicted is not a number")
+        said = "its prediction needs held-out rows, and there are too few"
+        status, reason = ("unscored", said) if unseen else ("failed", "the prediction is not a number")
         return entry(claim, status, reason, **told)
     trivial, vacuous = _trivial(claim, trained, predicted)
     factor = _asked(claim.rows_factor, trained) if vacuous else None
@@ -173,7 +175,7 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     status, reason = ("vacuous", nothing) if vacuous else _verdict(claim, trained, predicted, measured)
     beaten = told["alternative"]
     if status == "agrees" and beaten is not None:
-        reason += f"; held-out rows alone say at most {_number(beaten)}"
+        reason += f"; held-out rows alone give the bound {_number(beaten)}"
     return entry(claim, status, reason, **told)
 
 
@@ -227,9 +229,10 @@ def _unscored(trained: Trained, unseen: Condition) -> str:
         return unseen.why
     rows = 0 if trained.held is None else len(trained.held[0])
     new = int(fresh_rows(trained).sum()) if rows else 0
-    copies = f", {new or 'none'} of which is no copy of a training row" if new < rows else ""
-    asked = "" if not rows or unseen.threshold is None else f", where a measurement takes {unseen.threshold:,.0f}"
-    return f"{rows or 'no'} held-out row{'' if rows == 1 else 's'}{copies}{asked}: nothing was measured"
+    copies = f" ({new} without duplicates of training rows)" if new < rows else ""
+    asked = "" if not rows or unseen.threshold is None else f", and a measurement needs {unseen.threshold:,.0f}"
+    count = f"is {rows} held-out row" if rows == 1 else f"are {rows or 'no'} held-out rows"
+    return f"nothing was measured, because there {count}{copies}{asked}"
 
 
 def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
@@ -239,8 +242,8 @@ def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | 
     words = f"{_WORDS.get(label, 'the value')}{value} says no more than the trivial value {_number(trivial)}"
     if factor is None:
         return words
-    more = f"with {times(factor)} times the rows it would say something"
-    return f"{words}; {more if math.isfinite(factor) else 'no number of rows would change that'}"
+    more = f"with {times(factor)} times the rows it would say more"
+    return f"{words}; {more if math.isfinite(factor) else 'more rows would not change that'}"
 
 
 def times(factor: float) -> str:
@@ -255,16 +258,17 @@ def times(factor: float) -> str:
 def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, measured: np.ndarray) -> tuple[str, str]:
     what = _WORDS.get(claim.relation.label, "the value")
     if not np.isfinite(measured).all():
-        return "failed", "what was measured is not finite"
+        return "failed", "the measured value is not finite"
     if not _ordered(measured):
-        return "failed", f"what was measured, {_number(float(measured[1]))}, lies outside its own limits"
+        return "failed", f"the measured value {_number(float(measured[1]))} lies outside its own limits"
     condition = np.asarray(1.0 if claim.condition is None else claim.condition(trained), float)
     if np.isnan(predicted).any() or not np.isfinite(condition).all():
-        return "failed", "what is predicted, or how exactly it can be computed, is not finite"
+        return "failed", "the prediction, or the precision with which it can be computed, is not finite"
     agrees = claim.relation.compare(Sample(predicted[None], measured[None], condition[None]))
     if agrees is None:
-        return "descriptive", "one model cannot tell whether it is so"
-    return ("agrees", f"{what} holds what was measured") if agrees else ("disagrees", f"{what} misses it")
+        return "descriptive", "one model alone can neither confirm nor refute it"
+    words = (_AGREES if agrees else _MISSES).get(what, "agrees" if agrees else "disagrees")
+    return "agrees" if agrees else "disagrees", f"{what} {words}"
 
 
 def _ordered(values: np.ndarray) -> bool:
@@ -281,8 +285,8 @@ def _said(own: Condition) -> str:
     if math.isnan(own.value):
         return f"{own.name} cannot be computed"
     if own.relation == ">=" and own.threshold == 1.0 and own.value == 0.0:
-        return f"it is not so that {own.name}"
-    return f"{own.name} {_number(own.value)}, asked {own.relation} {_number(own.threshold)}"
+        return f"not true here: {own.name}"
+    return f"{own.name} = {_number(own.value)}, required {own.relation} {_number(own.threshold)}"
 
 
 def interval(values: Any) -> GaugeInterval:

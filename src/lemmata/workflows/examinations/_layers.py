@@ -51,7 +51,7 @@ def layer_table(trained: Trained, deadline: float | None = None) -> LayerTable |
     first = [] if begun is None else _arrays(begun)
     matrices = [k for k, own in enumerate(arrays) if _is_matrix(own)]
     if len(matrices) > MOST:
-        notes.append(f"{MOST} of {len(matrices):,} matrices are shown: the first ones.")
+        notes.append(f"The first {MOST} of {len(matrices):,} matrices are shown.")
     found, end = [], _end(deadline)
     for k in matrices[:MOST]:
         late = time.monotonic() > end
@@ -136,7 +136,7 @@ def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shar
     at_start = None if start is None else layer_shares(start, x, trained.seed)
     drawn = np.zeros((0, len(own)))
     if DRAWS * taken > _end(deadline, _FOR_NULLS) - time.monotonic():
-        notes.append("The shares of the tangent kernel have no null: random models would take too long.")
+        notes.append("The shares of the tangent kernel have no range of random models, which would take too long.")
     else:
         drawn = np.stack([layer_shares(_random(model, rng), x, trained.seed) for _ in range(DRAWS)])
     return _Shares(own, drawn, at_start, rows)

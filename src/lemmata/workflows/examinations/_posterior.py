@@ -95,8 +95,8 @@ def _found(trained: Trained) -> PosteriorRows:
     if own is None:
         raise SettingError("the curvature is singular, or too large even for the last layer alone")
     if own.movement > MOVED:
-        told = f"a Newton step would still move the outputs by {own.movement:.2g} of them"
-        raise SettingError(f"{told}, and Laplace's approximation asks for a stationary point")
+        told = f"a Newton step would still change the outputs by {own.movement:.2g} of their size"
+        raise SettingError(f"{told}, and Laplace's approximation needs a stationary point")
     f, new = model.outputs(x[rows]), fresh_rows(trained)[rows]
     summary = PosteriorShown("", own.whole, own.dimension, int(new.sum()))
     if task.is_classification:
@@ -112,7 +112,9 @@ def _of_values(
     width = y.shape[1]
     free = len(residuals) - float(summary.dimension or 0) / width
     if free < _FREE:
-        raise SettingError("the effective dimension is that of the training rows: residuals do not tell the noise")
+        raise SettingError(
+            "the effective dimension is nearly the number of training rows, so the residuals do not show the noise"
+        )
     noise = (residuals**2).sum(0) / free
     deviations = np.sqrt(noise * (1 + np.diagonal(spread, axis1=1, axis2=2)))
     reach = float(stats.t.ppf((1 + LEVEL) / 2, free))

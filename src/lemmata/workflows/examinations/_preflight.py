@@ -27,7 +27,7 @@ _FEW, _LOOSE_SLOPE, _LONG_STEPS = 8, 0.05, (1e-3,)
 _FEWEST = 20
 _TINY, _FINE = 3e-8, 1e-9  # of the parameters a step, and of the outputs the rounding that float64 stays below
 _COARSE_STEPS, _COARSE_SLOPE = (1e-3, 1e-2, 1e-1), 0.1
-_EVAL_MODE = "module.eval(), or eqx.nn.inference_mode(module), or train=False"
+_EVAL_MODE = "use module.eval(), eqx.nn.inference_mode(module) or train=False"
 
 
 def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None = None) -> list[Check]:
@@ -44,11 +44,11 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
     loose = max(_LOOSE.get(str(trained.model.theta.dtype), 1e-9), _LOOSE[_precision(once)])
     apart = lambda other: float(np.abs(other - once).max() / max(float(np.abs(once).max()), 1e-300))
     again, beside = apart(trained.model.outputs(x)), apart(_in_pairs(trained, x))
-    remedy = f"chance is in the outputs, dropout say: {_EVAL_MODE}"
+    remedy = f"the outputs are random, by dropout for example: {_EVAL_MODE}"
     checks = [Check("the same rows give the same outputs", _relative(again), again <= loose, remedy)]
     if again <= loose:
         remedy = f"batch normalisation or dropout is in training mode: {_EVAL_MODE}"
-        name = "a row gives the same whatever stands beside it"
+        name = "the output for a row does not depend on the other rows of its batch"
         checks.append(Check(name, _relative(beside), beside <= loose, remedy))
     if all(check.holds for check in checks):
         f = training_outputs(trained)
@@ -86,20 +86,21 @@ def _own_call(
     link = "log" if trained.task.is_counted else trained.model.link
     known = [tried for tried in (own, linked(own, link)) if tried.shape == once.shape]
     if not known:
-        raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule="those of the model")
+        rule = f"shape {once.shape}, as the outputs of the model"
+        raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule=rule)
     found = min(float(np.abs(tried - once).max()) for tried in known) / max(float(np.abs(once).max()), 1e-300)
-    remedy = "the model that is examined is not the one that you call: look at its weights and its mode"
+    remedy = "the examined model is not the one that you call: check its weights and its mode"
     return Check("outputs are those of your own call", _relative(found), found <= loose, remedy)
 
 
 def _relative(value: float) -> str:
-    return "exactly" if value == 0 else f"to {value:.1g} of the largest output"
+    return "no difference" if value == 0 else f"a difference of {value:.1g} of the largest output"
 
 
 def _finite(outputs: np.ndarray) -> Check:
     bad = int((~np.isfinite(outputs)).any(1).sum())
     return Check("outputs are finite", f"{bad} of {len(outputs)} rows are not" if bad else "all", bad == 0,
-                 "look at the weights, and whether rows are scaled as in training")  # fmt: skip
+                 "check the weights, and scale the rows as in training")  # fmt: skip
 
 
 def _derivative(trained: Trained) -> Check:
@@ -109,9 +110,9 @@ def _derivative(trained: Trained) -> Check:
     stand on a kink itself where training has ended there, or has not begun and nothing is in an input and a bias; so
     the parameters are moved a little first.
     """
-    name = "derivatives are those of the outputs"
+    name = "derivatives match differences of the outputs"
     if not trained.model.differentiable:
-        return Check(name, "there are none: gauges that need them are left out", None)
+        return Check(name, "there are none; checks that need derivatives are left out", None)
     large = len(trained.model.theta) > _LARGE and trained.model.theta.dtype == np.float32
     model, x = (trained.model, trained.x[:2]) if large else (trained.model.in_double(), trained.x[:_ROWS])
     steps, loose = (_LONG_STEPS, _LOOSE_SLOPE) if large else (_STEPS, _SLOPE)
@@ -123,7 +124,8 @@ def _derivative(trained: Trained) -> Check:
         back = model.vjp(exact, x)
     except Exception as error:  # the user's own function may raise anything
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
-        return Check(name, said, False, "a part of the model has no derivative, or is not a function of its parameters")
+        remedy = "a part of the model has no derivative, or does not depend on the parameters alone"
+        return Check(name, said, False, remedy)
     size, apart = max(float(np.linalg.norm(exact)), 1e-300), np.inf
     coarse = not large and _rounded(model, v, exact, x)
     if coarse:
@@ -139,11 +141,11 @@ def _derivative(trained: Trained) -> Check:
     apart = max(apart, abs(float(back @ v) / size**2 - 1))  # <J' J v, v> = |J v|²
     still = [name for name, own in model.split(back).items() if not own.any()]
     if apart > loose and still:
-        remedy = "what stands behind stop_gradient belongs in the function, and not among its parameters"
-        return Check(name, f"0 in {', '.join(still[:3])}, which move the outputs", False, remedy)
-    found = f"to {apart:.1g} against differences"
+        remedy = "move arrays behind stop_gradient out of the parameters and into the function"
+        return Check(name, f"0 for {', '.join(still[:3])}, which change the outputs", False, remedy)
+    found = f"a relative difference of {apart:.1g}"
     if coarse:
-        found += "; the model rounds inside, to float32 or less, and what is predicted is no finer"
+        found += "; the model rounds inside to float32 or coarser, so predictions are no more exact than that"
     return Check(name, found, apart <= loose, remedy)
 
 
@@ -168,8 +170,8 @@ def _ahead(trained: Trained, loose: float) -> list[Check]:
         trained.model.outputs(np.concatenate([x[:, :middle], part], axis=1)) for part in (hidden, hidden[:, ::-1])
     )
     apart = float(np.abs(once - other).max() / max(float(np.abs(once).max()), 1e-300))
-    remedy = "a mask that hides later tokens is missing: every loss of this model is too small"
-    return [Check("a token is predicted from those before it alone", _relative(apart), apart <= loose, remedy)]
+    remedy = "mask the later tokens; without a mask, every loss of this model is too small"
+    return [Check("each token is predicted from earlier tokens alone", _relative(apart), apart <= loose, remedy)]
 
 
 def _order(trained: Trained) -> list[Check]:
@@ -192,4 +194,4 @@ def _order(trained: Trained) -> list[Check]:
     labels = [trained.task.labels[k] for k in columns]
     order = ", ".join(map(str, labels))
     remedy = f"labels=({', '.join(map(repr, labels))}) in the program, or in Python"
-    return [Check(name, f"error {now:.3g}, and {best:.3g} in the order {order}", False, remedy)]
+    return [Check(name, f"the error is {now:.3g}, but {best:.3g} in the order {order}", False, remedy)]

@@ -90,8 +90,8 @@ def load_program(
         module = _executed(path)
         build = getattr(module, "build", None)
         if not callable(build):
-            rule = "build() returns the model"
-            raise DataError(f"{path} defines no build()", rule=rule, remedy="def build(): return Network()")
+            rule = "a function build() that returns the model"
+            raise DataError(f"{path} defines no build()", rule=rule, remedy="write def build(): return Network()")
         model = _filled(build, path, weights, own)
         first = None if start is None else _filled(build, path, start, begun)
         before = tuple(_filled(build, path, *one) for one in zip(checkpoints, earlier, strict=True))
@@ -103,7 +103,7 @@ def load_program(
 
 
 def _filled(build: Callable[[], Any], path: Path, file: str | Path | None, arrays: dict[str, np.ndarray] | None) -> Any:
-    with _told(f"build() in {path} fails", "it returns the model"):
+    with _told(f"build() in {path} fails", "it must return the model"):
         model = build()
     return model if arrays is None else with_weights(model, arrays, Path(str(file)).name)
 
@@ -129,12 +129,13 @@ def _sizes(
     make: Any = getattr(module, "sizes", None)
     if make is None:
         if files:
-            remedy = "def sizes(): return [Network(8), Network(16), ...]"
-            raise SettingError("--size", found=f"no sizes() in {path}", rule="it returns the models", remedy=remedy)
+            remedy = "write def sizes(): return [Network(8), Network(16), ...]"
+            rule = "a function sizes() that returns the models"
+            raise SettingError("--size", found=f"no sizes() in {path}", rule=rule, remedy=remedy)
         return ()
     if not callable(make):
         raise SettingError(f"sizes in {path}", found=repr(make)[:80], rule="a function that returns models")
-    with _told(f"sizes() in {path} fails", "it returns models of other sizes, trained alike"):
+    with _told(f"sizes() in {path} fails", "it must return models of other sizes, trained in the same way"):
         made: Any = make()
         models = tuple(made)
     if files and len(files) != len(models):
@@ -157,10 +158,10 @@ def _language(module: Any, path: Path) -> tuple[str | None, int | None]:
     """Whether a program builds a language model, and its token of padding."""
     task, padding = getattr(module, "task", None), getattr(module, "padding", None)
     if task not in (None, "language"):
-        rule = '"language", or none: targets tell classes from values'
+        rule = '"language", or no task; lemmata infers other tasks from the targets'
         raise SettingError(f"task in {path}", found=repr(task)[:80], rule=rule)
     if padding is not None and (isinstance(padding, bool) or not isinstance(padding, int)):
-        raise SettingError(f"padding in {path}", found=repr(padding)[:80], rule="a token, which is a whole number")
+        raise SettingError(f"padding in {path}", found=repr(padding)[:80], rule="a whole number, the token of padding")
     return task, padding
 
 
@@ -193,7 +194,7 @@ def _told(what: str, rule: str) -> Iterator[None]:
 
 def _executed(path: Path) -> Any:
     if path.suffix != ".py" or not path.is_file():
-        found = "no such file" if not path.exists() else "a file that is no program"
+        found = "no such file" if not path.exists() else "a file that is not a Python program"
         kind = DataError if path.exists() else MissingFileError
         raise kind(f"{path}", found=found, rule="a Python file that defines build()")
     name = f"lemmata_user_{path.stem}"

@@ -30,13 +30,15 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
         parts = _FORM.fullmatch(text)
         number = None if parts is None else _finite(parts[3])
         if parts is None or number is None:
-            raise SettingError("--require", found=repr(text), rule='a name, a sign and a number: "held.error<0.1"')
+            raise SettingError(
+                "--require", found=repr(text), rule='a name, a sign and a number, as in "held.error<0.1"'
+            )
         own = parts[1]
         front, _, kind = own.rpartition(".")
         ends = [name.split(".")[-1] for name in gauges]
         if own not in _PLAIN and not (kind in ("predicted", "measured") and (front in ends or front in gauges)):
             known = ", ".join([*_PLAIN, *ends])
-            rule = f"one of {known}; gauges with .predicted or .measured"
+            rule = f"one of {known}; checks need .predicted or .measured after their name"
             raise SettingError("--require", found=repr(own), rule=rule)
         found.append((text.strip(), own, parts[2], number))
     return found

@@ -29,24 +29,34 @@ SPOKE = ("agrees", "disagrees", "unscored")
 
 
 def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> pl.DataFrame:
-    """All rows with what is known of each; a column is missing where nothing is known of any row, a cell of that row.
+    """A frame of all rows. A column is missing if it is unknown for all rows, and a cell if it is unknown for its row.
 
     Args:
         trained: the model with its rows.
-        left_out: the gauge of the error from training rows alone: where it says nothing, no row is left out.
+        left_out: the check of the error from training rows alone; if it says nothing, no row is left out.
         names: what rows are called.
 
     Returns:
-        Columns `part` ("training" or "held out"), `row` (its name: an index, a line of the file, or a place from 0),
-        `target` and `predicted` (classes or values; of several outputs one column each), `probability` of the row's own
-        class, `loss` (log loss of classes; squared distance of values; nats a token of documents; 1 where the class is
-        wrong and there are no probabilities).
-        Of training rows `left_out_predicted`, `left_out_probability` and `left_out_loss` (of a model that has not seen
-        the row), `leverage`, and `effect_on_held_loss` (by how much the mean held-out loss grows without the row).
-        An examination asks for the last where that takes ten seconds at most.
-        `wrong_label` (the probability that the label is wrong), `copy` (whether the training rows have the row too).
-        Of held-out rows `prediction_set` (classes, with bars between), or `lower` and `upper`; and by Laplace's
-        approximation `posterior_probability` (of the row's own class) or `posterior_deviation` (of the target).
+        Columns for all rows:
+        `part`: "training" or "held out".
+        `row`: the name of the row: an index, a line of the file, or a place from 0.
+        `target`, `predicted`: classes or values; one column for each of several outputs.
+        `probability`: the predicted probability of the row's own class.
+        `loss`: log loss for classes, squared distance for values, nats per token for documents. Without probabilities
+        it is 1 if the class is wrong.
+        `wrong_label`: the probability that the label is wrong.
+        `copy`: whether the row has a duplicate among the training rows.
+
+        Columns for training rows:
+        `left_out_predicted`, `left_out_probability`, `left_out_loss`: the same for a model trained without the row.
+        `leverage`: how much of its own prediction the row fixes.
+        `effect_on_held_loss`: how much the mean held-out loss grows without the row. An examination computes it only
+        if that takes at most ten seconds.
+
+        Columns for held-out rows:
+        `prediction_set` (classes, separated by bars), or `lower` and `upper`.
+        `posterior_probability` of the row's own class, or `posterior_deviation` of the target, by Laplace's
+        approximation.
     """
     parts = [_training(trained, left_out, names.training)]
     if trained.held is not None:

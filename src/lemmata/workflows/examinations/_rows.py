@@ -80,7 +80,8 @@ def read_rows(
     arrays = _arrays(data, needed)
     if arrays is not None:
         if target is not None or split is not None:
-            raise DataError(f"{data}", found="x and y", rule="--target and --split name columns of a table")
+            rule, remedy = "--target and --split name columns of a table", "leave out --target and --split"
+            raise DataError(f"{data}", found="arrays x and y", rule=rule, remedy=remedy)
         held = (arrays["x_held"], arrays.get("y_held")) if {f"{name}_held" for name in needed} <= set(arrays) else None
         pair = arrays["x"], None if documents else arrays["y"]
         other = held and (held[0], None if documents else held[1])
@@ -92,10 +93,12 @@ def read_rows(
     own = None if documents else target or known or next((own for own in TARGETS if own in frame.columns), None)
     if own is None and not documents:
         found = f"columns {_listed(frame.columns)}"
-        raise DataError(f"{name}", found=found, rule="a column named y, target or label", remedy="--target COLUMN")
+        remedy = "name the target with --target COLUMN"
+        raise DataError(f"{name}", found=found, rule="a column named y, target or label", remedy=remedy)
     _check_columns(name, frame, [column for column in (own, split) if column is not None])
     if corrected is not None and corrected in (own, split):
-        raise DataError("--corrected", found=f"column {corrected!r} twice", rule="a column of right targets alone")
+        found = f"column {corrected!r}, which is also the target or the split"
+        raise DataError("--corrected", found=found, rule="a column of its own with the corrected targets")
     right = _targets(table, corrected) if corrected is not None and corrected in frame.columns else None
     inputs = [column for column in frame.columns if column not in (own, split, corrected)]
     x, y = _matrix(table, inputs, gaps), None if own is None else _targets(table, own)
@@ -104,7 +107,7 @@ def read_rows(
     words = [str(value).strip().lower() for value in frame[split].to_list()]
     seen = np.array([word not in HELD_WORDS for word in words])
     if seen.all() or not seen.any():
-        rule = f"some rows say {', '.join(HELD_WORDS)}, others do not"
+        rule = f"some rows, but not all, have one of the values {', '.join(HELD_WORDS)}"
         raise DataError(f"column {split!r}", found=f"{(~seen).sum()} held-out rows of {len(seen)}", rule=rule)
     known_rows, unseen = ((x[part], None if y is None else y[part]) for part in (seen, ~seen))
     names = RowNames(rows.of(seen), rows.of(~seen))
@@ -123,7 +126,8 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
     """
     if not Path(data).is_file():
         known = "" if own.columns is None else f"; columns are {_listed([*own.columns, str(own.target)])}"
-        raise MissingFileError("--corrected", found=f"{data!r}, no column and no file{known}", rule="one of them")
+        found = f"{data!r}, which is neither a column nor a file{known}"
+        raise MissingFileError("--corrected", found=found, rule="a column or a file")
     arrays = _arrays(data, ("y",))
     if arrays is not None:
         name, right = Path(data).name, arrays["y"]
@@ -133,7 +137,7 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
         column = own.target if own.target in frame.columns else frame.columns[0]
         if column != own.target and frame.width > 1:
             found = f"columns {_listed(frame.columns)}"
-            raise DataError(name, found=found, rule=f"a column {own.target!r}, or a single one")
+            raise DataError(name, found=found, rule=f"a column {own.target!r}, or only one column")
         right = _targets(table, column)
     if len(right) != len(own.pair[0]):
         raise DataError(name, found=f"{len(right)} rows", rule=f"{len(own.pair[0])}, one for each training row")
@@ -195,7 +199,7 @@ def _limit() -> int:
 def _table(data: object) -> _Table:
     table = read_table(data, Reading(_limit(), 0))
     if table.rows > table.frame.height:
-        rule, remedy = f"at most {_limit():,} bytes", "an NPZ file with some of the rows as x and y"
+        rule, remedy = f"at most {_limit():,} bytes", "pass an NPZ file with some of the rows as x and y"
         raise MemoryPlanError(f"{table.name} is too large to be read whole", rule=rule, remedy=remedy)
     if not table.frame.height:
         raise DataError(table.name, found="no rows", rule="the rows that the model was trained on")
@@ -221,7 +225,7 @@ def _targets(table: _Table, target: str) -> np.ndarray:
 
 def _empty(table: _Table, column: str) -> DataError:
     row = table.rows.told(np.flatnonzero(table.frame[column].is_null().to_numpy())[:1])
-    rule, remedy = "a number in every cell, as the model takes them", "fill it as for the training"
+    rule, remedy = "a number in every cell, because the model accepts no gaps", "fill it as for training"
     return DataError(
         f"{table.name}, column {column!r}, row {row}", found="a cell that is empty or NaN", rule=rule, remedy=remedy
     )
@@ -231,12 +235,12 @@ def _matrix(table: _Table, inputs: list[str], gaps: bool = False) -> np.ndarray:
     """Columns side by side: of whole numbers where all of them are and no cell is empty."""
     name, frame, _, _ = table
     if not inputs:
-        raise DataError(name, found="no column beside the target", rule="the columns that the model takes")
+        raise DataError(name, found="only the target column", rule="the input columns of the model")
     for column in inputs:
         kind: Any = frame[column].dtype
         if not (kind.is_numeric() or kind == pl.Boolean):
-            remedy = "encode it as for the training, or leave it out of the file"
-            rule = "numbers, as the model takes them"
+            remedy = "encode it as for training, or leave it out of the file"
+            rule = "numbers"
             raise DataError(f"{name}, column {column!r}", found=_words(frame[column]), rule=rule, remedy=remedy)
         if frame[column].null_count() and not gaps:
             raise _empty(table, column)
@@ -250,4 +254,4 @@ def _kind(column: pl.Series) -> str:
 
 def _words(column: pl.Series) -> str:
     first = column.drop_nulls().head(1).to_list()
-    return f"{_kind(column)}, {str(first[0])[:40]!r} for example" if first else "nothing but empty cells"
+    return f"{_kind(column)}, for example {str(first[0])[:40]!r}" if first else "only empty cells"

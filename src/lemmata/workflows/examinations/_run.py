@@ -129,7 +129,7 @@ def _gauges(
     order: list[AbstractGauge] = sorted(own, key=lambda claim: (bounds(claim), prices[claim.name]))
     lines, total = _planned(trained, order, second)
     plan.extend(lines)
-    progress(f"{len(order)} gauges, priced at {_seconds(total)} together", 0, 1)
+    progress(f"{len(order)} checks, expected to take {_seconds(total)} together", 0, 1)
     left: list[Any] = []  # questions that gauges without time would have asked, the first of them at its whole price
     for place, claim in enumerate(order):
         progress(claim.title, place, len(order))
@@ -161,7 +161,7 @@ def _next_steps(
     try:
         actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
     except Exception as error:  # the user's own function may raise anything, and the rest of the page stands
-        actions, tried = [], [f"nothing was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
+        actions, tried = [], [f"No action was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
     return {"actions": actions, "tried": tried}
 
 
@@ -195,9 +195,9 @@ def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: 
     except MemoryPlanError as error:
         return str(error)
     if size > left:
-        return f"{size / 2**30:.2g} GiB are more than the {left / 2**30:.2g} GiB that are free"
+        return f"it needs {size / 2**30:.2g} GiB of memory, and {left / 2**30:.2g} GiB are free"
     if time.monotonic() + seconds > deadline:
-        return f"{_seconds(seconds)} {TOO_LATE}"
+        return f"it takes {_seconds(seconds)}, {TOO_LATE}"
     return None
 
 

@@ -57,20 +57,21 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
     given = [name for name in _OF_PROGRAMS if getattr(options, name)]
     if given:
         raise SettingError(
-            f"--{given[0]} with a {MODEL} file", rule="a saved pipeline is complete, and needs no program"
+            f"--{given[0]} with a {MODEL} file", rule="this option needs a program, and a saved pipeline has none"
         )
     model = read_pipeline(program)
     inputs = [str(name) for name in getattr(model, "feature_names_in_", ())] or list(getattr(model[0], "columns", ()))
     own = _rows(data, inputs, options.target, options.split)
     if own.y is None:
-        raise DataError(own.name, rule=f"a column named {', '.join(TARGETS)}", remedy="--target COLUMN")
+        rule, remedy = f"a column named {', '.join(TARGETS)}", "name the target with --target COLUMN"
+        raise DataError(own.name, rule=rule, remedy=remedy)
     read = lambda frame: as_last_step_reads(model, frame)
     x, y, held, columns = read(own.frame), own.y, None, columns_after(model[:-1])
     names = RowNames(own.names, columns=columns)
     if own.words is not None:
         seen = np.array([word not in HELD_WORDS for word in own.words])
         if seen.all() or not seen.any():
-            rule = f"some rows say {', '.join(HELD_WORDS)}, others do not"
+            rule = f"some rows, but not all, have one of the values {', '.join(HELD_WORDS)}"
             raise DataError(f"column {options.split!r}", found=f"{(~seen).sum()} held-out rows", rule=rule)
         x, y, held = x[seen], y[seen], (x[~seen], y[~seen])
         names = RowNames(own.names.of(seen), own.names.of(~seen), columns)
@@ -101,12 +102,12 @@ def read_pipeline(program: str) -> Any:
             f"{program} holds types that are not trusted",
             found=", ".join(odd[:5]),
             rule="estimators of scikit-learn and lemmata",
-            remedy="in Python, lemmata.study_model(skops.io.load(file, trusted=[...]), x, y)",
+            remedy="in Python, call lemmata.study_model(skops.io.load(file, trusted=[...]), x, y)",
         )
     if not hasattr(model, "steps") or len(model) < 2:
         raise SettingError(f"{program} holds no pipeline", found=f"a {type(model).__name__}",
-                           rule="steps that read the rows, and an estimator",
-                           remedy="in Python, lemmata.study_model(model, x, y)")  # fmt: skip
+                           rule="a pipeline of steps that read the rows, and an estimator",
+                           remedy="in Python, call lemmata.study_model(model, x, y)")  # fmt: skip
     return model
 
 

@@ -24,9 +24,9 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
     """
     found["outputs"] = output_scores(trained, names.targets)
     asked: dict[str, tuple[str, Callable[[], Any]]] = {
-        "inputs": ("which inputs matter", lambda: input_table(trained, names.columns, deadline)),
+        "inputs": ("the table of inputs", lambda: input_table(trained, names.columns, deadline)),
         "posterior": ("the posterior", lambda: posterior_summary(trained)),
-        "layers": ("the layers", lambda: layer_table(trained, deadline)),
+        "layers": ("the table of layers", lambda: layer_table(trained, deadline)),
     }
     notes = []
     for name, (words, question) in asked.items():
@@ -37,5 +37,5 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
             found[name] = question()
         except Exception as error:  # the user's own function may raise anything
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            notes.append(f"No table of {words}, since the model raised {why}.")
+            notes.append(f"lemmata could not compute {words}, because the model raised {why}.")
     return notes

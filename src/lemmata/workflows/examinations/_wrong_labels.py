@@ -50,30 +50,32 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
     """
     own, held = of_training_rows(trained, left_out), of_held_rows(trained)
     if own is not None and stands(own) and counted(trained):
-        look = _rows(np.arange(len(own.wrong)), own, ": look at training rows", names.training)
+        look = _rows(np.arange(len(own.wrong)), own, ". Look at training rows", names.training)
         share = f"About {_share(own)} of the training labels look wrong ({_ends(own)})"
-        text = f"{share}, the other rows contradict them{look}."
+        text = f"{share}: the other rows contradict them{look}."
         if held is not None and stands(held):
-            text += f" Of the held-out labels it is about {_share(held)}."
+            text += f" Of the held-out labels, about {_share(held)} look wrong."
         return Finding(text, [] if left_out is None else [left_out.name])
     if held is None or not stands(held):
         return _by_forest(trained, names)
-    shown = _rows(np.flatnonzero(fresh_rows(trained)), held, ", as in held-out rows", names.held)
+    shown = _rows(np.flatnonzero(fresh_rows(trained)), held, ", for example in held-out rows", names.held)
     blamed = _one_class(trained, held)
     text = (
-        f"About {_share(held)} of the held-out labels look wrong ({_ends(held)}): the model is sure of other classes"
+        f"About {_share(held)} of the held-out labels look wrong ({_ends(held)}): the model is sure of another class"
         f"{shown}. "
     )
     if blamed is not None:
         text += (
-            f"Nearly all of them are of class {blamed}: either these labels are wrong, or the model does not know that "
-            "class"
+            f"Nearly all of these rows have class {blamed}. Either their labels are wrong, or the model does not know "
+            "that class"
         )
         return Finding(text + ".", [HELD_OUT])
-    text += "Training labels of the same origin are wrong as often"
+    text += "Training labels from the same source are wrong as often"
     if own is not None:
         first = names.training.told(np.argsort(own.own, kind="stable")[:_FIRST])
-        text += f"; leaving rows out does not count them here, and puts training rows {first} first"
+        text += (
+            f". Leaving rows out cannot count the wrong ones here; the first rows to look at are training rows {first}"
+        )
     return Finding(text + ".", [HELD_OUT])
 
 
@@ -123,13 +125,13 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
         return None  # rows of one class alone are what the forest does not know
     of = "training labels" if trained.held is None else "training and held-out labels"
     text = (
-        f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}): a random forest of these rows "
-        "is sure of other classes where its trees have not seen the row"
+        f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}). In a random forest of these "
+        "rows, the trees that have not seen such a row are sure of another class"
     )
     seen = found.places < n
     own = dataclasses.replace(found.doubts, wrong=np.where(seen, found.doubts.wrong, 0.0))
-    text += _rows(found.places, own, "; look at training rows", names.training)
-    return Finding(f"{text}. The model that is examined does not show it.", ["training rows"])
+    text += _rows(found.places, own, ". Look at training rows", names.training)
+    return Finding(f"{text}. The examined model does not show these wrong labels.", ["training rows"])
 
 
 def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
@@ -164,7 +166,7 @@ def _share(doubts: LabelDoubts) -> str:
 
 
 def _ends(doubts: LabelDoubts) -> str:
-    part = f", by {doubts.fitted:,} of them" if doubts.fitted < len(doubts.wrong) else ""
+    part = f", estimated from {doubts.fitted:,} of them" if doubts.fitted < len(doubts.wrong) else ""
     return f"{100 * doubts.low:.2g} to {100 * doubts.high:.2g} %{part}"
 
 

@@ -9,7 +9,7 @@ from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
 """The gauge of the error on new rows from training rows alone."""
-TOO_LATE = "are more than the time limit leaves"
+TOO_LATE = "and the time limit leaves less time"
 """How a reason ends that names the seconds of a gauge for which there was no time."""
 ROWS = "rows.csv"
 """The file of all rows, beside the page."""
