@@ -78,6 +78,6 @@ def test_the_command_line_lists_a_source_with_its_gaps():
     assert "3 statements, 1 without a claim." in text
     text = " ".join(RUNNER.invoke(app, ["list", "(13)", "--source", "foundation2025"]).stdout.split())
     assert "says: df/dt = -eta times the gradient of the loss in the parameters." in text
-    assert "ill-typed: f has a value a row" in text
+    assert "ill-typed: The left side has one value per row" in text
     assert "supported optimisation.attention_tangent_kernel.flow_of_outputs" in text
     assert RUNNER.invoke(app, ["list", "--source", "nobody1900"]).exit_code == 2
