@@ -186,7 +186,7 @@ class LinearLimit(Claim[Slope]):
     6 of <a, x>. Its spectrum lies at the frequencies e a and -e a, and has the first moment |a|.
     """
 
-    title = "A single linear function is a limit of functions with first moment |a|"
+    title = "A single linear function is a limit of functions whose spectra have first moment |a|"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="one at a time, as a limit")
     stated = Kind.OWN
     population = Slopes()

@@ -187,8 +187,8 @@ class GaussianParameter(Claim[Bump]):
 
         integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d).
 
-    The middle is scale times the mean length of a standard normal vector. The test integrates over random frequencies
-    of another distribution.
+    The middle expression is scale times the mean length of a standard normal vector. The test integrates over random
+    frequencies of another distribution.
     """
 
     title = "The Barron parameter of sums of Gaussian bumps"
@@ -218,8 +218,8 @@ class PositiveDefiniteBound(Claim[Mixture]):
 
         C_f = integral of |omega| F(omega) <= sqrt(-f(0) times the Laplacian of f at 0).
 
-    The integrals of F and |omega|² F are f(0) and minus the Laplacian. Cauchy's inequality bounds the integral of
-    |omega| F between them.
+    The integrals of F and |omega|² F are f(0) and minus the Laplacian. By Cauchy's inequality, the integral of |omega|
+    F is at most the square root of their product.
     """
 
     title = "An upper bound on the Barron parameter of positive definite functions"

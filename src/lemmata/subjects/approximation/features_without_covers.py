@@ -161,8 +161,8 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
             <= M (1/(4 tau) + 3 w + (3/2) sqrt(log(1/delta) / (2n))),
         w = min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
 
-    This holds however rich the class is. Lemma 1 has the logarithm of a covering number instead. The test uses all f =
-    E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
+    This holds however rich the class is. The bound of Lemma 1 contains the logarithm of a covering number instead. The
+    test uses all f = E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
     """
 
     title = "Random ramps approximate a whole class uniformly, without a cover of the class"
@@ -258,10 +258,10 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
-    whatever the class and the dimension. With probability 1 - delta, it is at most (3/2) M sqrt(log(1/delta) / (2n))
-    more. In the proof, weights h of mean 0 and mean square 1 replace measures: 2 E sup_h (1/n) sum eps_i <phi_i, h> = 2
-    E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n). The test uses all f = E rho phi with |rho| <= 3 M = 1, for nu of
-    equal masses at 24 points, and takes the mean over 4 draws.
+    whatever the class and the dimension. With probability 1 - delta, the largest distance exceeds this bound by at most
+    (3/2) M sqrt(log(1/delta) / (2n)). In the proof, weights h of mean 0 and mean square 1 replace measures: 2 E sup_h
+    (1/n) sum eps_i <phi_i, h> = 2 E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n). The test uses all f = E rho phi
+    with |rho| <= 3 M = 1, for nu of equal masses at 24 points, and takes the mean over 4 draws.
     """
 
     title = "Random ramps approximate a whole class in mean square at the rate 1/sqrt(n)"

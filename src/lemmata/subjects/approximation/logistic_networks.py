@@ -101,7 +101,7 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds,
 
-    which is the printed density along a line and 0 across it.
+    This is the printed density along each line, and 0 off the lines.
     """
 
     title = "The spectrum of a logistic network's gradient lies on the lines through its weights"

@@ -147,9 +147,9 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
 
 
 class RatioOfPrintedRates(Claim[RateComparison]):
-    """Let ((log n)/n)^(2s/d) be the printed rate of attention, and n^(-s/d) that of recurrences, on functions of
-    smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller. Its ratio to the rate of
-    recurrences is
+    """Let ((log n)/n)^(2s/d) be the printed rate of attention, and let n^(-s/d) be the printed rate of recurrences, on
+    functions of smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller. Its ratio to the
+    rate of recurrences is
 
         ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
 
@@ -223,9 +223,9 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
 
 
 class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
-    """Which of ((log n)/n)^(2s/d) and n^(-s/d) is larger depends neither on the dimension d nor on the smoothness s.
-    The sign of their difference is that of (log n)² - n. For the natural logarithm it is negative at every n from 2 on.
-    For the logarithm to the base 2 it is positive only for 4 < n < 16.
+    """The order of ((log n)/n)^(2s/d) and n^(-s/d) depends neither on the dimension d nor on the smoothness s. The sign
+    of their difference is the sign of (log n)² - n. For the natural logarithm this sign is negative at every n from 2
+    on. For the logarithm to the base 2 it is positive only for 4 < n < 16.
     """
 
     title = "The order of the two printed rates does not depend on the dimension"

@@ -121,13 +121,13 @@ def _one_dimension_lower(value: Array, problem: SphereTokens) -> Array:
 
 class SphereEffectiveDimension(Claim[SphereTokens]):
     """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). The effective dimension of
-    their Gram matrix at lambda = 1/n equals that of the population,
+    their Gram matrix at lambda = 1/n equals the effective dimension of the population,
 
         sum_k N_k lambda_k / (lambda_k + 1/n),   lambda_k = Gamma(p/2) (2/beta)^(p/2-1) I_(k+p/2-1)(beta),
         N_k = C(k+p-1, p-1) - C(k+p-3, p-1),
 
-    to within 3 %, as long as it is below a twelfth of n. Here lambda_k are the eigenvalues of the kernel, and N_k their
-    multiplicities.
+    to within 3 %, as long as the effective dimension of the population is below a twelfth of n. Here lambda_k are the
+    eigenvalues of the kernel, and N_k their multiplicities.
     """
 
     title = "The effective dimension of the exponential kernel on a sphere, by Funk-Hecke"

@@ -79,7 +79,7 @@ class TrigonometricFeatureVariance(Claim[FeaturePair]):
 
         exp(|x + y|²) S^-2 (1 - exp(-|x - y|²))² / 2,
 
-    which is 0 at x = y. Relative to S², it explodes if S is small.
+    which is 0 at x = y. Relative to S², the variance explodes if S is small.
     """
 
     title = "The variance of the trigonometric random feature estimate of exp(<x, y>)"

@@ -55,10 +55,11 @@ class ParityBestValues(Claim[BitDecision]):
 
 
 class MajorityBestValues(Claim[BitDecision]):
-    """Consider a process in which a counter runs over n bits. One action sets the bit that the counter points to, as
-    it is in the goal. The other action moves the counter on by one. The reward is 1 if the counter has reached n and
-    all bits are those of the goal, and 0 otherwise. Let k be the number of bits in which a state with the counter at 0
-    differs from the goal. The largest sum of the rewards in H >= 2n states is then H - n - k.
+    """Consider a process in which a counter runs over n bits. One action sets the bit that the counter points to, and
+    gives it the value that it has in the goal. The other action moves the counter on by one. The reward is 1 if the
+    counter has reached n and all bits are those of the goal, and 0 otherwise. Let k be the number of bits in which a
+    state with the counter at 0 differs from the goal. The largest sum of the rewards in H >= 2n states is then H - n -
+    k.
     """
 
     title = "Best values in the majority process count the wrong bits"
@@ -85,8 +86,8 @@ class MajorityBestValues(Claim[BitDecision]):
 class FormulasOfParity(Claim[BitDecision]):
     """Consider the process that flips pairs of n bits, and write functions of the bits as disjunctions of conjunctions.
     Under a given action, each of the n following bits takes one conjunction, and the reward takes one, so together they
-    take n + 1. Let a best value be the largest sum of the rewards in H > n/2 states. A formula that decides whether it
-    is above 0 needs 2^(n-1) conjunctions, and this number is enough.
+    take n + 1 conjunctions. Let a best value be the largest sum of the rewards in H > n/2 states. A formula that
+    decides whether it is above 0 needs 2^(n-1) conjunctions, and this number is enough.
     """
 
     title = "The parity process has short formulas for its model but long ones for its values"
@@ -177,7 +178,7 @@ class WeightsOfParityValues(Claim[BitDecision]):
     highest degrees.
     """
 
-    title = "Half of the mean square of parity values is at the two highest degrees"
+    title = "Half of the mean square of the best values of parity is at the two highest degrees"
     source = Source(_KEY, "Abstract, Q-function", note="by degrees")
     population = BitDecisions(bits=7)
     relation = Equal(block=-1)
@@ -202,7 +203,8 @@ class WeightsOfParityValues(Claim[BitDecision]):
 class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     """Consider a process in which the action is the first bit of the following state, and the reward of a state is its
     first bit. Every other following bit is a parity of more than half of the bits. Then the best values have degree 1,
-    and the following bits have the degrees of their parities. This reverses the order of the parity process.
+    and the following bits have the degrees of their parities. In the parity process, the order of the degrees is the
+    reverse.
     """
 
     title = "A process with best values of degree 1 and parities as transitions"

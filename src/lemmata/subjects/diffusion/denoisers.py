@@ -200,7 +200,8 @@ class CubeLipschitz(Claim[Diffused]):
 
     at every time. So the constant beta_x = sqrt(2) satisfies Assumption 6.4 of the source. The Jacobian is alpha / (1 -
     alpha²) times the posterior covariance. This covariance is at most (1 - alpha²)/alpha² by the inequality of Brascamp
-    and Lieb, because the distribution of the data is log-concave. It is at most h², because the data lie in [-h, h].
+    and Lieb, because the distribution of the data is log-concave. The covariance is also at most h², because the data
+    lie in [-h, h].
     """
 
     title = "The denoiser of data on a cube is Lipschitz uniformly in time"

@@ -64,11 +64,11 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
         E W1 = sigma sqrt(2 / (pi n)),   E W2² = sigma² / n.
 
     No estimate has a smaller worst mean over theta. So n^(-1/2) is a lower bound for the distance in every class of
-    distributions that contains the shifts of a normal one, however smooth. The best rate of the squared distance is
-    1/n.
+    distributions that contains the shifts of a normal distribution, however smooth the class is. The best rate of the
+    squared distance is 1/n.
     """
 
-    title = "The expected Wasserstein distance of a normal law with an estimated mean"
+    title = "The expected Wasserstein distance of a normal distribution with an estimated mean"
     source = Source(
         "foundation2025",
         "(11)",

@@ -51,8 +51,8 @@ class MixtureScore(Claim[HeatedPlaces]):
 
         grad log p_v(z) = -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k),
 
-    where r_k(z) is the probability, given z, that component k was drawn. It is proportional to w_k N(z; mu_k, S_k + v
-    I).
+    where r_k(z) is the probability, given z, that component k was drawn. This probability is proportional to w_k N(z;
+    mu_k, S_k + v I).
     """
 
     title = "The score of a mixture of normals under noise in closed form"
@@ -133,7 +133,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
 
         d H(p_v) / dv = (1/2) J(p_v),   J(p) = integral of |grad log p|² p   (de Bruijn's identity).
 
-    So the mean squared score, which score matching has to learn, is twice a rate of entropy.
+    So the mean squared score, which score matching has to learn, is twice the rate at which the entropy rises.
     """
 
     title = "The mean squared score is twice the rate at which noise raises the entropy"

@@ -98,8 +98,8 @@ class CriticalPointOfGates(Claim[GatedUnit]):
     At this point the kernel K* is fixed and both susceptibilities are 1. K* and C_b are 1/beta² times their values at
     beta = 1, and C_W does not depend on beta. At beta = 1, the values of C_b, C_W and K* are (0.1729, 1.9831, 3.5616)
     for GELU and (0.5551, 1.9880, 14.3202) for SWISH. There is no other critical point among the kernels from
-    0.001/beta² to 100,000/beta². On a grid of these kernels, with twenty to a power of ten, the difference of the two
-    sides of the third equation changes its sign once.
+    0.001/beta² to 100,000/beta². On a grid of these kernels, with twenty kernels per power of ten, the difference of
+    the two sides of the third equation changes its sign once.
     """
 
     title = "GELU and SWISH have one critical point with a positive kernel"
@@ -159,8 +159,8 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
 class CriticalGradientsFallSlowly(Claim[OddUnit]):
     """Let an activation be odd and smooth, with slope 1 and a negative third derivative at 0. Its critical point is
     C_b = 0 and C_W = 1, where C_b is the variance of the biases and C_W / fan-in the variance of the weights. At this
-    point, the squared gradient over l layers is the product of chi_perpendicular over these layers. It falls like 1/l,
-    with the same power for all such activations.
+    point, the squared gradient over l layers is the product of chi_perpendicular over these layers. This product
+    falls like 1/l, with the same power for all such activations.
     """
 
     title = "Squared gradients at criticality fall like 1/depth"

@@ -202,7 +202,7 @@ class ConsistentClassifiers(Claim[FiniteClass]):
     The order is 1/N, whereas the theorem for general labels has the order 1/sqrt(N).
     """
 
-    title = "Members that fit all N rows of a realisable problem have an error of order 1/N"
+    title = "Classifiers that fit all N rows of a realisable problem have an error of order 1/N"
     source = Source("emergence2026", "Figure 7.3", note="the faster dependence on N under realisability")
     stated = Kind.THEOREM
     population = RealisableClasses()
@@ -233,7 +233,7 @@ def _chosen(problem: CodedNetworks) -> Int[Array, "2"]:
 
 class DescriptionLength(Claim[CodedNetworks]):
     """Fix a prefix code for classifiers before N independent rows are drawn, and let b(h) be the length in bits of the
-    word for a classifier h. Let err_S(h) be the share of the rows that h gets wrong, and let err_D(h) be the
+    code word for a classifier h. Let err_S(h) be the share of the rows that h gets wrong, and let err_D(h) be the
     probability that h gets a new row wrong. With probability at least 1 - delta, for all h at once,
 
         err_D(h) - err_S(h) <= sqrt( (b(h) ln 2 + ln(1/delta)) / (2 N) ),   delta = 1/20.

@@ -229,7 +229,7 @@ class CountBelowParameters(Claim[SignArchitecture]):
         2^min(N, W),
 
     with equality for one unit. So for up to N = W rows the product does not exclude a single labelling. A bound on the
-    error that is built on it is empty until there are more rows than weights.
+    error that uses this product is vacuous until there are more rows than weights.
     """
 
     title = "Counting labellings gives no bound if there are at most as many rows as weights"

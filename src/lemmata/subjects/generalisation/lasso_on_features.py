@@ -90,7 +90,7 @@ class FitOfEstimates(AbstractEstimateClaim):
 
         mean (y - phi rho)² <= mean z² + mean r² + 2 mean z r + lambda |rho*|_1 + epsilon_opt.
 
-    So short coefficients cost the misfit of rho* and the penalty on rho*.
+    Besides the noise, this bound contains the misfit of rho* and the penalty on rho*.
     """
 
     title = "The fit of coefficients with a nearly minimal Lasso objective"

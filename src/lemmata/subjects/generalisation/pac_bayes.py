@@ -205,7 +205,7 @@ class DivergenceMomentBound(Claim[ErrorCounts]):
         lambda value, problem: jnp.sqrt(jnp.pi * problem.n / 2) * jnp.ones(2),
     )
     controls = DivergenceMoment.controls
-    unexplained = "the exact value, which is another claim"
+    unexplained = "the exact value, which another claim gives"
     traced = False  # sums over counts are NumPy's
 
     def predict(self, problem: ErrorCounts) -> Array:

@@ -83,7 +83,7 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     neither has a trained transformer.
     """
 
-    title = "A number of samples in proportion to log(1/epsilon), as printed"
+    title = "As printed, a number of rows in proportion to log(1/epsilon) suffices"
     source = Source("foundation2025", "(19)", note="as printed")
     population = UniformThresholds()
     relation = Rate("n", (4.0, 16.0, 64.0), upper=True)

@@ -168,8 +168,8 @@ class UniformDeviation(AbstractDeviationClaim):
 
 class NoBargain(AbstractDeviationClaim):
     """Let phi be the row of features at an example, y = f + z its target with noise z, and rho* fixed coefficients.
-    Write mean for the mean over N examples. For every vector rho of coefficients, the fit is better than that of rho*
-    by at most
+    Write mean for the mean over N examples. For every vector rho of coefficients, the fit of rho is better than the fit
+    of rho* by at most
 
         mean (y - phi rho*)² - mean (y - phi rho)² <= mean (f - phi rho*)² + 2 |mean z phi|_inf |rho - rho*|_1.
 

@@ -101,7 +101,7 @@ class DescentBeyondThreshold(Claim[Regression]):
     and it falls from its peak as rows are added.
     """
 
-    title = "Double descent: beyond as many rows as features, more rows lower the test error"
+    title = "Double descent: with more rows than features, further rows lower the test error"
     source = _THEOREM
     population = TablesOfRows(_FALL)
     relation = Order(along="rows / features", rungs=_FALL)

@@ -138,9 +138,9 @@ class TruncationFalls(Claim[Products]):
     """Let a product x of order 1 be computed by the logistic function sigma at temperature tau. In exact arithmetic its
     error |x - 4 tau (sigma(x/tau) - 1/2)| falls with tau as
 
-        C tau^-2;
+        C tau^-2,
 
-    here C is a constant. Inequality (119) of the source would allow an error of order tau^-1.
+    where C is a constant. Inequality (119) of the source would allow an error of order tau^-1.
     """
 
     title = "The truncation error of a product by logistic functions falls like tau^-2"
@@ -162,9 +162,9 @@ class RoundingGrows(Claim[Products]):
     """Let products 4 tau (sigma(x/tau) - 1/2) stand for numbers x of order 1, where sigma is the logistic function at
     temperature tau. In float64 the rounding error of such a product grows with tau as
 
-        C tau:
+        C tau,
 
-    here C is a constant. The error grows because sigma is near 1/2, where neighbouring numbers are a fixed distance
+    where C is a constant. The error grows because sigma is near 1/2, where neighbouring numbers are a fixed distance
     apart.
     """
 
@@ -257,8 +257,8 @@ class ErrorAtBestTemperature(Claim[Products]):
 
         1 / (12 tau²) + 2 eps tau + 2 eps:
 
-    the first term is the truncation error. The others come from a logistic function that is accurate to eps/2 (times 4
-    tau), and from the rounding of tau, x/tau and the product.
+    the first term is the truncation error. The other two terms come from a logistic function that is accurate to eps/2
+    (times 4 tau), and from the rounding of tau, x/tau and the product.
     """
 
     title = "An upper bound on the error of a product at the best temperature"
@@ -291,10 +291,10 @@ class ErrorAtBestTemperature(Claim[Products]):
 
 class NothingIsLeft(Claim[Prompt]):
     """Let a transformer have n features, L layers and the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7. Here
-    C_F is the Barron parameter of the class of functions. Let the number of examples N be larger than `reachable` gives
-    (13 for n = 8 and L = 41). The transformer in float32 predicts 0 for every prompt whose targets are at most C_F,
-    because all logistic functions are rounded to 1/2. In exact arithmetic, by contrast, it is close to proximal
-    gradient at this temperature.
+    C_F is the Barron parameter of the class of functions. Let the number of examples N be larger than the number that
+    the function `reachable` returns, which is 13 for n = 8 and L = 41. The transformer in float32 predicts 0 for every
+    prompt whose targets are at most C_F, because all logistic functions are rounded to 1/2. In exact arithmetic, by
+    contrast, it is close to proximal gradient at this temperature.
     """
 
     title = "In float32, at the temperature of Lemma 7, the transformer predicts 0"
@@ -327,9 +327,9 @@ class RoundingOfThePass(Claim[Prompt]):
 
         eps tau (10 T p + 2),   p = n + 1.
 
-    Here p counts the features and the constant 1. Two products a token are off by 2 eps tau each, which makes an error
-    of 8 eps tau (1 + 1/N) in an entry of the coefficients. A proximal step does not enlarge distances, and features
-    have |phi| <= sqrt(p).
+    Here p counts the features and the constant 1. Two products per token have errors of 2 eps tau each, which together
+    make an error of 8 eps tau (1 + 1/N) in an entry of the coefficients. A proximal step does not enlarge distances,
+    and features have |phi| <= sqrt(p).
     """
 
     title = "An upper bound on the rounding error of a whole forward pass"

@@ -195,7 +195,7 @@ class BestPreconditioner(Claim[LinearPrompt]):
 
     attained at G with the eigenvalues g_s. This G is not S^(-1), because it is damped by the number of examples and by
     the noise. Two numbers are measured. The first is the risk at G. The second is half of the sum by which the risks at
-    0.9 G and 1.1 G exceed it, which is predicted to be 0.01 sum_s s² g_s.
+    0.9 G and 1.1 G exceed the risk at G. This half sum is predicted to be 0.01 sum_s s² g_s.
     """
 
     title = "The least risk of one linear attention layer, and its best preconditioner"

@@ -184,7 +184,7 @@ class StepError(AbstractStepError):
         (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau),   R = |rho_{t-1}|_1,
 
     where |.|_1 is the sum of absolute entries. In the place of the mean of y², the source has C_F² + sigma², where C_F
-    is the Barron parameter of the class and sigma the standard deviation of the noise. It hides the constants.
+    is the Barron parameter of the class and sigma the standard deviation of the noise. The source hides the constants.
     """
 
     title = "A bound of order 1/tau on the error of a proximal step by attention"
@@ -303,8 +303,8 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. The measured value is the least power of 2 that suffices. The slack says by how many orders of
-    magnitude it is smaller.
+    C_F² in all T steps. The measured value is the least power of 2 that suffices. The slack is the number of orders of
+    magnitude by which this power of 2 is smaller than tau.
     """
 
     title = "The temperature of Lemma 7 suffices for its inequalities"
@@ -317,14 +317,14 @@ class TemperatureAsked(AbstractSufficientTemperature):
 
 class TemperatureOfThirdOrder(AbstractSufficientTemperature):
     """Let a transformer of L layers with n features and the step eta = 1/(2(n+1)) read N examples with targets y of a
-    function of a class with Barron parameter C_F. Because the errors are of third order, the temperature tau may be the
-    square root of an expression,
+    function of a class with Barron parameter C_F. Because the errors are of third order, the temperature tau may be
+    chosen by
 
-        tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F,
+        tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
 
-    so that the error e_t of a proximal step has (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as the coefficients
-    rho_{t-1} before it have |rho_{t-1}|_1 <= R. The measured value is the least power of 2 at which the three
-    inequalities of Lemma 7 hold.
+    Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature,
+    (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The measured value is the least power of 2 at
+    which the three inequalities of Lemma 7 hold.
     """
 
     title = "A lower temperature suffices, because errors are of third order"
