@@ -230,7 +230,7 @@ class RiskOfProjection(Claim[ContradictedLabels]):
 
         sqrt(conflict) + sqrt(projection).
 
-    The bound is attained if all images, including those of the support, are orthonormal in the kernel's space.
+    The bound is attained if all images, including the support images, are orthonormal in the kernel's space.
     """
 
     title = "The error of support images is at most sqrt(conflict) + sqrt(projection)"

@@ -290,9 +290,9 @@ class CombinationAsPrinted(Claim[Combined]):
 
         C <= 2 C_a max_i C_i + C_b.
 
-    The proof replaces the integral of the largest of several spectra by the largest of their integrals, which may be
-    smaller. The moments of spectra that do not overlap add up. Two classes obey the bound. The test uses eight classes
-    of one function each.
+    The proof replaces the integral of the largest of several spectra by the largest of the integrals of the spectra,
+    which may be smaller. The moments of spectra that do not overlap add up. For two classes the bound holds. The test
+    uses eight classes of one function each.
     """
 
     title = "As printed, combinations have at most twice the largest Barron parameter"

@@ -156,7 +156,7 @@ class RatioOfPrintedRates(Claim[RateComparison]):
     since (log n)²/n is largest at n = e². The two rates are nearest at n = 7.
     """
 
-    title = "The printed rate of attention is below that of recurrences at every n >= 2"
+    title = "The printed rate of attention is below the printed rate of recurrences at every n >= 2"
     source = Source("foundation2025", "Section 4.1, comparison", note="corrected, with constants 1")
     population = RateComparisons()
     relation = AtMost()

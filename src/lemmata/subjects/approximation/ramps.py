@@ -224,7 +224,7 @@ class WaveByRamps(Claim[Wave]):
         "half of the distance and nine tenths of the weight", lambda bounds, problem: bounds * jnp.array([0.5, 0.9])
     )
     controls = "the distance of a cosine from an integral of ramps"
-    unexplained = "better weights than those that are exact for steps"
+    unexplained = "better weights than the weights used here, which are exact for steps"
     predict = (0.25, 1.0)
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
@@ -257,7 +257,7 @@ class LineByRampsAsPrinted(Claim[Line]):
     relation = AtMost()
     control = Control("within delta_tau", lambda bound, problem: bound / 3)
     controls = "the distance of a function with bounded slopes from an integral of ramps"
-    unexplained = "better weights than those that are exact for steps"
+    unexplained = "better weights than the weights used here, which are exact for steps"
     passage = Passage(
         "004_53e1e75f8b75373c.txt",
         84031,
@@ -301,7 +301,7 @@ class LineByRamps(Claim[Line]):
     relation = AtMost()
     control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls = "the distance of a function with bounded slopes from an integral of ramps"
-    unexplained = "better weights than those that are exact for steps"
+    unexplained = "better weights than the weights used here, which are exact for steps"
 
     def predict(self, problem: Line) -> Array:
         return 1 / (4 * problem.sharpness)
@@ -332,7 +332,7 @@ class LineWeights(Claim[Line]):
     relation = AtMost()
     control = Control("five sixths of the bound", lambda bound, problem: 5 * bound / 6)
     controls = "the weight of the ramps that represent a function with bounded slopes"
-    unexplained = "better weights than those that are exact for steps"
+    unexplained = "better weights than the weights used here, which are exact for steps"
     trivial = "the weights that represent a function have no trivial bound"
     predict = 3.0
 

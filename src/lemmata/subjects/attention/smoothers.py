@@ -122,8 +122,8 @@ def _leaves_unit_interval(attention: Float[Array, "T T"]) -> Float[Array, ""]:
 class TiedHeadsAreReversible(Claim[AttentionKernel]):
     """Consider a head with tied queries and keys, W_k = W_q, so that M = W_q' W_k / sqrt(d) is positive semidefinite.
     Let K be the matrix with the entries exp(x_i' M x_j) for tokens x_i, and D the diagonal matrix of its row sums. The
-    attention matrix A = D^-1 K is reversible: D A is symmetric. Its spectrum equals that of D^(-1/2) K D^(-1/2), which
-    is real and within [0, 1]. Therefore
+    attention matrix A = D^-1 K is reversible: D A is symmetric. Its spectrum equals the spectrum of D^(-1/2) K
+    D^(-1/2), which is real and within [0, 1]. Therefore
 
         1 - min Re + max |Im| <= 1   over the eigenvalues.
     """
@@ -186,8 +186,8 @@ class QueryAveragedKernel(Claim[KeyPair]):
 
         E kappa(z, x) kappa(z, y) = exp(|M (x + y)|² / 2).
 
-    This is a symmetric positive semidefinite kernel of keys for all weights, tied or not. Heads have this kernel even
-    if the kernel of queries and keys is indefinite.
+    This is a symmetric positive semidefinite kernel of keys for all weights, tied or not. A head has this kernel of
+    keys even if its kernel of queries and keys is indefinite.
     """
 
     title = "The mean over normal queries of a product of two keys is a semidefinite kernel"

@@ -223,7 +223,7 @@ class AttentionGradient(Claim[AttentionHead]):
         sum_jl (A_lj - y_lj) sum_i <h_li 1 - h_l, S_j> S_ji x_j x_i'.
     """
 
-    title = "The gradient of attention follows from that of a softmax network"
+    title = "The gradient of attention follows from the gradient of a softmax network"
     source = Source("gu2024softmax", "Claim 3.4", note="with keys for units, as section 7 proposes")
     population = AttentionHeads()
     relation = Equal(block=-1)  # sums over tokens and outputs, whose terms cancel in every entry

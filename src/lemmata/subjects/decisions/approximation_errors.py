@@ -34,9 +34,9 @@ class ExplainedByDegree(Claim[BitDecision]):
     rewards in H > n/2 states, this state included. Let p be a degree with 1 <= p < n - 1. Polynomials of degree p in
     the bits explain at best the following shares of the variance over all states:
 
-        all of every following bit,
-        (binom(n, 1) + ... + binom(n, p)) / (2^n - 1) of the reward,
-        (n/64) / (m² + n/32), m = (H - n/4)/2, of the best values.
+        the whole for every bit of the following state,
+        (binom(n, 1) + ... + binom(n, p)) / (2^n - 1) for the reward,
+        (n/64) / (m² + n/32), m = (H - n/4)/2, for the best values.
 
     The reward is a single conjunction of bits, but it has parts of all degrees.
     """

@@ -57,7 +57,7 @@ class ParityBestValues(Claim[BitDecision]):
 class MajorityBestValues(Claim[BitDecision]):
     """Consider a process in which a counter runs over n bits. One action sets the bit that the counter points to, and
     gives it the value that it has in the goal. The other action moves the counter on by one. The reward is 1 if the
-    counter has reached n and all bits are those of the goal, and 0 otherwise. Let k be the number of bits in which a
+    counter has reached n and all bits agree with the goal, and 0 otherwise. Let k be the number of bits in which a
     state with the counter at 0 differs from the goal. The largest sum of the rewards in H >= 2n states is then H - n -
     k.
     """
@@ -115,9 +115,9 @@ class FormulasOfParity(Claim[BitDecision]):
 
 class FormulaOfMajority(Claim[BitDecision]):
     """Consider the process in which a counter runs over n bits and an action sets the bit that it points to. Let the
-    counter be at 0. At least half of the bits are those of the goal if and only if the best sum of the rewards in
-    H >= 2n states is at least H - n - floor(n/2). A disjunction of conjunctions that decides this needs
-    binom(n, ceil(n/2)) conjunctions, and this number is enough.
+    counter be at 0. At least half of the bits agree with the goal if and only if the best sum of the rewards in H >= 2n
+    states is at least H - n - floor(n/2). A disjunction of conjunctions that decides this needs binom(n, ceil(n/2))
+    conjunctions, and this number is enough.
     """
 
     title = "The shortest formula for a threshold of best values in the majority process"

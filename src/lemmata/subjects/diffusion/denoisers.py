@@ -167,8 +167,8 @@ class SphereLipschitz(Claim[Diffused]):
 
         C / t   as t -> 0.
 
-    So data in the unit ball can have a denoiser that is not Lipschitz uniformly in time. Assumption 6.4 of the source
-    therefore excludes data on a sphere, for example images of constant contrast, however they are normalised
+    So even data in the unit ball can have a denoiser that is not Lipschitz uniformly in time. Assumption 6.4 of the
+    source therefore excludes data on a sphere, for example images of constant contrast, however they are normalised
     (Assumption 6.1).
     """
 

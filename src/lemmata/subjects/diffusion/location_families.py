@@ -84,7 +84,7 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
         "E W1 is the root of E W2², and E W2² is the square of E W1",
         lambda means, problem: jnp.stack([jnp.sqrt(means[1]), means[0] ** 2]),
     )
-    controls = "the distance between the learned distribution and that of the data"
+    controls = "the distance between the learned distribution and the distribution of the data"
     unexplained = "the rate in many dimensions, which is slower"
     trials = 128
 

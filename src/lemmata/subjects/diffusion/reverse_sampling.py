@@ -40,8 +40,8 @@ def _second_is_one_minus_alpha(moments: Array, problem: Sampled) -> Array:
 
 class ForwardMoments(Claim[Sampled]):
     """Let dx = -g x/2 dt + sqrt(g) dB be the forward process (3), let G be the integral of g, and let alpha =
-    exp(-G(t)/2). The distribution of x(t) given x(0) in d dimensions is that of the explicit solution, N(alpha x(0), (1
-    - alpha²) I). So over paths of the process
+    exp(-G(t)/2). Given x(0) in d dimensions, x(t) has the distribution of the explicit solution, N(alpha x(0), (1 -
+    alpha²) I). So over paths of the process
 
         E <x(t), x(0)> = alpha E |x(0)|²   and   E |x(t)|² = alpha² E |x(0)|² + d (1 - alpha²)
 

@@ -244,7 +244,7 @@ class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
     """Take a mixture of at least two normal distributions with one common variance. On an interval, its score is not in
     the Hilbert space of a Gaussian kernel. The reason is that functions in the space are entire, and the score has
     poles where the density vanishes. Let N(n) be the squared norm of the interpolant of the score at n evenly spaced
-    points. N(n) grows without bound, and the exponent of its growth rises, too:
+    points. N(n) grows without bound, and the exponent of its growth also rises:
 
         log2 N(2n) / N(n)   rises with n,
 

@@ -105,8 +105,8 @@ class InformationRises(Claim[AspectRatio]):
     between the two groups is at least as large as at the estimate.
 
     The estimate maximises a cubic, not the information. The cubic consists of the first two terms of the expansion in
-    e^(v r) - 1, with v r in place of e^(v r) - 1. The first two terms of the expansion in v r itself have their maximum
-    at 4/((14 + 3 k) v).
+    e^(v r) - 1, with v r in place of e^(v r) - 1. The first two terms of the expansion in v r have their maximum at
+    4/((14 + 3 k) v).
     """
 
     title = "The information keeps rising beyond the estimated optimal aspect ratio"

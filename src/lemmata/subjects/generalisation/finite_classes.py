@@ -239,8 +239,8 @@ class DescriptionLength(Claim[CodedNetworks]):
         err_D(h) - err_S(h) <= sqrt( (b(h) ln 2 + ln(1/delta)) / (2 N) ),   delta = 1/20.
 
     The trials use 600 pruned ReLU networks with weights -1, 0, 1. The code has one bit for a weight 0 and two bits for
-    any other weight. The bound is tested on two of the networks: the one with the fewest errors on the rows and the one
-    with the smallest bound.
+    any other weight. The bound is tested on two of the networks: the network with the fewest errors on the rows and the
+    network with the smallest bound.
     """
 
     title = "A classifier with a short description that fits many rows generalises"

@@ -232,7 +232,7 @@ class CountBelowParameters(Claim[SignArchitecture]):
     error that uses this product is vacuous until there are more rows than weights.
     """
 
-    title = "Counting labellings gives no bound if there are at most as many rows as weights"
+    title = "Counting labellings gives no bound unless there are more rows than weights"
     source = Source("emergence2026", "Figure 7.10", note="the logarithm of the count, in bits")
     stated = Kind.OWN
     population = SignArchitectures()

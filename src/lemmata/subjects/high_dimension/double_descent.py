@@ -68,7 +68,7 @@ class MoreDataHurt(Claim[Regression]):
     and it rises as rows are added, although the fit then uses more data.
     """
 
-    title = "Double descent: if noise outweighs signal, more rows hurt until they are as many as the features"
+    title = "Double descent: if noise outweighs signal, more rows hurt while rows are fewer than features"
     source = _THEOREM
     population = TablesOfRows(_RISE)
     relation = Order(along="rows / features", rungs=_RISE)

@@ -142,8 +142,8 @@ class ObjectiveOfTheStep(Claim[Prompt]):
 
         l(rho_T) - l(rho) <= lambda_max(H) |rho|_2² / (2 T),
 
-    which is Lemma 3 of the source with lambda_max(H)/2 in the place of n + 1, the number of features. The bound is
-    tested for T = 32, 64, with the minimiser as rho. For fewer steps it is above the objective at the start.
+    which is Lemma 3 of the source with lambda_max(H)/2 in place of the number n + 1 of features. The bound is tested
+    for T = 32, 64, with the minimiser as rho. For fewer steps it is above the objective at the start.
     """
 
     title = "An upper bound on the Lasso objective after T steps of 1/lambda_max(H)"

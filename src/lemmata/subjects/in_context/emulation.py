@@ -49,7 +49,7 @@ class WeightsExecuteTheSteps(AbstractTokens):
 
     for t = 1, ..., T, in every column, and all other rows are unchanged. Here rho_t are the results of T steps of
     proximal gradient on the Lasso of penalty lambda, with logistic functions at temperature tau in the place of
-    products. One side of the comparison computes with the matrices, and the other with vectors of n + 1 numbers.
+    products. One side of the comparison computes with the matrices, and the other side with vectors of n + 1 numbers.
     """
 
     title = "The matrices of the transformer execute the intended steps"

@@ -73,7 +73,7 @@ class Linearisation(AbstractLinearisation):
     The constant 2 could be as small as 0.133, which is the largest value of |u - 2 tanh(u/2)| / u².
     """
 
-    title = "A product by logistic functions differs from x by at most 2 x² / tau"
+    title = "Logistic functions compute a product x up to an error of at most 2 x² / tau"
     source = Source("li2025incontext", "(119)", "(117)", "(123)", note="proof of Lemma 4")
     control = Control(
         "the constant is 0.13",
@@ -93,7 +93,7 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
     with equality to lowest order, because the second derivative of the logistic function at 0 is 0.
     """
 
-    title = "A product by logistic functions differs from x by at most |x|³ / (12 tau²)"
+    title = "Logistic functions compute a product x up to an error of at most |x|³ / (12 tau²)"
     source = Source("li2025incontext", "(119)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
     control = Control("the bound |x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
@@ -110,7 +110,7 @@ class FormWithoutCancellation(Claim[Products]):
     and the right side has no cancellation. In double precision it is accurate to 32 eps, where eps = 2^-52.
     """
 
-    title = "A product by logistic functions equals 2 tau tanh(x / (2 tau))"
+    title = "The product that logistic functions compute equals 2 tau tanh(x / (2 tau))"
     source = Source("li2025incontext", "(117)", note="as a hyperbolic tangent")
     population = ProductsAroundTau()
     relation = Equal()
