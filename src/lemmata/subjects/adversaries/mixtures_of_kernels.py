@@ -233,9 +233,9 @@ def _halved(problem: MixedRows) -> Array:
 
 class MixingCosts(Claim[MixedRows]):
     """Let phi be the features of a network and k their kernel, let A be an attack, and let beta be the share of
-    attacked rows. Let y be the labels of the rows x, and let K_mixed be the kernel matrix of the features
-    (1 - beta) phi(x) + beta phi(Ax). The squared norm of the smallest interpolant of the labels is at least as large as
-    for the mean of the kernels:
+    attacked rows. Let y be the labels of the rows x, and let K_mixed be the kernel matrix of the features (1 - beta)
+    phi(x) + beta phi(Ax). The squared norm of the smallest interpolant of the labels is at least as large for K_mixed
+    as for the mean of the kernels:
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 

@@ -45,7 +45,7 @@ def _least_gap(problem: Reals) -> Hypothesis:
     return Hypothesis("the numbers are distinct (least gap)", gap, ">", 1e-8, "equal ones have rank one")
 
 
-_CONTROLS = "the signs of the kernel of an attention head"
+_CONTROLS = "the signs of the eigenvalues of the kernel of an attention head"
 _TRAINING = "trained weights, for which queries and keys depend on each other"
 
 

@@ -147,7 +147,7 @@ def _more(problem: BitDecision) -> int:
 class InfluenceAtMostWidth(Claim[Formula]):
     """Let a function of bits be a disjunction of conjunctions of at most w literals each. At a uniformly random state,
     the number of bits that change the function when they are flipped is on average at most w. This is Amano's form of a
-    bound of Boppana. It follows that a formula that decides a parity of n bits has a conjunction of all n bits.
+    bound of Boppana. Therefore every formula that decides a parity of n bits has a conjunction of all n bits.
     """
 
     title = "The total influence of a formula is at most its width"
@@ -183,7 +183,7 @@ class WeightsOfParityValues(Claim[BitDecision]):
     population = BitDecisions(bits=7)
     relation = Equal(block=-1)
     control = Control("half as much at the highest degree", lambda weights, problem: weights.at[-1].divide(2))
-    controls = "how the best values are distributed over degrees"
+    controls = "how the mean square of the best values is distributed over degrees"
     unexplained = "learners that can learn a parity"
     traced = False
 

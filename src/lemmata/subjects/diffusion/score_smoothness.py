@@ -147,7 +147,7 @@ class ScoreSeminormConstants(Claim[TwoPoints]):
     relation = EqualInMean(margin=0.005, resolution=0.01)
     control = Control("the constants are 1", lambda values, problem: problem.steepness ** jnp.asarray([3.0, 5.0, 7.0]))
     controls = "the Sobolev norm of a score at one level of noise"
-    unexplained = "the norm in the space of a kernel that was not chosen for the step"
+    unexplained = "the norm in the space of a kernel that was not chosen for this smooth step"
     trials = 64
 
     def predict(self, problem: TwoPoints) -> Array:

@@ -258,7 +258,7 @@ class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
     relation = Order("n", (4.0, 8.0, 16.0))
     control = Control("the exponent falls, as for a function in the space", lambda sign, problem: -sign)
     controls = "the norm of a score in the space of a Gaussian kernel"
-    unexplained = "which kernels have spaces with poles at the right places"
+    unexplained = "which kernels have spaces that contain functions with poles at the right places"
     traced = False
     trials = 16
     predict = 1.0

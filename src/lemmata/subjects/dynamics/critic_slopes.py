@@ -178,7 +178,7 @@ class BiasesAtOrigin(Claim[LineOfCritic]):
 
 class NoBiasesAtOrigin(Claim[LineOfCritic]):
     """Consider a ReLU discriminator f of infinite width without biases. It is homogeneous of degree 1 and has a kink at
-    the origin. For every h > 0 and every unit vector v
+    the origin. For every h > 0 and every unit vector v,
 
         (f(h v) + f(-h v) - 2 f(0))/h = f(v) + f(-v).
     """

@@ -157,10 +157,11 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
 
 
 class CriticalGradientsFallSlowly(Claim[OddUnit]):
-    """Let an activation be odd and smooth, with slope 1 and a negative third derivative at 0. Its critical point is
-    C_b = 0 and C_W = 1, where C_b is the variance of the biases and C_W / fan-in the variance of the weights. At this
-    point, the squared gradient over l layers is the product of chi_perpendicular over these layers. This product
-    falls like 1/l, with the same power for all such activations.
+    """Let an activation be odd and smooth, with slope 1 and a negative third derivative at 0. Its critical point is C_b
+    = 0 and C_W = 1, where C_b is the variance of the biases and C_W / fan-in the variance of the weights. At this
+    point, the squared gradient over l layers is the product of chi_perpendicular over these layers, where
+    chi_perpendicular is C_W times the mean squared slope of the activation. This product falls like 1/l, with the same
+    power for all such activations.
     """
 
     title = "Squared gradients at criticality fall like 1/depth"
@@ -186,7 +187,8 @@ def _products(problem: OddUnit, rungs: tuple[float, ...]) -> np.ndarray:
 class VertexOfOddUnits(Claim[OddUnit]):
     """Let an activation s be odd and smooth, with slope 1 and a negative third derivative at 0. Consider its critical
     point C_b = 0 and C_W = 1. Let K be the kernel and V the four-point vertex of layer l, where the next layer has the
-    vertex V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V. As l grows,
+    vertex V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V. Here chi_parallel is the factor by which a layer multiplies
+    small changes of the kernel. As l grows,
 
         V/(l K²) -> 2/3
 

@@ -122,7 +122,7 @@ class ProductGrowth(Claim[ClassPair]):
 
         G_{H1 x H2}(N) <= G_{H1}(N) G_{H2}(N).
 
-    Equality holds if the same points are best for both classes.
+    Equality holds if the same points give both classes their largest number of patterns.
     """
 
     title = "The growth function of a product of classes is at most the product"
@@ -199,7 +199,7 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
 
         2 (N + binom(N, 3))
 
-    ways. On the half circle of directions its label changes an odd number of times, once or three times, and every
+    ways. On the half circle of directions its label changes once or three times, because this number is odd, and every
     choice of places occurs. The product of the counts of the units is much larger, of the order N^5.
     """
 

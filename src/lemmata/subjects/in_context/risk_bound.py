@@ -87,7 +87,7 @@ class RiskAtTheChoices(AbstractRiskClaim):
     source = Source("li2025incontext", "(25a)", "(25b)", "(25c)")
     population = ChosenSizes()
     control = Control("the error is at most a quarter of the target", lambda error, problem: error / 4)
-    unexplained = "why fewer examples, features and layers do as well"
+    unexplained = "why fewer examples, features and layers are also enough"
     reading = "the constants hidden in O(.) are 1"
     expected = Status.VACUOUS
 
