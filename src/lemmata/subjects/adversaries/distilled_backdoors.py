@@ -134,8 +134,8 @@ class ConflictRate(Claim[ContradictedLabels]):
 
         |K (K + ridge I)^-1 Y - Y|² / n.
 
-    It falls like ridge² as ridge -> 0. So a kernel that distinguishes all images fits both the clean and the triggered
-    labels.
+    The conflict falls like ridge² as ridge -> 0. So a kernel that distinguishes all images fits both the clean and the
+    triggered labels.
     """
 
     title = "The conflict of clean and triggered labels falls like the square of the ridge"
@@ -223,10 +223,10 @@ def _lengths(problem: ContradictedLabels) -> Array:
 
 
 class RiskOfProjection(Claim[ContradictedLabels]):
-    """Let kernel ridge regression fit a poisoned set of n rows. Its conflict is the mean squared error of the fit on
-    the set itself. Its projection is the mean over the rows of the squared part of the fit that the support images
-    cannot represent. With the best labels, the support images reach a root mean square error on the poisoned set of at
-    most
+    """Let kernel ridge regression fit a poisoned set of n rows. The conflict of the set is the mean squared error of
+    the fit on the set itself. The projection of the set is the mean over the rows of the squared part of the fit that
+    the support images cannot represent. With the best labels, the support images reach a root mean square error on the
+    poisoned set of at most
 
         sqrt(conflict) + sqrt(projection).
 

@@ -217,9 +217,10 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
     """Let one input of size 2 agree with the label in 95 % of the rows. Let 40 other inputs of unit variance depend
     weakly on the label. Take the tangent kernel of an infinitely wide ReLU network of one hidden layer. Measure the
     robust accuracy on held-out rows under projected gradient attacks of radius 0.3. Adv-NTK learns a training time for
-    each of 40 rows, with 20 more rows for validation. Its robust accuracy is higher than after plain training on all 60
-    rows. It is also higher than with one common time for all 40 rows, which is chosen as the best time on the attacked
-    validation rows. In each problem, Adv-NTK is compared with the alternative that is better on the held-out rows.
+    each of 40 rows, with 20 more rows for validation. The robust accuracy of Adv-NTK is higher than after plain
+    training on all 60 rows. It is also higher than with one common time for all 40 rows, which is chosen as the best
+    time on the attacked validation rows. In each problem, Adv-NTK is compared with the alternative that is better on
+    the held-out rows.
     """
 
     title = "Adv-NTK is more robust than plain training and than early stopping"

@@ -168,9 +168,9 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     """Let a trigger be a pattern over the whole image, at an opacity of 0.2, and let support images be distilled from
     clean digits. Run sixty steps of Adam on 10^4 conflict + projection, and never let the pattern become longer than at
     the start. On the mean over splits, these steps lower the conflict and the projection below their values at the
-    start. They lower the conflict further than the same steps on the projection alone. They lower the projection
-    further than the same steps on the conflict alone. The steps on the projection alone lower the projection further
-    still. With the weight 10^4, the two parts are of the same size.
+    start. These steps lower the conflict further than the same steps on the projection alone. They also lower the
+    projection further than the same steps on the conflict alone. The steps on the projection alone lower the projection
+    further still. With the weight 10^4, the two parts are of the same size.
     """
 
     title = "An optimised trigger lowers both the conflict and the projection"

@@ -87,8 +87,8 @@ class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
 
 class UndampedModesRate(Claim[ImpulseResponse]):
     """Consider a periodic impulse response at the edge of H^s, whose Fourier coefficients have size k^(-s-1/2). A
-    linear recurrence with undamped poles at the frequencies up to n has 2n + 1 real states. It reproduces the impulse
-    response with a squared error that falls like
+    linear recurrence with undamped poles at the frequencies up to n has 2n + 1 real states. This recurrence reproduces
+    the impulse response with a squared error that falls like
 
         n^(-2s).
     """

@@ -178,7 +178,8 @@ def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
 
 
 class StepDistance(Claim[Ramp]):
-    """Let phi(tau x) = min(max(tau x + 1/2, 0), 1) be a ramp with slope tau >= 2. Its distance from the step is
+    """Let phi(tau x) = min(max(tau x + 1/2, 0), 1) be a ramp with slope tau >= 2. The distance of this ramp from the
+    step is
 
         delta_tau = inf over 0 < e <= 1/2 of { 2 e + sup_{|x| >= e} |phi(tau x) - 1(x > 0)| } = 1/tau,
 

@@ -117,7 +117,7 @@ class PairsOfBlockAttention(Claim[TokenRows]):
 
         sum over blocks b of s_b min(k - 1, b) B + s_b (s_b + 1)/2.
 
-    This is at most k B n, while dense causal attention has n (n + 1)/2 pairs.
+    This number is at most k B n, while dense causal attention has n (n + 1)/2 pairs.
     """
 
     title = "The number of query-key pairs in causal block attention"

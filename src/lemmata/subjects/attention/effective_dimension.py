@@ -161,8 +161,8 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
 
 
 class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
-    """Consider the kernel exp(beta <x, y>) with fixed beta on the unit sphere of R^p, p >= 3. Its effective dimension
-    at the ridge 1/n is at most of the order of
+    """Consider the kernel exp(beta <x, y>) with fixed beta on the unit sphere of R^p, p >= 3. The effective dimension
+    of this kernel at the ridge 1/n is at most of the order of
 
         (log n)^(p-1).
 
@@ -192,8 +192,8 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
 
 class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     """Let n tokens of R^p, p >= 16, have the length |x| = sqrt(p), as after layer normalisation, and let the logits be
-    <x, y> / sqrt(p). Up to n = 256, the effective dimension at the ridge 1/n grows in proportion to n. It equals n up
-    to a few per cent.
+    <x, y> / sqrt(p). Up to n = 256, the effective dimension at the ridge 1/n grows in proportion to n. The effective
+    dimension equals n up to a few per cent.
 
     The reason is that the diagonal exp(sqrt(p)) of the Gram matrix is far above all other entries. Growth like a power
     of log n begins only if n exceeds the number of harmonics in p dimensions. For usual p, no sequence is that long.

@@ -233,7 +233,7 @@ class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
 
 
 class ExponentialNegativeSquares(Claim[Reals]):
-    """Let K be the Gram matrix of exp(-s t) on any n distinct real numbers. It has exactly floor(n/2) negative
+    """Let K be the Gram matrix of exp(-s t) on any n distinct real numbers. This matrix has exactly floor(n/2) negative
     eigenvalues.
 
     The kernel exp(s t) is strictly totally positive. So the leading minors of exp(-s_i s_j), for increasing s, have the

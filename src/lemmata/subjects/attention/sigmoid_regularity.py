@@ -205,7 +205,7 @@ class SoftmaxJacobianBound(Claim[SigmoidHead]):
 
         |dY/dX| <= |W| (|P| + |A| (max_i |C_i| + R (c max_i tr C_i)^(1/2)))  <=  |W| (√n + |A| R² (1 + √n)).
 
-    This is also a polynomial in R. It has the same degree as the bound for the sigmoid, with √n in place of n.
+    This bound is also a polynomial in R. It has the same degree as the bound for the sigmoid, with √n in place of n.
     """
 
     title = "The derivative of softmax attention is at most quadratic in the length of the tokens"
@@ -238,8 +238,9 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
 
         n s (1 + 2 t (1 - s)),  s = e^t / (e^t + e^-b)      for the sigmoid,     1     for the softmax.
 
-    At b = -log n, s = e^t / (n + e^t). So the norm for the sigmoid is about e^t (1 + 2t) while e^t is far below n. It
-    therefore has no bound that is a polynomial in R and does not depend on n. At t = log n it is n (1 + log n) / 2.
+    At b = -log n, s = e^t / (n + e^t). So the norm for the sigmoid is about e^t (1 + 2t) while e^t is far below n. This
+    norm therefore has no bound that is a polynomial in R and does not depend on n. At t = log n it is n (1 + log n) /
+    2.
     """
 
     title = "Sigmoid attention amplifies aligned tokens exponentially until the exponential reaches n"

@@ -226,8 +226,8 @@ def _size(outputs: Float[np.ndarray, "m d"]) -> float:
 class TilesAreExact(Claim[CutHead]):
     """Compute sigmoid attention with the bias -log n for one block of queries at a time, and compute the weights again
     for the derivative. The outputs and the derivatives by queries, keys and values equal those from the whole matrix of
-    weights. This holds for any block size, for lengths that are not a multiple of it, and for causal and non-causal
-    heads.
+    weights. This holds for any block size, for lengths that are not a multiple of the block size, and for causal and
+    non-causal heads.
     """
 
     title = "Sigmoid attention in tiles computes exact outputs and derivatives"
@@ -274,8 +274,9 @@ def _held(n: int, d: int, block: int, causal: bool) -> float:
 
 
 class MemoryIsLinear(Claim[CutHead]):
-    """Compile the derivative of sigmoid attention in tiles, for a fixed block of queries. Its memory, for temporaries
-    and results, grows in proportion to the number of tokens n. The whole matrix of weights would take n² numbers.
+    """Compile the derivative of sigmoid attention in tiles, for a fixed block of queries. The memory of the compiled
+    program, for temporaries and results, grows in proportion to the number of tokens n. The whole matrix of weights
+    would take n² numbers.
     """
 
     title = "The memory of sigmoid attention in tiles grows in proportion to the number of tokens"

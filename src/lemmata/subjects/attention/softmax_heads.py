@@ -103,8 +103,8 @@ def _condition_of_outputs(problem: AttentionHead) -> Array:
 class AttentionIsSoftmaxNetwork(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Attention at
     token j is sum_i S_ji W^V x_i, where S_ji is the softmax over i of <W^K x_i, W^Q x_j>. Consider the softmax network
-    F(x) = t A softmax(W' x). Its hidden weights are the keys W = W^K X, one unit for each token, and its readouts are
-    the values A = W^V X. At the query x = W^Q x_j, its output is t times the output of attention at token j.
+    F(x) = t A softmax(W' x). The hidden weights of F are the keys W = W^K X, one unit for each token, and the readouts
+    are the values A = W^V X. At the query x = W^Q x_j, its output is t times the output of attention at token j.
     """
 
     title = "Attention is a softmax network with keys as hidden weights and values as readouts"
@@ -177,7 +177,7 @@ def _equal_shares(entries: Array, problem: AttentionHead) -> Array:
 
 class SvmTrick(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Entry (l, j) of
-    the output of attention separates into the softmax and the value. It is the scalar product <f_j, h_l> with
+    the output of attention separates into the softmax and the value. The entry is the scalar product <f_j, h_l> with
 
         f_j = exp(u_j) / <exp(u_j), 1>,   u_j = X' M' x_j,   M = W^Q' W^K,   h_l = X' v_l,
 

@@ -128,7 +128,7 @@ def _posterior_covariance(target: GaussianMixture, schedule: Schedule, t: Array,
 class DenoiserJacobian(Claim[Diffused]):
     """Let x(0) come from a mixture of normals with one common variance. Let x(t) given x(0) be normal with mean alpha
     x(0) and variance 1 - alpha² in each coordinate, where alpha = exp(-G(t)/2) and G is the integral of the schedule.
-    Let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. Its derivative in x is
+    Let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The derivative of F* in x is
 
         dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x).
 

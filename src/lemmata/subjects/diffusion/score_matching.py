@@ -137,7 +137,7 @@ class ExcessRisk(Claim[TwoModels]):
         E |F - y|² - E |F* - y|² = E |F - F*|².
 
     So F* minimises the training objective of the source in expectation, and the excess over the minimum is the mean
-    squared distance from F*. This holds in expectation, and not for the sum over a given training set.
+    squared distance from F*. This statement holds in expectation, and not for the sum over a given training set.
     """
 
     title = "Least squares on noised data learns the denoiser"

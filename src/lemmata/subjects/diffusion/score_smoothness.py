@@ -204,7 +204,8 @@ class ScoreTransform(Claim[TwoPoints]):
 
         integral of (s + z/sigma²)'(z) exp(-i w z) dz = pi w / sinh(pi w / (2a)).
 
-    It falls like exp(-y w), where y = pi sigma²/(2m) is the half width of the strip in which the score is analytic.
+    The transform falls like exp(-y w), where y = pi sigma²/(2m) is the half width of the strip in which the score is
+    analytic.
     """
 
     title = "The Fourier transform of the derivative of a score"

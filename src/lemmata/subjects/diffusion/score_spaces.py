@@ -138,8 +138,8 @@ class LinearScoreNorm(Claim[NormalScore]):
 
         (R³/3 + R² + R) / v².
 
-    This is half of the integral of f² + f'² plus half of the squares of f at the ends. The norm is finite on every
-    interval and infinite on the whole line. The same holds in all smoother Sobolev spaces without a weight.
+    This squared norm is half of the integral of f² + f'² plus half of the squares of f at the ends. The norm is finite
+    on every interval and infinite on the whole line. The same holds in all smoother Sobolev spaces without a weight.
     """
 
     title = "The Sobolev norm of a linear score on an interval"

@@ -225,8 +225,8 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 class KernelPredictsAccuracy(Claim[FewShotTask]):
     """Use a prompt with label words that have occurred in this place during pre-training, 16 texts per class, and tasks
     with a mean loss above 0.4 before training. Compare fine-tuning with logistic descent in the function space of the
-    kernel at the start, by the same steps to the same loss 0.4. Their accuracies on unseen texts agree within a point,
-    on average over tasks. The outputs before training are less accurate.
+    kernel at the start, by the same steps to the same loss 0.4. The accuracies of the two on unseen texts agree within
+    a point, on average over tasks. The outputs before training are less accurate.
     """
 
     title = "With a prompt, the tangent kernel is as accurate as fine-tuning"

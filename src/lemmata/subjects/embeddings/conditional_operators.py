@@ -116,8 +116,9 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
     """Let each sample have a conditional mean operator U and a conditional covariance operator R. Let the squared
     discrepancy of a source s and a target t be |U_s - U_t|² plus the squared Bures distance of R_s and R_t. The
     discrepancy satisfies the triangle inequality: it is at most the sum of the discrepancies of s and t from a third
-    sample. Here the third sample has the labels of the source. Its representations lie half way between the
-    representations of the source and the representations that the conditional means of the target would give.
+    sample. Here the third sample has the labels of the source. The representations of the third sample lie half way
+    between the representations of the source and the representations that the conditional means of the target would
+    give.
     """
 
     title = "The conditional discrepancy satisfies the triangle inequality"
@@ -196,7 +197,7 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
 
         |U_s - U_t|² = |b|² (v_s/(v_s + e) - v_t/(v_t + e))².
 
-    It is above 0 if b is not 0, although the conditional distributions are equal.
+    This distance is above 0 if b is not 0, although the conditional distributions are equal.
     """
 
     title = "With a ridge, a shift of the labels alone enters the discrepancy"

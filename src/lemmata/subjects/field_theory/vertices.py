@@ -203,8 +203,8 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
 
         3 (e^(v r) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
 
-    This is a function of v r, where v depends only on the activation. At a fixed ratio r the excess kurtosis does not
-    vanish as the width grows.
+    This kurtosis is a function of v r, where v depends only on the activation. At a fixed ratio r the excess kurtosis
+    does not vanish as the width grows.
     """
 
     title = "The excess kurtosis depends on the aspect ratio times a constant of the activation"

@@ -153,8 +153,8 @@ class ProductGrowth(Claim[ClassPair]):
 
 
 class SignNetworkGrowth(Claim[GeneralPoints]):
-    """Consider a network of k sign units on d inputs and a sign unit on top, all without thresholds. It labels N points
-    in at most
+    """Consider a network of k sign units on d inputs and a sign unit on top, all without thresholds. Such networks
+    label N points in at most
 
         C(N, d)^k C(N, k),   C(N, d) = 2 sum_{i<d} binom(N - 1, i),
 

@@ -197,8 +197,9 @@ class MemorisingNetwork(Claim[Memorised]):
 
 
 class ChanceOnRandomLabels(Claim[Rows]):
-    """Train a ReLU network with one wide hidden layer to the end on labels that are fair coins. It fits the labels, and
-    its error on new rows with such labels is the error of chance. So the test error minus the training error is
+    """Train a ReLU network with one wide hidden layer to the end on labels that are fair coins. The network fits the
+    labels, and its error on new rows with such labels is the error of chance. So the test error minus the training
+    error is
 
         1/2.
 

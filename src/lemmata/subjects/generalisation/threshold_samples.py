@@ -76,11 +76,11 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     """The source prints that a model of depth L in d dimensions needs a number of rows of the order L d log(1/epsilon)
     for the error epsilon.
 
-    At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n. This is faster than any
-    power, so it is faster than n^-2 in particular. The trials read the statement for thresholds on an interval without
-    noise, which one layer on one token of dimension 1 computes. They use the rule with the least mean error, the
-    midpoint between the last row below the threshold and the first row above it. No other rule has a smaller error, and
-    neither has a trained transformer.
+    At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n. Such a fall is faster than
+    any power, so it is faster than n^-2 in particular. The trials read the statement for thresholds on an interval
+    without noise, which one layer on one token of dimension 1 computes. They use the rule with the least mean error,
+    the midpoint between the last row below the threshold and the first row above it. No other rule has a smaller error,
+    and neither has a trained transformer.
     """
 
     title = "As printed, a number of rows in proportion to log(1/epsilon) suffices"

@@ -201,7 +201,7 @@ def searched(problem: Products) -> tuple[Array, Array]:
 
 class BestTemperatureGrows(Claim[Products]):
     """Let a product x of order 1 be computed by the logistic function sigma in a precision eps. Let tau be the
-    temperature at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is least. It grows as
+    temperature at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is least. This temperature grows as
 
         C eps^(-1/3)
 
@@ -227,7 +227,7 @@ class BestTemperatureGrows(Claim[Products]):
 
 class LeastErrorFalls(Claim[Products]):
     """Let a product x of order 1 be computed by the logistic function sigma at a temperature tau, in a precision eps.
-    Take the least error |x - 4 tau (sigma(x/tau) - 1/2)| over all temperatures. It falls as
+    Take the least error |x - 4 tau (sigma(x/tau) - 1/2)| over all temperatures. The least error falls as
 
         C eps^(2/3)
 

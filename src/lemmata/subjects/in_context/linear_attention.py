@@ -188,8 +188,8 @@ class LayersAreDescent(Claim[LinearPrompt]):
 
 class BestPreconditioner(Claim[LinearPrompt]):
     """Let N normal inputs X have covariance S with eigenvalues s. Let the targets be y = X w + z, where w ~ N(0, I) and
-    the noise z has variance sigma². One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>. Its
-    least risk over all G is
+    the noise z has variance sigma². One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>. The
+    least risk of this layer over all G is
 
         sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N),
 
