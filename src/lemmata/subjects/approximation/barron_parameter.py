@@ -149,14 +149,14 @@ def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
 
 class GradientParameter(Claim[Periodic]):
     """Let F(k) be Fourier coefficients at the frequencies k, and take the supremum over a class of functions. The
-    Barron parameter from the spectra of gradients equals that from the spectra of the functions:
+    Barron parameter from the spectra of gradients equals the Barron parameter from the spectra of the functions:
 
         sup |f(0)| + sum_k sup |F_{grad f}(k)|_2 = sup |f(0)| + sum_k |k|_2 sup |F_f(k)|.
 
     The test uses finite classes of periodic functions, for which integrals are sums.
     """
 
-    title = "The Barron parameter from spectra of gradients equals that from spectra of functions"
+    title = "The Barron parameter is equal from the spectra of gradients and from the spectra of functions"
     source = Source("li2025incontext", "(20)")
     population = PeriodicFunctions()
     relation = Equal()

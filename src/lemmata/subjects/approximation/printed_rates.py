@@ -257,7 +257,7 @@ class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
         (1 + d M²)^(-s),   M = ceil( ((m+1)^(1/d) - 1)/2 ),
 
     which is of the order (log n)^(-2s/d) and not ((log n)/n)^(2s/d). The reason is that the cube of side 2M + 1 has
-    more than m frequencies, none longer than sqrt(d) M. For d = 1 the best space attains the bound.
+    more than m frequencies, and no frequency is longer than sqrt(d) M. For d = 1 the best space attains the bound.
     """
 
     title = "With log n dimensions, the worst squared error is at least a power of log n"

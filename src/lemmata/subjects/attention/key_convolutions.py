@@ -140,7 +140,8 @@ _TIE = 1e-9
 class MeansOfKeysHitLess(Claim[HiddenRun]):
     """Replace each key by the mean of the last 5 keys, with the same weights for all queries and without training.
     Then, with blocks of 8 keys, the block with the only relevant key is attended less often. The scalar products with a
-    query are averaged like the keys, signal and noise alike. Keys near the end of a block leak into the next block.
+    query are averaged like the keys, both the signal and the noise. Keys near the end of a block leak into the next
+    block.
     """
 
     title = "Averaging the last five keys lowers how often a block router finds a relevant key"

@@ -225,9 +225,9 @@ def _size(outputs: Float[np.ndarray, "m d"]) -> float:
 
 class TilesAreExact(Claim[CutHead]):
     """Compute sigmoid attention with the bias -log n for one block of queries at a time, and compute the weights again
-    for the derivative. The outputs and the derivatives by queries, keys and values equal those from the whole matrix of
-    weights. This holds for any block size, for lengths that are not a multiple of the block size, and for causal and
-    non-causal heads.
+    for the derivative. The outputs and the derivatives by queries, keys and values equal the outputs and the
+    derivatives from the whole matrix of weights. This holds for any block size, for lengths that are not a multiple of
+    the block size, and for causal and non-causal heads.
     """
 
     title = "Sigmoid attention in tiles computes exact outputs and derivatives"

@@ -97,7 +97,7 @@ class DenoisingScoreMatching(Claim[TwoModels]):
 
         J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|².
 
-    Both objectives rank any two models s_1 and s_2 alike:
+    Both objectives rank models in the same order, since
 
         J(s_1) - J(s_2) = J_cond(s_1) - J_cond(s_2)   for any two models s_1, s_2.
 
@@ -106,7 +106,7 @@ class DenoisingScoreMatching(Claim[TwoModels]):
     0.
     """
 
-    title = "Matching the score and matching the conditional score rank models alike"
+    title = "Matching the score and matching the conditional score rank models in the same order"
     source = Source("gu2024softmax", "(5)", "(6)")
     population = PairsOfModels()
     relation = EqualInMean(margin=0.03, resolution=0.05, relative=False)

@@ -80,7 +80,7 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     any power, so it is faster than n^-2 in particular. The trials read the statement for thresholds on an interval
     without noise, which one layer on one token of dimension 1 computes. They use the rule with the least mean error,
     the midpoint between the last row below the threshold and the first row above it. No other rule has a smaller error,
-    and neither has a trained transformer.
+    and this includes a trained transformer.
     """
 
     title = "As printed, a number of rows in proportion to log(1/epsilon) suffices"
@@ -146,7 +146,7 @@ class ThresholdSamples(Claim[Thresholds]):
 
 class ThresholdQuestions(Claim[Thresholds]):
     """Let a threshold be uniform on an interval of length b. Learn it by bisection: choose n rows one after the other,
-    each in the middle of the interval where the threshold can still be. The mean error is
+    each in the middle of the interval that still contains the threshold. The mean error is
 
         b 2^-(n+2).
 
