@@ -35,7 +35,7 @@ from .small_models import HELD, LEFT_OUT, SPOKE, STEP, TRAIN, linear_model, stat
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 UNSAID = (
     "checkpoints = 0", "not true here: a differential privacy of the training is claimed", "not true here: the program",
-    "not true here: rows in use are given", "not true here: the rows are documents",
+    "not true here: deployment rows are given", "not true here: the rows are documents",
     "smaller models of different sizes = 0",
 )  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_each_gauge_predicts_and_measures_once(linear, monkeypatch):
 def test_no_held_rows_and_few_of_them(linear):
     for count, status, unseen in (
         (0, "unscored", "no held-out rows"),
-        (1, "unscored", "1 held-out row, where a measurement takes 100"),
+        (1, "unscored", "1 held-out row, and a measurement needs 100"),
         (50, "unscored", "50 held-out rows"),
     ):
         held = (HELD[0][:count], HELD[1][:count]) if count else None

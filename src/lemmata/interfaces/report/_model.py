@@ -275,7 +275,7 @@ def _error(words: str, ends: GaugeInterval, unit: str, task: str) -> str:
 
 
 def _meta(record: ExaminationRecord) -> str:
-    held = f"{record.rows.held:,} held" if record.rows.held else "none held"
+    held = f"{record.rows.held:,} held-out rows" if record.rows.held else "no held-out rows"
     parameters = f" · {record.model.parameters:,} parameters" if record.model.parameters else ""
     classes = f" · {len(record.rows.classes)} classes" if record.rows.classes else ""
     if len(record.outputs) > 1:
@@ -344,7 +344,7 @@ def strip_chart(record: ExaminationRecord) -> Any:
     if not rows:
         return None
     scale = alt.Scale(type="log", domain=[_RATIOS[0], _RATIOS[-1]], nice=False)
-    axis = alt.Axis(title="predicted over measured", values=list(_RATIOS), format="~r")
+    axis = alt.Axis(title="predicted / measured", values=list(_RATIOS), format="~r")
     y = alt.Y("gauge:N", sort=[row["gauge"] for row in rows], title=None,
               axis=alt.Axis(labelLimit=330, labelFontSize=12, ticks=False, domain=False))  # fmt: skip
     tone = alt.Color("verdict:N", legend=None, scale=alt.Scale(domain=list(_SPOKE), range=[_AGREES, _MISSES]))

@@ -67,7 +67,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
         other = None if held is None else _unseen(held, task, rows, y, own)
     begun, met = told["start"], told["deployed"]
     if met is not None:
-        met = check_deployed(rows, _like(rows, _rows("deployed rows", met, own), "deployed rows"))
+        met = check_deployed(rows, _like(rows, _rows("deployment rows", met, own), "deployment rows"))
     return Trained(
         own,
         task,
