@@ -1,4 +1,4 @@
-"""`lemmata model --deploy`: deployment rows that are like the held-out ones, that are not, and files that are refused."""
+"""`lemmata model --deploy`: deployment rows that are like the held-out rows, or are not, and files that are refused."""
 
 import numpy as np
 import polars as pl
