@@ -346,9 +346,9 @@ def strip_chart(record: ExaminationRecord) -> Any:
     scale = alt.Scale(type="log", domain=[_RATIOS[0], _RATIOS[-1]], nice=False)
     axis = alt.Axis(title="predicted / measured", values=list(_RATIOS), format="~r")
     y = alt.Y("gauge:N", sort=[row["gauge"] for row in rows], title=None,
-              axis=alt.Axis(labelLimit=330, labelFontSize=12, ticks=False, domain=False))  # fmt: skip
+              axis=alt.Axis(labelLimit=520, labelFontSize=12, ticks=False, domain=False))  # fmt: skip
     tone = alt.Color("verdict:N", legend=None, scale=alt.Scale(domain=list(_SPOKE), range=[_AGREES, _MISSES]))
-    tips = [alt.Tooltip("gauge:N"), *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in
+    tips = [alt.Tooltip("gauge:N", title="check"), *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in
             ("predicted", "from", "to", "measured")), alt.Tooltip("level:N")]  # fmt: skip
     base = alt.Chart().encode(y=y, color=tone)
     x = lambda name: alt.X(f"{name}:Q", scale=scale, axis=axis)
