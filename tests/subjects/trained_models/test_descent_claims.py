@@ -236,5 +236,5 @@ def test_a_few_directions_are_not_left_to_random_vectors():
     )
     found = gauge(DimensionFromProducts(), small, 0)
     assert (found.status, found.predicted) == ("inapplicable", None)
-    assert "parameters if there are fewer 4, asked >= 20" in found.reason
+    assert "parameters if there are fewer = 4, required >= 20" in found.reason
     assert float(DimensionFromProducts().predict(whole)[2]) <= 40

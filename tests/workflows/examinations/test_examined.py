@@ -196,9 +196,7 @@ def test_a_model_that_only_names_classes_has_no_confidence():
         assert scored.gauge(name).status in (*SPOKE, "inapplicable")
         assert "not true here: the model gives a score for each class" not in scored.gauge(name).reason
         assert named.gauge(name).status == "inapplicable"
-        assert (
-            named.gauge(name).reason == "it is not so that the model gives a score for each class, not only one class"
-        )
+        assert named.gauge(name).reason == "not true here: the model gives a score for each class, not only one class"
     assert not any("onfidence" in own.text or "loss" in own.text for own in named.findings)
     assert any("without scores" in note for note in named.notes)
     assert not any("without scores" in note for note in scored.notes)
@@ -341,5 +339,5 @@ def test_a_layer_that_undoes_the_size_of_its_weights_leaves_no_row_out(monkeypat
     params = {name: jnp.asarray(leaf) for name, leaf in trained.split(trained.theta).items()}
     record = lemmata.study_model((normalised, params), x[:60], y[:60], held=(x[60:], y[60:]), decay=0.01).record
     assert record.gauge(LEFT_OUT).status == "inapplicable"
-    assert "how far steps that leave a row out are from linear" in record.gauge(LEFT_OUT).reason
+    assert "how far steps without a row are from their linearisation" in record.gauge(LEFT_OUT).reason
     assert not any("labels look wrong" in finding.text for finding in record.findings)
