@@ -248,7 +248,7 @@ def test_leaving_out_is_exact_for_ridge_regression(values):
     of_classes = {"conformal_coverage", "calibration_after_temperature", "smallest_attack"}
     assert of_classes < said
     assert all("classes" in found.gauge(name).reason for name in of_classes)
-    assert "training began with" in found.gauge("linear_from_the_start").reason
+    assert "initial parameters" in found.gauge("linear_from_the_start").reason
 
 
 def test_a_network_of_values_and_a_regression_without_decay(values):
