@@ -279,5 +279,5 @@ def test_models_that_give_no_logits_of_tokens():
         read_trained((lambda own, tokens: own["w"][tokens].sum(1), {"w": np.ones((V, 3))}), X, None)
     with pytest.raises(SettingError, match="language model"):
         read_trained(DecisionTreeClassifier().fit(X, X[:, 0]), X, None)
-    with pytest.raises(DataError, match=r"held document 1.*token"):
+    with pytest.raises(DataError, match=r"held-out document 1.*token"):
         read_trained(own_jax(), X, None, held=np.full((2, T), V))
