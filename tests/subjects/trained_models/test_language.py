@@ -262,7 +262,7 @@ def test_a_model_that_looks_ahead_is_refused():
         (lambda x: np.where(x == x.max(), V, x), DataError, f"document .*token {V}; rule: below {V}|below {V}"),
         (lambda x: x[:, :1], ShapeError, "at least two"),
         (lambda x: x[:, :, None], ShapeError, "tokens"),
-        (lambda x: np.where(np.arange(T) > 0, -1, x), DataError, "no token"),
+        (lambda x: np.where(np.arange(T) > 0, -1, x), DataError, "only padding after the first token"),
         (lambda x: np.concatenate([x, x], axis=1), ShapeError, "tokens each|that the model accepts|shape"),
     ],
 )
