@@ -229,7 +229,7 @@ class RiskOfProjection(Claim[ContradictedLabels]):
 
         sqrt(conflict) + sqrt(projection).
 
-    The bound is attained if the kernel distinguishes all images and the support is far from them.
+    The bound is attained if all images, including those of the support, are orthonormal in the kernel's space.
     """
 
     title = "The error of support images is at most sqrt(conflict) + sqrt(projection)"

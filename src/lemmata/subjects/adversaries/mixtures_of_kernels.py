@@ -239,7 +239,7 @@ class MixingCosts(Claim[MixedRows]):
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
-    The reason is that features that differ cancel in part. So a score that averages the two kernels is smaller than the
+    The reason is that features that differ cancel in part. So a score that averages the two kernels is at most the
     score of the theory.
     """
 

@@ -4,8 +4,8 @@ If attacks by ascent move the rows, the flow of a wide network tends to the inte
 finds, because such an attack fades with the residual. If residuals remain, as with more rows than inputs, some of
 the attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack.
 This theory controls these limits and the way to them. It assumes attacks that follow the gradient. It leaves
-unexplained deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and they
-lose nothing here.
+unexplained deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and
+training under them loses nothing here.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ _STEPS = 4000  # of signed attacks
 class SignedAttacksEndElsewhere(Claim[AttackedRows]):
     """Train a linear model on 20 rows of 61 inputs, and move the rows in every step by the signed attack of a fixed
     radius. Training without attack ends at the interpolant of least norm. After 4000 steps under attack, the distance
-    of the weights from this interpolant is at least half of its length. At most one problem in ten may be an exception.
-    The reason is that an attack of a fixed radius does not fade with the residual.
+    of the weights from this interpolant is at least half of the interpolant's length. At most one problem in ten may be
+    an exception. The reason is that an attack of a fixed radius does not fade with the residual.
     """
 
     title = "Long training under signed attacks does not end at the plain interpolant"

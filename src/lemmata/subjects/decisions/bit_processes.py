@@ -114,9 +114,9 @@ class FormulasOfParity(Claim[BitDecision]):
 
 class FormulaOfMajority(Claim[BitDecision]):
     """Consider the process in which a counter runs over n bits and an action sets the bit that it points to. Let the
-    counter be at 0. At least half of the bits are those of the goal if and only if the best sum of the rewards in H >=
-    2n states is at least H - n - floor(n/2). A disjunction of conjunctions that decides this needs binom(n, ceil(n/2))
-    conjunctions, and this number is enough.
+    counter be at 0. At least half of the bits are those of the goal if and only if the best sum of the rewards in
+    H >= 2n states is at least H - n - floor(n/2). A disjunction of conjunctions that decides this needs
+    binom(n, ceil(n/2)) conjunctions, and this number is enough.
     """
 
     title = "The shortest formula for a threshold of best values in the majority process"
@@ -171,10 +171,10 @@ class InfluenceAtMostWidth(Claim[Formula]):
 
 
 class WeightsOfParityValues(Claim[BitDecision]):
-    """Consider the process that flips pairs of n >= 4 bits. Let a best value be the largest sum of the rewards in H >
-    n/2 states, and let m = (H - n/4)/2. The squared Walsh coefficients of the best values add up to m², n/64, n/64 and
-    m² at the degrees 0, 1, n - 1 and n, and to 0 at all other degrees. So half of the mean square is at the two highest
-    degrees.
+    """Consider the process that flips pairs of n >= 4 bits. Let a best value be the largest sum of the rewards in
+    H > n/2 states, and let m = (H - n/4)/2. The squared Walsh coefficients of the best values add up to m², n/64, n/64
+    and m² at the degrees 0, 1, n - 1 and n, and to 0 at all other degrees. So half of the mean square is at the two
+    highest degrees.
     """
 
     title = "Half of the mean square of parity values is at the two highest degrees"

@@ -77,9 +77,9 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
 
 class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
     """Let two samples s and t of n and m rows have the Gram matrices K of representations z and L of labels y. Let H be
-    the centring matrix and B = n e (H L H + n e)^-1, where e > 0 is a ridge and m replaces n for the sample t. Let R =
-    C_zz - C_zy (C_yy + e)^-1 C_yz be the conditional covariance operator of a sample, by moments about the mean. The
-    squared Bures distance of the two operators is
+    the centring matrix and B = n e (H L H + n e)^-1, where e > 0 is a ridge and m replaces n for the sample t. Let
+    R = C_zz - C_zy (C_yy + e)^-1 C_yz be the conditional covariance operator of a sample, by moments about the mean.
+    The squared Bures distance of the two operators is
 
         tr(H K_s H B_s)/n + tr(H K_t H B_t)/m - 2 |B_s^1/2 H K_st H B_t^1/2| / (n m)^1/2,
 
@@ -112,11 +112,11 @@ def _traces(problem: ConditionalSamples) -> float:
 
 
 class DiscrepancyTriangle(Claim[ConditionalSamples]):
-    """Let each sample have a conditional mean operator U and a conditional covariance operator R. Let the discrepancy
-    of a source s and a target t be the root of |U_s - U_t|² plus the squared Bures distance of R_s and R_t. It
-    satisfies the triangle inequality: it is at most the sum of the discrepancies of s and t from a third sample. Here
-    the third sample has the labels of the source. Its representations are half way from those of the source to those
-    that the conditional means of the target would give.
+    """Let each sample have a conditional mean operator U and a conditional covariance operator R. Let the squared
+    discrepancy of a source s and a target t be |U_s - U_t|² plus the squared Bures distance of R_s and R_t. The
+    discrepancy satisfies the triangle inequality: it is at most the sum of the discrepancies of s and t from a third
+    sample. Here the third sample has the labels of the source. Its representations are half way from those of the
+    source to those that the conditional means of the target would give.
     """
 
     title = "The conditional discrepancy satisfies the triangle inequality"

@@ -100,9 +100,9 @@ def _beyond(problem: AspectRatio) -> np.ndarray:
 class InformationRises(Claim[AspectRatio]):
     """Let a critical network have activations of slope a below 0 and 1 above 0, and let r be the ratio of its depth to
     its width. If both are large, the outputs for one input are sqrt(G) times independent normal variables, where log G
-    is normal with variance v r and v = 6 (1 + a⁴)/(1 + a²)² - 1. Take two groups of outputs, with k outputs together,
-    and let r = 4/((20 + 3 k) v) be the estimated optimal ratio. At ratios 1.1 to 4 times as large, the information
-    between the two groups is larger than at this estimate.
+    is normal with variance v r and v = 6 (1 + a⁴)/(1 + a²)² - 1. Take two groups of outputs, with k outputs together.
+    The estimated optimal ratio is 4/((20 + 3 k) v). At ratios 1.1 to 4 times as large as this estimate, the information
+    between the two groups is at least as large as at the estimate.
 
     The estimate is the maximum of a cubic, not of the information. The cubic has the first two terms of the expansion
     in e^(v r) - 1, with v r in its place. The first two terms of the expansion in v r itself have their maximum at

@@ -157,8 +157,8 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
 
 
 class CriticalGradientsFallSlowly(Claim[OddUnit]):
-    """Let an activation be odd and smooth, with slope 1 and a negative third derivative at 0. Its critical point is C_b
-    = 0 and C_W = 1, where C_b is the variance of the biases and C_W / fan-in the variance of the weights. At this
+    """Let an activation be odd and smooth, with slope 1 and a negative third derivative at 0. Its critical point is
+    C_b = 0 and C_W = 1, where C_b is the variance of the biases and C_W / fan-in the variance of the weights. At this
     point, the squared gradient over l layers is the product of chi_perpendicular over these layers. It falls like 1/l,
     with the same power for all such activations.
     """

@@ -121,9 +121,9 @@ _WIDTHS = (32.0, 64.0, 128.0)
 
 
 class VertexOfTwoLines(Claim[TwoLineNetwork]):
-    """Let a network have n units in each layer, activations of slope a below 0 and 1 above 0, C_b = 0 and C_W = 2/(1 +
-    a²), where C_b is the variance of the biases and C_W / fan-in the variance of the weights. Let G be the variance of
-    the preactivations of layer l given the layer before. At every width and in every layer,
+    """Let a network have n units in each layer, activations of slope a below 0 and 1 above 0, C_b = 0 and
+    C_W = 2/(1 + a²), where C_b is the variance of the biases and C_W / fan-in the variance of the weights. Let G be the
+    variance of the preactivations of layer l given the layer before. At every width and in every layer,
 
         n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
 

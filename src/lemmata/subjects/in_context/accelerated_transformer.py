@@ -207,8 +207,8 @@ class ObjectiveOfFista(Claim[Prompt]):
 
         2 |rho|_2² / (eta (T + 1)²),
 
-    where rho is any vector. The bound is tested for T = 16, 32, with the minimiser that 1024 steps find as rho. At T =
-    8 the bound is above the objective at the start, and at T = 64 it is loose.
+    where rho is any vector. The bound is tested for T = 16, 32, with the minimiser that 1024 steps find as rho. At
+    T = 8 the bound is above the objective at the start, and at T = 64 it is loose.
     """
 
     title = "An upper bound on the Lasso objective after T accelerated steps"

@@ -155,9 +155,9 @@ def without_the_query(found: Array, problem: Prompt) -> Array:
 
 
 class GradientStepOfFourHeads(AbstractTokens):
-    """Let a prompt have N examples with targets y_i, features phi_i and w_i = 1. Let the query be token N + 1, with y =
-    w = 0 and a prediction y^. Let rho be the coefficients and eta the step. Add a fourth head with V_4 = -V_1 and Q_4 =
-    K_4 = 0. Then Attn1 computes
+    """Let a prompt have N examples with targets y_i, features phi_i and w_i = 1. Let the query be token N + 1, with
+    y = w = 0 and a prediction y^. Let rho be the coefficients and eta the step. Add a fourth head with V_4 = -V_1 and
+    Q_4 = K_4 = 0. Then Attn1 computes
 
         rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i,
 
@@ -226,7 +226,7 @@ class PredictionAsPrinted(AbstractPrediction):
     which is false: attention divides by N, and so the prediction is N times too small.
     """
 
-    title = "Attn2 as printed writes the prediction of the query"
+    title = "As printed, Attn2 writes the prediction of the query"
     source = Source("li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4")
     population = DensePasses(as_printed=True)
     passage = Passage(

@@ -322,8 +322,8 @@ class NothingIsLeft(Claim[Prompt]):
 
 class RoundingOfThePass(Claim[Prompt]):
     """Let a transformer of L = 2T + 1 layers with n features read N examples at temperature tau = 10^4. Let eps be the
-    precision of float64. Compute its prediction in float64, and compute it also without cancellation, with 2 tau tanh(x
-    / (2 tau)) for every product. The two predictions differ by at most
+    precision of float64. Compute its prediction in float64, and compute it also without cancellation, with
+    2 tau tanh(x / (2 tau)) for every product. The two predictions differ by at most
 
         eps tau (10 T p + 2),   p = n + 1.
 

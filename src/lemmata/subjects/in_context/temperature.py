@@ -234,9 +234,9 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
 
         |e_t|_1 <= C_F / ((L + n) n N),   |rho_t|_1 <= n sqrt(N) C_F,   (phi^T rho_T - y^)² <= sqrt(log N / N) C_F²,
 
-    where |.|_1 is the sum of absolute entries. The penalty lambda is 1/32 of sqrt(log N / N) (C_F + sigma) + eps_dis² /
-    C_F, where sigma is the standard deviation of the noise and eps_dis a discretisation error. The pass is computed
-    without cancellation.
+    where |.|_1 is the sum of absolute entries. The penalty lambda is 1/32 of
+    sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F, where sigma is the standard deviation of the noise and eps_dis a
+    discretisation error. The pass is computed without cancellation.
     """
 
     title = "Bounds on errors and coefficients at the temperature of Lemma 7"

@@ -145,8 +145,9 @@ class NystromCondition(Claim[RegularisedPoints]):
 
         l >= 2 ceil(1.5 tr K (K + ridge I)^-1) + 1.
 
-    Consider the preconditioner P = U diag(a + ridge) U^T / (a_l + ridge) + I - U U^T. Then E cond(P^-1 (K + ridge I)) <
-    28. By Markov's inequality, the condition number is therefore at most 280 with probability at least 0.9.
+    Consider the preconditioner P = U diag(a + ridge) U^T / (a_l + ridge) + I - U U^T. Then
+    E cond(P^-1 (K + ridge I)) < 28. By Markov's inequality, the condition number is therefore at most 280 with
+    probability at least 0.9.
     """
 
     title = "A Nyström preconditioner of sufficient rank keeps the condition number small"
@@ -203,8 +204,8 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
 
         D = sqrt( (8/3) (n / ridge) ln(16 s / delta) / m ) <= 1/2,    s = tr K (K + ridge I)^-1.
 
-    With probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I). Here delta =
-    0.1.
+    With probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I). Here
+    delta = 0.1.
     """
 
     title = "Enough random Fourier features approximate a Gaussian kernel spectrally"

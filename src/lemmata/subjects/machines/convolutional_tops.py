@@ -313,7 +313,7 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
     """Let a machine consist of one learned Gram matrix G, then ReLU, pooling and a Gaussian process with noisy labels.
     It maximises a bound on the log density of the labels minus nu times a divergence. This is the divergence of N(0, G)
     from N(0, K), where K is the Gram matrix of the prior. As nu grows, the maximiser approaches K, at which no
-    representation is learned. Let L L' = K, and let B' be the gradient of the bound by G at K. Then
+    representation is learned. Let L L' = K, and let B' be the gradient of the bound in G at K. Then
 
         nu |L^-1 G L^-T - I| -> 2 |L' B' L|.
     """

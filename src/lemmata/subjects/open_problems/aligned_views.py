@@ -91,8 +91,8 @@ def descend_by_blocks(problem: PairedViews) -> tuple[Float[Array, "a k"], Float[
 
 class SpectralLossIsDistance(Claim[PairedViews]):
     """Let f and g be embeddings of two views a, b with finitely many values. Let E be the mean over pairs, and E' the
-    mean over independent views with the same marginal distributions. The spectral contrastive loss -2 E <f(a), g(b)> +
-    E' <f(a), g(b)>² satisfies
+    mean over independent views with the same marginal distributions. The spectral contrastive loss
+    -2 E <f(a), g(b)> + E' <f(a), g(b)>² satisfies
 
         loss + sum_i sigma_i² = E' ( <f(a), g(b)> - P(a, b)/(P(a) P(b)) )²,
 
@@ -125,7 +125,9 @@ class SpectralLossIsDistance(Claim[PairedViews]):
 
 class LeastSpectralLoss(Claim[PairedViews]):
     """Let two views a, b have finitely many values and embeddings in k dimensions. Let sigma_1, sigma_2, ... be the
-    singular values of P(a, b)/sqrt(P(a) P(b)) in descending order. The least spectral contrastive loss is
+    singular values of P(a, b)/sqrt(P(a) P(b)) in descending order. Let E be the mean over pairs, and E' the mean over
+    independent views with the same marginal distributions. The least spectral contrastive loss,
+    -2 E <f(a), g(b)> + E' <f(a), g(b)>² for embeddings f and g, is
 
         -(sigma_1² + ... + sigma_k²).
 

@@ -327,8 +327,8 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
     Let 1 - c/epsilon be the part of the cubic component that the network has learned. As d grows, it tends to the part
     that keeps units with and without the teacher's direction equally likely. This part is given by two conditions.
     First, the action of a share y and its slope are 0 at one y > 0. Second, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1,
-    sqrt 6 epsilon). Here b and c are what is left of the teacher's linear and cubic components. Q has the units' second
-    moments, with a number of units of order N/d at the share y.
+    sqrt 6 epsilon). Here b and c are what is left of the teacher's linear and cubic components. Q is the matrix of the
+    units' second moments, in which a number of units of order N/d has the share y.
     """
 
     title = "In the mixed phase, a network learns a predictable part of the cubic component"

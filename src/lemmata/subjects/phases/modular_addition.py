@@ -145,9 +145,10 @@ class AbstractEigenvalue(Claim[ModularUnit]):
 
 
 class TeacherEigenvalue(AbstractEigenvalue):
-    """Let s (w_n + v_m)² (w_n' + v_m')² be the kernel of one unit on the pairs (n, m) of residues modulo P, where s =
-    sigma_a² and the readouts of N units have the variance s/N. The wave e^(-2 pi i k(n + m)/P)/P has norm 1 on the
-    table of pairs. The part of the kernel on this wave is
+    """Let a unit have the weights w and v, and the output (w_n + v_m)² on the pair (n, m) of residues modulo P. Its
+    kernel is s (w_n + v_m)² (w_n' + v_m')², where s = sigma_a² and the readouts of N units have the variance s/N. For
+    k = 1, ..., P - 1, the wave e^(-2 pi i k(n + m)/P)/P has norm 1 on the table of pairs. The part of the kernel on
+    this wave is
 
         4 P² s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise.
 
@@ -232,11 +233,11 @@ class MixedAmplitude(Claim[MixedAddition]):
         a = sigma²/sigma_c²,    u(sigma_c²) = sqrt(4 gamma/3),
 
     where sigma_c² is the critical noise. The reason is that so many units turn to the teacher that u a² stays at its
-    critical value. The fraction of units that this takes, (sigma_c² - sigma²)/(4 P² s F²) at a power F = sqrt(3/gamma),
-    is below 1.
+    critical value. This needs the fraction (sigma_c² - sigma²)/(4 P² s F²) of the units, at a power F = sqrt(3/gamma),
+    which must be below 1.
     """
 
-    title = "The unlearned part of modular addition is proportional to the noise variance"
+    title = "In the mixed phase, the unlearned part of modular addition is sigma²/sigma_c²"
     source = Source(_KEY, "Abstract, mixed phase", note="modular addition")
     population = MixedAdditions()
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)

@@ -70,8 +70,8 @@ def by_quadrature(problem: ErfUnit) -> Float[Array, " 2"]:
 
 
 class ErfOverlaps(Claim[ErfUnit]):
-    """For x ~ N(0, I_d), consider a unit erf(w'x) and a direction v of length 1. Let q = w'v, H_1(t) = t and H_3(t) =
-    t³ - 3t. Then
+    """For x ~ N(0, I_d), consider a unit erf(w'x) and a direction v of length 1. Let q = w'v, H_1(t) = t and
+    H_3(t) = t³ - 3t. Then
 
         E[erf(w'x) H_1(v'x)] = 2 q / sqrt(pi (1 + 2|w|²)),
         E[erf(w'x) H_3(v'x)]/sqrt 6 = -4 q³ / sqrt(6 pi (1 + 2|w|²)³).

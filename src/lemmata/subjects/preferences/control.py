@@ -83,7 +83,7 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
     The rate of convergence depends on neither the rewards nor the reference. For eta beta > 1 the steps overshoot pi*.
     """
 
-    title = "Mirror ascent approaches the tilted policy by the factor 1 - eta beta per step"
+    title = "Mirror ascent multiplies the distance to the tilted policy by 1 - eta beta per step"
     source = Source("emergence2026", "Figure 20.7", note="the path of the policy, with the natural gradient")
     population = TabularPolicies()
     relation = Equal(block=1)

@@ -92,7 +92,8 @@ class TopEigenvalueOfABackdoor(Claim[Backdoor]):
 class SpectralSignature(Claim[Parts]):
     """Let D and W be distributions with covariances at most sigma² I and with the means mu_D and mu_W. Let W be a
     fraction eps < 1/2 of their mixture, and let |mu_D - mu_W|² >= 6 sigma²/eps. Let mu be the mean of the mixture and v
-    the top eigenvector of its covariance. For some threshold t,
+    the top eigenvector of its covariance. Write D(.) and W(.) for probabilities of a row x under D and W. For some
+    threshold t,
 
         D(|<x - mu, v>| > t) < eps   and   W(|<x - mu, v>| < t) < eps.
     """

@@ -218,10 +218,10 @@ def _best_plan(success: np.ndarray, budget: int) -> tuple[float, list[int]]:
 
 
 class AdaptiveAttempts(Claim[SharedBudget]):
-    """Let problems have known success probabilities p_i. Give each attempt to the problem with the largest p_i (1 -
-    p_i)^(k_i), where k_i is the number of attempts that problem i has had. For every budget, this solves the largest
-    expected number of problems. Easy problems get one attempt, and problems that are too hard get none until the budget
-    is large. The claim tests the expected number of problems solved.
+    """Let problems have known success probabilities p_i. Give each attempt to the problem with the largest
+    p_i (1 - p_i)^(k_i), where k_i is the number of attempts that problem i has had. For every budget, this solves the
+    largest expected number of problems. Easy problems get one attempt, and problems that are too hard get none until
+    the budget is large. The claim tests the expected number of problems solved.
     """
 
     title = "Giving each attempt to the problem with the largest gain is optimal"

@@ -111,8 +111,8 @@ def _flat(problem: SeparableLaw) -> Float[Array, ""]:
 
 
 class BalancedAllocation(Claim[SeparableLaw]):
-    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta. Under the budget kappa N D =
-    C, the loss is least at
+    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta. Under the budget
+    kappa N D = C, the loss is least at
 
         N = G (C/kappa)^(beta/(alpha+beta)),  D = (C/kappa)^(alpha/(alpha+beta)) / G,
         G = (alpha A / (beta B))^(1/(alpha+beta)).
@@ -336,7 +336,7 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
     The claim tests both ends.
     """
 
-    title = "The profile likelihood interval covers an extrapolated scaling law"
+    title = "A profile likelihood interval covers an extrapolated law with probability 0.9"
     source = Source("emergence2026", "Figure 17.4", "Figure 17.11", note="where one law holds throughout")
     population = MeasuredCurves()
     relation = AtMost(delta=0.1)

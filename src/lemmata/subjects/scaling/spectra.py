@@ -119,8 +119,8 @@ class SaturatedTail(Claim[PowerSpectrum]):
 
 
 class SpectralCutoff(Claim[PowerSpectrum]):
-    """Let a target have an energy beyond m modes of at most C m^-r. Let a learner reliably learn the first m(n) ~
-    n^gamma modes from n values. Its excess error is at most of order n^(-r gamma).
+    """Let a target have an energy beyond m modes of at most C m^-r. Let a learner reliably learn the first
+    m(n) ~ n^gamma modes from n values. Its excess error is at most of order n^(-r gamma).
 
     Here the learner is least squares on the first n^(1/2) modes from n values. The other modes act on them as noise.
     """

@@ -123,8 +123,8 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
 
         sum over j of a_j t/(a_j + t),
 
-    which is smaller than eps². The least number of nats of such a code is at most the coding rate R(Z, eps) = 1/2 sum
-    log(1 + a_j/t).
+    which is smaller than eps². The least number of nats of such a code is at most the coding rate
+    R(Z, eps) = 1/2 sum log(1 + a_j/t).
     """
 
     title = "The coding rate is at least the least number of bits for a squared error"

@@ -73,9 +73,9 @@ def best_of_subsets(gram: Float[Array, "n n"], noise: Float[Array, ""], count: i
 
 
 class GreedyIsNearBest(Claim[CodedFeatures]):
-    """Let K be a kernel matrix of rows. Choose rows one by one, so that each adds most to the coding rate 1/2 log det(I
-    + K_S / noise) of the set S of chosen rows. They reach at least 1 - 1/e of the largest coding rate of as many rows.
-    The reason is that the coding rate is a monotone submodular function of the set.
+    """Let K be a kernel matrix of rows. Choose rows one by one, so that each adds most to the coding rate
+    1/2 log det(I + K_S / noise) of the set S of chosen rows. They reach at least 1 - 1/e of the largest coding rate of
+    as many rows. The reason is that the coding rate is a monotone submodular function of the set.
     """
 
     title = "Rows chosen greedily reach at least 1 - 1/e of the best coding rate"

@@ -107,8 +107,8 @@ class FirstOrderHold(Claim[SampledSystem]):
 
 
 class BilinearWarping(Claim[ProbedSystem]):
-    """Let a continuous system with the matrices A, B, C, d have the transfer function H(z) = C (z - A)^-1 B + d. Let
-    K_0, K_1, ... be the response of its recurrence under the bilinear rule with step D. At the frequency w, the
+    """Let a stable continuous system with the matrices A, B, C, d have the transfer function H(z) = C (z - A)^-1 B + d.
+    Let K_0, K_1, ... be the response of its recurrence under the bilinear rule with step D. At the frequency w, the
     recurrence has exactly the frequency response of the continuous system at a warped frequency:
 
         sum_k K_k e^{-i w D k} = H( i (2/D) tan(w D / 2) ).

@@ -150,12 +150,12 @@ class HarmonicBound(Claim[PowerLaw]):
 
 class StatesForPowerLaw(Claim[PowerLaw]):
     """Let the states have neighbouring rates e^{kh} with the weights h e^{pkh} / Gamma(p), where h is the spacing and
-    p > 0 the power. Take the fewest of them that represent t^-p on [1, T] with four times the error of all rates. Their
-    number grows like L^1, where L = log T, minus a constant number at the ends. So states in proportion to the
-    logarithm of the range are enough, and power laws have no curse of memory.
+    p > 0 the power. Take the fewest of them that represent t^-p on [1, T] up to four times the error of all rates.
+    Their number grows at most like L^1, where L = log T, minus a constant number at the ends. So states in proportion
+    to the logarithm of the range are enough, and power laws have no curse of memory.
     """
 
-    title = "The states needed for a power law grow with the logarithm of its range"
+    title = "The states needed for a power law grow at most like the logarithm of its range"
     source = _SUMS
     stated = Kind.OWN
     population = PowerLaws()

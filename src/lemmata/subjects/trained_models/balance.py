@@ -41,12 +41,13 @@ def _loss(problem: Trained) -> float:
 
 
 class UnitsStayBalanced(AbstractGauge):
-    """Let a layer have units that can be rescaled, such as rectified units. This means that no output changes if the
-    weights into a unit k, its constant included, are multiplied by a number and the weights out of it are divided by
-    this number. Let q_k = |what goes into k|² - |what leaves k|² be the difference of their squared lengths. Gradient
-    flow on the loss conserves q_k. One step of gradient descent on all rows at the rate eta changes q_k by exactly eta²
-    (|gradient of what goes in|² - |gradient of what leaves|²). If eta times the curvature on the way is at most 1, the
-    step also lowers the loss by at least eta/2 times the squared gradient. Hence, in training without decay,
+    """Let a layer have units that can be rescaled, such as rectified units. This means that a certain rescaling changes
+    no output: multiply the weights into a unit k, its constant included, by a number, and divide the weights out of it
+    by this number. Let q_k = |what goes into k|² - |what leaves k|² be the difference of their squared lengths.
+    Gradient flow on the loss conserves q_k. One step of gradient descent on all rows at the rate eta changes q_k by
+    exactly eta² (|gradient of what goes in|² - |gradient of what leaves|²). If eta times the curvature on the way is at
+    most 1, the step also lowers the loss by at least eta/2 times the squared gradient. Hence, in training without
+    decay,
 
         sum_k |q_k - q_k at the start| <= 2 eta (loss at the start - loss) m,
 

@@ -95,8 +95,8 @@ class HeldOutBound(AbstractGauge):
     """Let k of m rows that a model has not seen be wrong. Let p be the error at which k or fewer of m rows are wrong
     with probability 1/20; this is the limit of Clopper and Pearson. With probability at least 19/20 over the rows, the
     error of the model on new rows is at most p. Here m is half of the held-out rows, and the other half judges the
-    bound. Its own sampling error does not count against the bound: the lower limit of the same level on the other half
-    is above the bound in at most one of ten models.
+    bound. Its own sampling error does not count against the bound, so only the lower limit on the other half, at the
+    same level, is compared. In at most one of ten models, this lower limit is above the bound.
     """
 
     title = "An upper limit on the error on new rows, from held-out rows"

@@ -36,9 +36,9 @@ class HeldOutErrorBracket(AbstractGauge):
         -(n delta/2) |theta|² - (1/2) sum_i log(1 + lambda_i/(n delta)),
 
     where lambda_i are the eigenvalues of the Gauss-Newton matrix. At smaller dampings it is larger still. Each of these
-    two errors implies a beta-binomial distribution for new rows, with limits at 97 %. In at least nine of ten models,
-    the share of wrong classes among new rows lies between the lower limit from the first error and the upper limit from
-    the second.
+    two errors implies a beta-binomial distribution for new rows, with limits at 97 %. Take the lower limit from the
+    first error and the upper limit from the second. In at least nine of ten models, the share of wrong classes among
+    new rows lies between them.
     """
 
     title = "Interval for the held-out error of a model that stopped training early"

@@ -219,7 +219,7 @@ class ClaimCoversItsSteps(AbstractGauge):
     source = Source("bun2016concentrated", "Proposition 1.3", note="with rho of T Gaussian releases")
     population = NoisedTrainings()
     relation = AtMost()
-    control = Control("half of the claimed eps is at least that", lambda eps, problem: eps / 2)
+    control = Control("half of the claimed eps is at least the eps that the steps spend", lambda eps, problem: eps / 2)
     controls = "the eps that noisy steps spend, compared with the claimed eps"
     unexplained = "whether the program does what it states, which an attack on its losses may show"
     traced = False  # the accountants are SciPy's and dp-accounting's

@@ -39,10 +39,10 @@ def normalised_margin(problem: Trained) -> float:
 
 class MarginAboveChance(AbstractGauge):
     """Let the margin of a training row be the output of its class minus the largest of the other outputs. Normalise it
-    by the product of the largest singular values of the weight arrays. Let a model be right on at least nine tenths of
-    its training rows, of which it has at least four per input, and let its inputs tell the classes apart. Train the
-    same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the 10 % quantile of
-    the model's normalised margins is at least 1.5 times the same quantile on the random classes. If it is smaller, the
+    by the product of the largest singular values of the weight arrays. Let a model have at least four training rows per
+    input, and be right on at least nine tenths of them. Let its inputs tell the classes apart. Train the same model
+    afresh on classes drawn independently of the inputs. In at least nine of ten models, the 10 % quantile of the
+    model's normalised margins is at least 1.5 times the same quantile on the random classes. If it is smaller, the
     inputs seem to tell the model nothing about the classes. If the random classes are not fitted, their margin is at
     most 0, and the claim says nothing.
     """

@@ -107,8 +107,8 @@ class LimitOnDocumentLosses(AbstractGauge):
     """Let a language model give each document a number, its loss in nats per token. Let n calibration documents be
     exchangeable with new documents, and let k = ceil((n + 1) 9/10). The k-th smallest loss of the calibration documents
     is a limit: the loss of a new document does not exceed it with probability at least 9/10. If there are no ties, the
-    number of m new documents below the limit is beta-binomial with the parameters k and n + 1 - k, whatever the model.
-    The central 95 % interval of this distribution contains the number.
+    number of documents below the limit, among m new documents, is beta-binomial with the parameters k and n + 1 - k,
+    whatever the model. The central 95 % interval of this distribution contains this number.
     """
 
     title = "Coverage of a 90 % limit on document losses, predicted as beta-binomial"
@@ -176,8 +176,8 @@ def _a_token(problem: Trained) -> Float[np.ndarray, " k"]:
 class HeldOutLossFromTrainingDocuments(AbstractGauge):
     """Let theta be a stationary point of the mean loss of n documents plus (delta/2) |theta|², where theta are the
     parameters and delta is the decay. Let l_i be the loss of document i, and let G_j be the Gauss-Newton matrix of
-    document j in the logits of its tokens. In the model without document i, its loss is taken to be the loss at theta +
-    d_i. Here d_i is one Newton step,
+    document j in the logits of its tokens. In the model without document i, its loss is taken to be the loss at
+    theta + d_i. Here d_i is one Newton step,
 
         (sum_{j != i} G_j + n delta) d_i = grad l_i,
 

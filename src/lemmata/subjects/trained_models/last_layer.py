@@ -43,8 +43,8 @@ def _rests_on(problem: Trained) -> list[Hypothesis]:
 class LastLayerKnowsItsRows(Claim[Trained]):
     """Let a network be trained on classes drawn at random, and take its features as given. Leave each row out of the
     last layer alone, which is a convex problem, by one Newton step. This predicts far too small an error on rows that
-    the network has not seen. In at least nine of ten models, the share of left-out rows that are wrong is at most a
-    tenth of the share of new rows that the network gets wrong.
+    the network has not seen. In at least nine of ten models, the share of wrong left-out rows is at most a tenth of the
+    share of wrong new rows.
     """
 
     title = "Leaving rows out of the last layer alone gives far too small an error"

@@ -97,8 +97,9 @@ def _unseen(problem: Trained) -> int:
 class HeldOutErrorFromTrainingRows(AbstractGauge):
     """Let theta be a stationary point of the mean of n log losses plus (delta/2) |theta|², where theta are the
     parameters and delta is the decay. For row i, let f_i be the outputs, p_i the predicted probabilities, y_i the
-    target and J_i the Jacobian of the outputs, and let Lambda_i = diag p_i - p_i p_i'. Let H = sum_i J_i' Lambda_i J_i
-    + n delta be the curvature of Gauss and Newton. One Newton step of leaving row i out changes the outputs there to
+    target and J_i the Jacobian of the outputs, and let Lambda_i = diag p_i - p_i p_i'. Let
+    H = sum_i J_i' Lambda_i J_i + n delta be the curvature of Gauss and Newton. One Newton step of leaving row i out
+    changes the outputs there to
 
         f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i),   S_i = J_i H^-1 J_i'.
 
@@ -109,7 +110,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
     directions.
 
     The step needs a stationary point. If the model is not at one, a copy is brought there. Consider rows that are as
-    far from training rows as these are from each other, and let u be the share of them to which model and copy assign
+    far from training rows as these are from each other. Let u be the share of them to which model and copy assign
     different classes. The difference between the errors of the two on new rows is taken as uniform between -u and u.
     For real-valued targets and squared loss, Lambda_i is the identity. The mean squared distance is then predicted,
     with normal limits for both samples, at the same level.

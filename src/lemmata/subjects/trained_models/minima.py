@@ -44,7 +44,7 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
     loss. In at least nine of ten models, -lambda/delta is at most 1.
     """
 
-    title = "Negative curvature of the loss, at most the decay"
+    title = "The negative curvature of the loss is at most the decay"
     source = Source("mackay1992evidence", note="the minimum around which one approximates; here of a converged copy")
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False, widths=(4, 12))

@@ -76,7 +76,7 @@ class ConformalCoverage(AbstractGauge):
     contains all classes whose score is at most the k-th smallest score of the calibration rows for their own classes.
     It covers the class of the new row with probability at least 9/10. If scores are continuous, the number covered
     among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the model. The central 95 % interval
-    of this distribution contains the number.
+    of this distribution contains this number.
     """
 
     title = "Coverage of 90 % prediction sets, predicted as beta-binomial"
@@ -194,9 +194,10 @@ class CalibrationAfterTemperature(AbstractGauge):
 
     The claim is that the binned error lies between two ends. The lower end is the 1 % quantile of this distribution.
     The upper end is its 99 % quantile, or a larger 99 % quantile from the first half. For the latter, rows of the first
-    half are drawn anew, with a temperature fitted to other draws of them, since one number may leave an error that the
-    first half shows. Of calibrated models, 98 % lie between these ends. The claim has the hypothesis that one number is
-    enough, which the first half tests: at least a hundredth of calibrated models must reach its binned error.
+    half are drawn anew, with a temperature fitted to other draws of them. The reason is that one number may leave an
+    error that the first half shows. Of calibrated models, 98 % lie between these ends. The claim has the hypothesis
+    that one number is enough, which the first half tests: at least a hundredth of calibrated models must reach its
+    binned error.
     """
 
     title = "Calibration error after temperature scaling, against calibrated models"

@@ -63,8 +63,8 @@ class RowsInUseAreAlike(AbstractGauge):
 class MovedRowsAreSeen(Claim[Trained]):
     """Let there be 200 or more held-out rows, and at least as many deployment rows. Let them be normal with unit
     covariance around three centres in two to eight dimensions, and move the deployment rows by 0.8 along a random
-    direction. With probability at least 0.8, the area of the classifier that tells them apart is above the 10th largest
-    of 199 areas of permuted rows, so that the p-value is at most 1/20.
+    direction. Take the area of the classifier that tells them apart. With probability at least 0.8, it is above the
+    10th largest of 199 areas of permuted rows. The p-value is then at most 1/20.
     """
 
     title = "A classifier detects deployment rows that are moved by 0.8 standard deviations"

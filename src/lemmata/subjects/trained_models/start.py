@@ -91,8 +91,8 @@ class LinearFromTheStart(AbstractGauge):
 
     where norms are over rows. Let it be at most 1/10 on the training rows, which means that training was lazy. Then it
     is nearly the same on rows that the model has not seen. In at least nine of ten models, it is within a factor 1.3 of
-    its value on the training rows, widened by 1.96 standard deviations of the logarithm of this ratio of two means over
-    rows. Below 1e-6 it is rounding error.
+    its value on the training rows. This factor is widened by 1.96 standard deviations of the logarithm of the residual,
+    which is a ratio of two means over rows. Below 1e-6 it is rounding error.
     """
 
     title = "Distance from linear training on new rows, predicted from training rows"
