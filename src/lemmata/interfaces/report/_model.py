@@ -250,7 +250,7 @@ def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[
         if all(asked):
             titles = [own.title for own in gauges]
             waiting.setdefault(asked[0], []).extend(titles)
-            known.add(f"{', '.join(titles)}: {reason}")
+            known.add(f"{'; '.join(titles)}: {reason}")
     first = sorted(waiting.items(), key=lambda pair: (pair[0].count(" and "), -len(pair[1])))
     return [line for line in record.silent if line not in known], first
 
@@ -275,7 +275,7 @@ def _error(words: str, ends: GaugeInterval, unit: str, task: str) -> str:
 
 
 def _meta(record: ExaminationRecord) -> str:
-    held = f"{record.rows.held:,} held-out rows" if record.rows.held else "no held-out rows"
+    held = f"{record.rows.held:,} held out" if record.rows.held else "none held out"
     parameters = f" · {record.model.parameters:,} parameters" if record.model.parameters else ""
     classes = f" · {len(record.rows.classes)} classes" if record.rows.classes else ""
     if len(record.outputs) > 1:
