@@ -109,7 +109,12 @@ class Facts(TypedDict, total=False):
     ]
     deployed: Annotated[
         Any,
-        Fact("rows on which the model is used, without targets", "", "--deploy FILE", "rows in use are given"),
+        Fact(
+            "deployment rows (rows on which the model is used), without targets",
+            "",
+            "--deploy FILE",
+            "deployment rows are given",
+        ),
     ]
     checkpoints: Annotated[
         tuple[Any, ...],

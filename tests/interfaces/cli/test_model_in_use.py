@@ -1,4 +1,4 @@
-"""`lemmata model --deploy`: rows in use that are like the held-out ones, that are not, and files that are refused."""
+"""`lemmata model --deploy`: deployment rows that are like the held-out rows, or are not, and files that are refused."""
 
 import numpy as np
 import polars as pl
@@ -72,15 +72,15 @@ def test_rows_of_the_same_law_and_of_another(run, files, tmp_path):
     record = ExaminationRecord.load(tmp_path / "model.json")
     assert record.gauge(IN_USE).status == "disagrees"
     assert record.gauge("error_in_use_by_confidence").status == "inapplicable"
-    assert "The rows in use are not like the held-out rows" in " ".join(result.stdout.split())
-    assert "the classes of 404 rows in use" in (tmp_path / "model" / "index.html").read_text()
+    assert "The deployment rows are not like the held-out rows" in " ".join(result.stdout.split())
+    assert "the classes of 404 deployment rows" in (tmp_path / "model" / "index.html").read_text()
     assert record.score.tested == 0, "a shift is no prediction that failed"
 
 
 X = rows_of_the_law(40)
 REFUSED = {
     "a column is missing": (lambda files: in_use(files, X[:, :3]), "has no column 'x3'"),
-    "few rows": (lambda files: in_use(files, X[:19]), "deployed rows\n  found: 19\n  rule: at least 20"),
+    "few rows": (lambda files: in_use(files, X[:19]), "deployment rows\n  found: 19\n  rule: at least 20"),
     "words": (lambda files: in_use(files, X[:, :3], x3=["a"] * 40), "column 'x3'\n  found: words, for example 'a'"),
     "an empty cell": (
         lambda files: in_use(files, X[:, :3], x3=[None, *range(39)]),
@@ -108,5 +108,5 @@ def test_other_shapes_in_an_archive(run, files):
     np.savez(files / "use.npz", x=np.ones((30, 5)))
     result = run("use.npz")
     assert result.exit_code == 2
-    assert "deployed rows\n  found: shape (5,)\n  rule: (4,), as in training" in result.stderr
+    assert "deployment rows\n  found: shape (5,)\n  rule: (4,), as in training" in result.stderr
     assert run("train.csv").exit_code == 2  # the very file

@@ -208,7 +208,7 @@ def test_gauges_are_grouped_by_what_they_wait_for():
     waits = lambda i, reason, *own: dataclasses.replace(gauge(i, "inapplicable"), reason=reason, hypotheses=list(own))
     gauges = [waits(1, "a", start), waits(2, "b", start, rate), waits(3, "c", start, other), waits(4, "a", start)]
     titles = [own.title for own in gauges]
-    silent = [f"{titles[0]}, {titles[3]}: a", f"{titles[1]}: b", f"{titles[2]}: c"]
+    silent = [f"{titles[0]}; {titles[3]}: a", f"{titles[1]}: b", f"{titles[2]}: c"]
     record = with_gauges([*gauges, gauge(5)], silent=silent)
     said, waiting = silence(record)
     assert said == [f"{titles[2]}: c"]  # a start alone would not make it speak

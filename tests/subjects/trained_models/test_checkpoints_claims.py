@@ -85,8 +85,7 @@ def test_what_is_asked_of_a_history(groks):
     assert said(LATER, groks, checkpoints=groks.checkpoints[:1])[0] == "inapplicable"
     early = groks.checkpoints[:1] * 2
     assert (
-        said(LATER, groks, checkpoints=early)[1]
-        == "it is not so that a checkpoint predicts every training row correctly"
+        said(LATER, groks, checkpoints=early)[1] == "not true here: a checkpoint predicts every training row correctly"
     )
     back = dataclasses.replace(memorised(groks), checkpoints=(groks.model, groks.model))
     assert gauge(LATER, back, 0).reason.startswith("length of the weights, relative to the checkpoint")
@@ -143,7 +142,10 @@ def test_the_law_of_checkpoints(falling):
 
 def test_what_is_asked_of_a_law(falling):
     claim = LossOnTheLawOfCheckpoints()
-    assert said(claim, falling, checkpoints=falling.checkpoints[:3]) == ("inapplicable", "checkpoints 3, asked >= 4")
+    assert said(claim, falling, checkpoints=falling.checkpoints[:3]) == (
+        "inapplicable",
+        "checkpoints = 3, required >= 4",
+    )
     assert said(claim, falling, checkpoints=falling.checkpoints[::-1])[1].startswith(
         "slope of the logarithm of the loss"
     )
@@ -184,11 +186,12 @@ def test_no_readout_is_believed_that_is_none():
     trained = read_trained(bent, x, y)
     assert readout_of(trained) is None
     found = gauge(MeanSquareCosine(), trained, 0)
-    assert found.reason == "it is not so that each output has its own direction in a last matrix"
+    assert found.reason == "not true here: each output has its own direction in a last matrix"
     straight = read_trained((lambda w, rows: rows @ w, bent[1]), x, y)
     np.testing.assert_allclose(readout_of(straight), np.asarray(bent[1]).T)
     assert (
-        gauge(MeanSquareCosine(), straight, 0).reason == "number of directions minus number of dimensions 0, asked >= 2"
+        gauge(MeanSquareCosine(), straight, 0).reason
+        == "number of directions minus number of dimensions = 0, required >= 2"
     )
 
 

@@ -262,7 +262,7 @@ def test_a_model_that_looks_ahead_is_refused():
         (lambda x: np.where(x == x.max(), V, x), DataError, f"document .*token {V}; rule: below {V}|below {V}"),
         (lambda x: x[:, :1], ShapeError, "at least two"),
         (lambda x: x[:, :, None], ShapeError, "tokens"),
-        (lambda x: np.where(np.arange(T) > 0, -1, x), DataError, "no token"),
+        (lambda x: np.where(np.arange(T) > 0, -1, x), DataError, "only padding after the first token"),
         (lambda x: np.concatenate([x, x], axis=1), ShapeError, "tokens each|that the model accepts|shape"),
     ],
 )
@@ -279,5 +279,5 @@ def test_models_that_give_no_logits_of_tokens():
         read_trained((lambda own, tokens: own["w"][tokens].sum(1), {"w": np.ones((V, 3))}), X, None)
     with pytest.raises(SettingError, match="language model"):
         read_trained(DecisionTreeClassifier().fit(X, X[:, 0]), X, None)
-    with pytest.raises(DataError, match=r"held document 1.*token"):
+    with pytest.raises(DataError, match=r"held-out document 1.*token"):
         read_trained(own_jax(), X, None, held=np.full((2, T), V))

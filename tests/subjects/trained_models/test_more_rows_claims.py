@@ -118,7 +118,7 @@ def test_when_more_rows_say_nothing(problem):
     many = dataclasses.replace(
         problem, x=np.tile(problem.x, (10, 1)) + np.arange(1000)[:, None], y=np.tile(problem.y, (10, 1))
     )
-    assert "divided by training rows = 1.1, required >= 1.25" in gauge(claim, many, 0).reason
+    assert "relative to training rows = 1.1, required >= 1.25" in gauge(claim, many, 0).reason
     broken = gauge(claim, dataclasses.replace(problem, fit=lambda x, y, seed: None), 0)
     assert broken.status == "failed"
     assert "fit(x, y, seed)" in broken.reason

@@ -99,7 +99,7 @@ def test_rows_that_are_there_twice_are_left_out():
 def test_what_the_page_says_where_something_is_missing():
     trained = released()
     for change, said in (
-        ({"claimed": None}, "it is not so that a privacy of the training is claimed"),
+        ({"claimed": None}, "not true here: a differential privacy of the training is claimed"),
         ({"claimed": (50.0, 1e-6)}, "claimed eps, relative to the largest"),
         ({"claimed": (1.0, 0.9)}, "claimed eps, relative to the largest"),
     ):
@@ -128,8 +128,8 @@ def test_the_steps_are_counted_by_an_accountant():
     own, found = status(less, STEPS)
     assert own.status == "disagrees"
     assert "do not give the claimed privacy" in " ".join(finding.text for finding in found)
-    for change, said in (({"noised": None}, "it is not so that the program states its noisy steps"),
-                         ({"claimed": (1.0, 0.0)}, "claimed delta 0, asked > 0")):  # fmt: skip
+    for change, said in (({"noised": None}, "not true here: the program states its noisy steps"),
+                         ({"claimed": (1.0, 0.0)}, "claimed delta = 0, required > 0")):  # fmt: skip
         own, _ = status(dataclasses.replace(trained, **change), STEPS)
         assert (own.status, own.reason) == ("inapplicable", said)
 

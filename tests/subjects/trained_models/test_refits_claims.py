@@ -207,4 +207,4 @@ def test_effects_of_rows_ask_for_a_stationary_point():
         for claim in (EffectOfOneRow(), OrderOfRowEffects(), MedianRatioOfRowEffects()):
             found = gauge(claim, problem, 0)
             assert found.status == status
-            assert ("gradient where descent ended" in found.reason) == (residual == 0.3)
+            assert ("residual of the converged copy" in found.reason) == (residual == 0.3)

@@ -110,10 +110,10 @@ BAD = {
         {},
         "found 3 for 2 classes; rule: one for each class; remedy: .*labels=",
     ),
-    "held of another width": (X, Y, {"held": (X[:, :3], Y)}, r"held rows; found shape \(3,\)"),
-    "held targets short": (X, Y, {"held": (X, Y[:5])}, r"held targets; found shape \(5,\)"),
+    "held of another width": (X, Y, {"held": (X[:, :3], Y)}, r"held-out rows; found shape \(3,\)"),
+    "held targets short": (X, Y, {"held": (X, Y[:5])}, r"held-out targets; found shape \(5,\)"),
     "held alone": (X, Y, {"held": X}, "held; found a ndarray; rule: two arrays"),
-    "held class": (X, Y, {"held": (X, Y + 1)}, "class 3 in held row 2"),
+    "held class": (X, Y, {"held": (X, Y + 1)}, "class 3 in held-out row 2"),
     "negative decay": (X, Y, {"decay": -1.0}, "decay; found -1"),
 }
 
@@ -150,7 +150,7 @@ def test_columns_of_targets_are_values_or_one_class_a_row():
         read_trained(two, X, np.stack([Y % 2, Y > 0], axis=1).astype(int))
     with pytest.raises(DataError, match=r"found shares of classes; rule: one class a row; remedy: y.argmax\(1\)"):
         read_trained(two, X, 0.8 * np.eye(2)[Y % 2] + 0.1)
-    with pytest.raises(DataError, match="targets of held rows"):
+    with pytest.raises(DataError, match="targets of held-out rows"):
         read_trained(two, X, np.eye(2)[Y % 2], held=(X, np.ones((60, 2))))
 
 
@@ -158,7 +158,7 @@ def test_values_are_checked_too():
     one = (lambda own, x: x @ own, jnp.ones((4, 1)))
     with pytest.raises(DataError, match="target in row 2,"):
         read_trained(one, X, np.where(np.arange(60) == 2, np.inf, X[:, 0]))
-    with pytest.raises(DataError, match="targets of held rows"):
+    with pytest.raises(DataError, match="targets of held-out rows"):
         read_trained(one, X, X[:, 0], held=(X, np.full(60, "a")))
 
 

@@ -131,9 +131,9 @@ def test_copies_beyond_those_that_the_law_explains():
 
 
 REFUSED = {
-    "few": (X[:19] + 1, ShapeError, "deployed rows; found 19; rule: at least 20"),
-    "shape": (np.ones((30, 5)), ShapeError, r"deployed rows; found shape \(5,\); rule: \(4,\), as in training"),
-    "training": (X, DataError, "deployed rows; found only training rows"),
+    "few": (X[:19] + 1, ShapeError, "deployment rows; found 19; rule: at least 20"),
+    "shape": (np.ones((30, 5)), ShapeError, r"deployment rows; found shape \(5,\); rule: \(4,\), as in training"),
+    "training": (X, DataError, "deployment rows; found only training rows"),
     "some of training": (X[5:40], DataError, "found only training rows"),
     "missing": (np.full((30, 4), np.nan), ShapeError, "a cell that is not finite in row 0, counted from 0"),
     "words": (np.full((30, 4), "a"), DataError, "rule: numbers"),
@@ -145,5 +145,5 @@ def test_rows_that_cannot_be_in_use(case):
     rows, kind, said = REFUSED[case]
     with pytest.raises(kind, match=said):
         read_trained(LINEAR, X, Y, deployed=rows)
-    with pytest.raises(DataError, match="rows in use"):
+    with pytest.raises(DataError, match="deployment rows"):
         shift_in_use(read_trained(LINEAR, X, Y))

@@ -1,4 +1,4 @@
-"""Rows in use: estimates by hand, what the page says with and without a shift, and when a gauge is silent."""
+"""Deployment rows: estimates by hand, what the page says with and without a shift, and when a gauge is silent."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ def problem(seed=0, **shift):
 
 
 def as_a_user_has_it(own):
-    """The same model and rows without the classes of the rows in use."""
+    """The same model and rows without the classes of the deployment rows."""
     return Trained(**{field.name: getattr(own, field.name) for field in dataclasses.fields(Trained)})
 
 
@@ -81,24 +81,24 @@ def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):
     assert [own.status for own in found] == ["disagrees", "inapplicable", "inapplicable"]
     assert found[1].predicted is None
     assert "p-value of no shift = 0.005, required > 0.05" in found[1].reason
-    assert "404 labelled rows" in next(own.why for own in found[1].hypotheses if own.holds is False)
+    assert "404 labelled deployment rows" in next(own.why for own in found[1].hypotheses if own.holds is False)
     texts = {sign.name: sign.finding.text for sign in signs(moved, found, None)}
     assert f"an area of {shift_in_use(moved).area:.2f}" in texts["shift"]
-    assert "To measure it to within 0.05, find the classes of 404 rows in use." in texts["shift"]
+    assert "To measure it to within 0.05, find the classes of 404 deployment rows." in texts["shift"]
     assert "predictions that failed" not in texts
 
 
 def test_relabelled_rows_are_not_seen_and_the_error_is_missed():
-    """What inputs do not show: the same rows in use, three quarters of them called the next class."""
+    """What inputs do not show: the same deployment rows, three quarters of them called the next class."""
     found = problem(1, relabelled=0.75)
     assert not shift_in_use(found).seen
     assert error_in_use(found)[0] > by_confidence(found)[2]
     assert error_in_use(found)[0] > by_threshold(found)[2]
 
 
-@pytest.mark.parametrize("said", ["rows in use are given", "duplicate", "no held-out rows"])
+@pytest.mark.parametrize("said", ["deployment rows are given", "duplicate", "no held-out rows"])
 def test_when_gauges_are_silent(alike, said):
-    if said == "rows in use are given":
+    if said == "deployment rows are given":
         own = dataclasses.replace(alike, deployed=None)
         expected = ["inapplicable"] * 3
     elif said == "duplicate":

@@ -102,7 +102,7 @@ def test_rows_that_carry_a_change_come_first():
 
 
 def test_what_cannot_be_searched_is_refused():
-    with pytest.raises(DataError, match="rows; found int64; rule: fractions"):
+    with pytest.raises(DataError, match="rows; found int64; rule: floating-point numbers"):
         find_triggers(linear(W), X.astype(int))
     with pytest.raises(DataError, match="all predicted as class 0"):
         find_triggers(linear(np.zeros((FEATURES, CLASSES))), X)

@@ -35,7 +35,7 @@ from .small_models import HELD, LEFT_OUT, SPOKE, STEP, TRAIN, linear_model, stat
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 UNSAID = (
     "checkpoints = 0", "not true here: a differential privacy of the training is claimed", "not true here: the program",
-    "not true here: rows in use are given", "not true here: the rows are documents",
+    "not true here: deployment rows are given", "not true here: the rows are documents",
     "smaller models of different sizes = 0",
 )  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_each_gauge_predicts_and_measures_once(linear, monkeypatch):
 def test_no_held_rows_and_few_of_them(linear):
     for count, status, unseen in (
         (0, "unscored", "no held-out rows"),
-        (1, "unscored", "1 held-out row, where a measurement takes 100"),
+        (1, "unscored", "1 held-out row, and a measurement needs 100"),
         (50, "unscored", "50 held-out rows"),
     ):
         held = (HELD[0][:count], HELD[1][:count]) if count else None
@@ -196,9 +196,7 @@ def test_a_model_that_only_names_classes_has_no_confidence():
         assert scored.gauge(name).status in (*SPOKE, "inapplicable")
         assert "not true here: the model gives a score for each class" not in scored.gauge(name).reason
         assert named.gauge(name).status == "inapplicable"
-        assert (
-            named.gauge(name).reason == "it is not so that the model gives a score for each class, not only one class"
-        )
+        assert named.gauge(name).reason == "not true here: the model gives a score for each class, not only one class"
     assert not any("onfidence" in own.text or "loss" in own.text for own in named.findings)
     assert any("without scores" in note for note in named.notes)
     assert not any("without scores" in note for note in scored.notes)
@@ -250,7 +248,7 @@ def test_leaving_out_is_exact_for_ridge_regression(values):
     of_classes = {"conformal_coverage", "calibration_after_temperature", "smallest_attack"}
     assert of_classes < said
     assert all("classes" in found.gauge(name).reason for name in of_classes)
-    assert "training began with" in found.gauge("linear_from_the_start").reason
+    assert "initial parameters" in found.gauge("linear_from_the_start").reason
 
 
 def test_a_network_of_values_and_a_regression_without_decay(values):
@@ -341,5 +339,5 @@ def test_a_layer_that_undoes_the_size_of_its_weights_leaves_no_row_out(monkeypat
     params = {name: jnp.asarray(leaf) for name, leaf in trained.split(trained.theta).items()}
     record = lemmata.study_model((normalised, params), x[:60], y[:60], held=(x[60:], y[60:]), decay=0.01).record
     assert record.gauge(LEFT_OUT).status == "inapplicable"
-    assert "how far steps that leave a row out are from linear" in record.gauge(LEFT_OUT).reason
+    assert "how far steps without a row are from their linearisation" in record.gauge(LEFT_OUT).reason
     assert not any("labels look wrong" in finding.text for finding in record.findings)

@@ -250,7 +250,7 @@ def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[
         if all(asked):
             titles = [own.title for own in gauges]
             waiting.setdefault(asked[0], []).extend(titles)
-            known.add(f"{', '.join(titles)}: {reason}")
+            known.add(f"{'; '.join(titles)}: {reason}")
     first = sorted(waiting.items(), key=lambda pair: (pair[0].count(" and "), -len(pair[1])))
     return [line for line in record.silent if line not in known], first
 
@@ -275,7 +275,7 @@ def _error(words: str, ends: GaugeInterval, unit: str, task: str) -> str:
 
 
 def _meta(record: ExaminationRecord) -> str:
-    held = f"{record.rows.held:,} held" if record.rows.held else "none held"
+    held = f"{record.rows.held:,} held out" if record.rows.held else "none held out"
     parameters = f" · {record.model.parameters:,} parameters" if record.model.parameters else ""
     classes = f" · {len(record.rows.classes)} classes" if record.rows.classes else ""
     if len(record.outputs) > 1:
@@ -344,11 +344,11 @@ def strip_chart(record: ExaminationRecord) -> Any:
     if not rows:
         return None
     scale = alt.Scale(type="log", domain=[_RATIOS[0], _RATIOS[-1]], nice=False)
-    axis = alt.Axis(title="predicted over measured", values=list(_RATIOS), format="~r")
+    axis = alt.Axis(title="predicted / measured", values=list(_RATIOS), format="~r")
     y = alt.Y("gauge:N", sort=[row["gauge"] for row in rows], title=None,
-              axis=alt.Axis(labelLimit=330, labelFontSize=12, ticks=False, domain=False))  # fmt: skip
+              axis=alt.Axis(labelLimit=520, labelFontSize=12, ticks=False, domain=False))  # fmt: skip
     tone = alt.Color("verdict:N", legend=None, scale=alt.Scale(domain=list(_SPOKE), range=[_AGREES, _MISSES]))
-    tips = [alt.Tooltip("gauge:N"), *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in
+    tips = [alt.Tooltip("gauge:N", title="check"), *(alt.Tooltip(f"{name}:Q", format=".3~r") for name in
             ("predicted", "from", "to", "measured")), alt.Tooltip("level:N")]  # fmt: skip
     base = alt.Chart().encode(y=y, color=tone)
     x = lambda name: alt.X(f"{name}:Q", scale=scale, axis=axis)

@@ -73,7 +73,9 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     flat = _flat(x)
     others = np.zeros((0, flat.shape[1])) if held is None else _flat(held)
     if others.shape[1] != flat.shape[1]:
-        raise ShapeError("held rows", found=f"{others.shape[1]} numbers a row", rule=f"{flat.shape[1]}, as in training")
+        raise ShapeError(
+            "held-out rows", found=f"{others.shape[1]} numbers a row", rule=f"{flat.shape[1]}, as in training"
+        )
     flat, others = as_points(flat, others)
     places: dict[bytes, int] = {}
     own = np.array([places.setdefault(_hash(row), len(places)) for row in flat], int)

@@ -1,4 +1,4 @@
-"""Small trained networks with rows in use, of the law of the held-out rows or of another: what shift is judged on."""
+"""Small trained networks with deployment rows, drawn like the held-out rows or otherwise, to test claims on shift."""
 
 import dataclasses
 
@@ -14,16 +14,16 @@ from lemmata.subjects.trained_models._trained_networks import CLASSES, draw_rows
 
 _HELD = 200
 LARGE = 5000
-"""Rows in use that stand for their law."""
+"""Deployment rows that stand for their law."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Deployed(Trained):
-    """A trained model with rows in use whose classes are known to the population, though not to any gauge.
+    """A trained model with deployment rows whose classes are known to the population, though not to any gauge.
 
     Args:
-        answers: the classes of the rows in use, one-hot rows.
-        wrong: the error of the model on 5000 other rows in use.
+        answers: the classes of the deployment rows, one-hot rows.
+        wrong: the error of the model on 5000 other deployment rows.
     """
 
     answers: Float[np.ndarray, "used C"] | None = None
@@ -31,17 +31,17 @@ class Deployed(Trained):
 
 
 class DeployedRows(Population[Trained]):
-    """Three normal classes in d dimensions, a network trained on them, and rows that it meets in use.
+    """Three normal classes in d dimensions, a network trained on them, and deployment rows.
 
-    The rows in use are moved by `moved` along a random direction, their classes as they were; the share `relabelled` of
-    them is called the next class, which no input shows.
+    The deployment rows are moved by `moved` along a random direction and keep their classes. Of them, the share
+    `relabelled` gets the next class, which no input shows.
 
     Args:
         moved: by default; 0 is the law of the held-out rows.
         relabelled: by default.
         rows: training rows by default.
         features: d by default.
-        used: rows in use by default, and at least.
+        used: deployment rows by default, and at least.
         hidden: units.
         decay: of the weights.
     """
@@ -66,12 +66,16 @@ class DeployedRows(Population[Trained]):
             ),
             moved=Real(self.moved, 0.0, 5.0, "how far deployment rows are moved", corners=(self.moved, self.moved)),
             relabelled=Real(
-                self.relabelled, 0.0, 1.0, "share of relabelled rows in use", corners=(self.relabelled, self.relabelled)
+                self.relabelled,
+                0.0,
+                1.0,
+                "share of relabelled deployment rows",
+                corners=(self.relabelled, self.relabelled),
             ),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Deployed:
-        """Centres, rows, a network trained on the first of them, and rows in use."""
+        """Centres, rows, a network trained on the first of them, and deployment rows."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         d = setting["d"]
         centres = 1.5 * rng.normal(size=(CLASSES, d)) / np.sqrt(d) * np.sqrt(2)

@@ -52,10 +52,10 @@ def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
 
 @once
 def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
-    """Which held-out rows are not copies of training rows: what is said of unseen rows is measured on these."""
+    """Which held-out rows are not duplicates of training rows: what is said of unseen rows is measured on these."""
     return ~copies_of(trained).held
 
 
 def enough_held_out(rows: int) -> Hypothesis:
-    """That there are enough held-out rows to measure on, of which a copy of a training row is none."""
+    """That there are enough held-out rows to measure on, where a duplicate of a training row does not count."""
     return Hypothesis(HELD_OUT, float(rows), ">=", _ENOUGH, "with fewer rows a measurement says little")

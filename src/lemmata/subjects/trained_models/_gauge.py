@@ -13,7 +13,7 @@ from ._fresh_rows import HELD_OUT
 from ._trained import Trained
 
 CLASSES_IN_USE = "deployment rows whose classes are known"
-"""The hypothesis that an error in use can be measured."""
+"""The hypothesis that an error in deployment can be measured."""
 TO_BE_SCORED = (HELD_OUT, CLASSES_IN_USE)
 """Hypotheses without which a gauge predicts all the same, and its prediction is not scored."""
 

@@ -67,7 +67,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
         other = None if held is None else _unseen(held, task, rows, y, own)
     begun, met = told["start"], told["deployed"]
     if met is not None:
-        met = check_deployed(rows, _like(rows, _rows("deployed rows", met, own), "deployed rows"))
+        met = check_deployed(rows, _like(rows, _rows("deployment rows", met, own), "deployment rows"))
     return Trained(
         own,
         task,
@@ -101,8 +101,8 @@ def _language(
         return own, LANGUAGE, rows, rows, None
     if isinstance(held, tuple | list) and len(held) == 2 and held[1] is None:
         held = held[0]
-    x = read_documents(_like(rows, _rows("held rows", held, model), "held rows"), padding, "held document")
-    check_tokens(x, model.vocabulary(rows[:1])[2], "held document")
+    x = read_documents(_like(rows, _rows("held-out rows", held, model), "held-out rows"), padding, "held-out document")
+    check_tokens(x, model.vocabulary(rows[:1])[2], "held-out document")
     return own, LANGUAGE, rows, rows, (x, LANGUAGE.encode(x))
 
 
@@ -111,12 +111,14 @@ def _unseen(held: Any, task: Task, rows: np.ndarray, y: Any, model: AbstractMode
     given, held = type(held).__name__, held if isinstance(held, tuple | list) else bare_rows(held)
     if len(held) != 2 or held[1] is None:
         raise ShapeError("held", found=f"a {given}", rule="two arrays: rows and their targets")
-    x = _like(rows, _rows("held rows", held[0], model), "held rows")
+    x = _like(rows, _rows("held-out rows", held[0], model), "held-out rows")
     if np.shape(held[1])[:1] != (len(x),):
-        raise ShapeError("held targets", found=f"shape {np.shape(held[1])}", rule=f"one for each of {len(x)} rows")
-    targets = task.encode(held[1], "held row")
+        raise ShapeError("held-out targets", found=f"shape {np.shape(held[1])}", rule=f"one for each of {len(x)} rows")
+    targets = task.encode(held[1], "held-out row")
     if targets.shape[1] != (len(task.labels) or task.encode(y).shape[1]):
-        raise ShapeError("held targets", found=f"{targets.shape[1]} values a row", rule="as many values as in training")
+        raise ShapeError(
+            "held-out targets", found=f"{targets.shape[1]} values a row", rule="as many values as in training"
+        )
     return x, targets
 
 

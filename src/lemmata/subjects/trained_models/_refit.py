@@ -109,7 +109,7 @@ def refits_of(trained: Trained) -> Refits:
 
 @once
 def wider_refits(trained: Trained) -> Refits:
-    """The same on the training rows followed by the held-out ones that are no copies of them.
+    """The same on the training rows followed by the held-out ones that are not duplicates of them.
 
     Raises:
         SettingError: where there is no `fit`, or no held-out rows.

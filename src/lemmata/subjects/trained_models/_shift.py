@@ -1,4 +1,4 @@
-"""Shift: whether rows in use come from the law of the rows that a model was judged on.
+"""Shift: whether deployment rows come from the law of the rows that a model was judged on.
 
 A classifier is asked to tell the two apart from inputs, their squares and the model's outputs, each row by a fit that
 has not seen it. Its area under the curve is compared with what it is after the rows are dealt anew at random, which is
@@ -26,7 +26,7 @@ from ._trained import Trained
 LEVEL = 0.05
 """A p-value of at most this is called a shift."""
 FEWEST = 20
-"""Fewer rows in use are refused."""
+"""Fewer deployment rows are refused."""
 _ENOUGH = 100  # held-out rows that are a reference
 _MOST = 1000  # rows of each kind that are looked at
 _DRAWS = 199  # with the rows as they are, 200: the level 0.05 is met exactly
@@ -37,12 +37,12 @@ _COLUMNS = 4096
 
 @dataclasses.dataclass(frozen=True)
 class Shift:
-    """What a classifier sees between reference rows and rows in use.
+    """What a classifier sees between reference rows and deployment rows.
 
     Args:
         area: under its curve, on rows that it was not fitted to; 1/2 is guessing.
         nulls: the same after the rows are dealt anew, each an equally likely area where there is no shift.
-        reference: "held-out" or "training": which rows those in use are compared with.
+        reference: "held-out" or "training": which rows the deployment rows are compared with.
         rows, used: how many of each.
     """
 
@@ -69,21 +69,21 @@ class Shift:
 
 
 def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None = None) -> Shift:
-    """Compare the rows in use with held-out rows, or with training rows where there are fewer than 100 of those.
+    """Compare the deployment rows with held-out rows, or with training rows where there are fewer than 100 of those.
 
     The model's outputs on rows that it was trained on differ from those on new rows of the same law, so they are looked
     at beside held-out rows alone.
 
     Args:
-        trained: a model with rows in use.
+        trained: a model with deployment rows.
         training: compare with training rows whatever else there is.
         outputs: whether outputs are looked at, too; None is as above.
 
     Raises:
-        DataError: where there are no rows in use.
+        DataError: where there are no deployment rows.
     """
     if trained.deployed is None:
-        raise DataError("rows in use", found="none", rule="rows on which the model is used",
+        raise DataError("deployment rows", found="none", rule="rows on which the model is used",
                         remedy="pass --deploy or deployed=")  # fmt: skip
     name, own = ("training", trained.x) if training else reference_rows(trained)
     rng = np.random.default_rng([trained.seed, 14])
@@ -98,16 +98,16 @@ def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None
 
 @once
 def shift_in_use(trained: Trained) -> Shift:
-    """Whether the rows in use are like the held-out ones, or the training rows where those are few.
+    """Whether the deployment rows are like the held-out ones, or the training rows where those are few.
 
     Raises:
-        DataError: where there are no rows in use.
+        DataError: where there are no deployment rows.
     """
     return find_shift(trained)
 
 
 def reference_rows(trained: Trained) -> tuple[str, np.ndarray]:
-    """What rows in use are compared with: "held-out" rows that are no copies, or "training" rows without 100 of those.
+    """What deployment rows are compared with: "held-out" rows without duplicates, or "training" rows if those are few.
 
     Args:
         trained: a model with its rows.
@@ -185,14 +185,14 @@ def _bytes(x: np.ndarray) -> list[bytes]:
 
 
 def copied(reference: np.ndarray, used: np.ndarray) -> float:
-    """How many more of the rows in use stand among the reference rows than the law of the rows explains.
+    """How many more of the deployment rows stand among the reference rows than the law of the rows explains.
 
     Args:
         reference: rows (n, *row).
         used: rows (m, *row).
 
     Returns:
-        The share of rows in use that equal a reference row, less the share of those that equal another one.
+        The share of deployment rows that equal a reference row, less the share of those that equal another one.
     """
     own = _bytes(reference)
     counts: dict[bytes, int] = {}
@@ -203,21 +203,21 @@ def copied(reference: np.ndarray, used: np.ndarray) -> float:
 
 
 def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
-    """Rows in use, or a refusal of what cannot be them.
+    """Deployment rows, or a refusal of what cannot be them.
 
     Args:
         x: training rows (n, *row).
-        deployed: rows in use (m, *row).
+        deployed: deployment rows (m, *row).
 
     Raises:
         ShapeError: for fewer than 20 rows.
         DataError: where they are the training rows themselves.
     """
     if len(deployed) < FEWEST:
-        raise ShapeError("deployed rows", found=f"{len(deployed)}", rule=f"at least {FEWEST} rows for the comparison")
+        raise ShapeError("deployment rows", found=f"{len(deployed)}", rule=f"at least {FEWEST} rows for the comparison")
     if set(_bytes(deployed)) <= set(_bytes(x)) and copied(x, deployed) > 0.5:
         rule = "rows on which the model is used"
-        raise DataError("deployed rows", found="only training rows", rule=rule, remedy="pass another file")
+        raise DataError("deployment rows", found="only training rows", rule=rule, remedy="pass another file")
     return deployed
 
 

@@ -76,7 +76,7 @@ def error_limit(wrong: float | int, rows: float | int) -> float:
 
 
 def held_out_limit(problem: Trained) -> float:
-    """The limit from all held-out rows that are no copies, which every other bound must beat; NaN without any."""
+    """The limit from all held-out rows that are not duplicates, which every other bound must beat; NaN without any."""
     if problem.held is None or not fresh_rows(problem).any():
         return math.nan
     wrong = problem.task.errors(held_outputs(problem)[fresh_rows(problem)], held_rows(problem)[1][fresh_rows(problem)])
@@ -84,7 +84,7 @@ def held_out_limit(problem: Trained) -> float:
 
 
 def _half(problem: Trained, which: int) -> tuple[int, int]:
-    """Wrong rows of a half of the held-out ones, copies of training rows left out, and how many there are."""
+    """Wrong rows of a half of the held-out ones, without duplicates of training rows, and how many there are."""
     own = halves(problem)[which]
     own = own[fresh_rows(problem)[own]]
     wrong = problem.task.errors(held_outputs(problem)[own], held_rows(problem)[1][own])

@@ -54,7 +54,7 @@ def memorising(problem: Trained) -> list[Hypothesis]:
 
 
 def _share_of_held(problem: Trained, model: Trained) -> Array:
-    """Wrong classes on held-out rows that are no copies of training rows, of a model of the same history."""
+    """Wrong classes on held-out rows that are not duplicates of training rows, of a model of the same history."""
     x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
     wrong = problem.task.errors(model.model.outputs(x), y)
     return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))

@@ -143,7 +143,7 @@ _LEAST = 1e-12  # a delta of 0, to rounding
 
 
 def loss_attack(problem: Trained) -> ThresholdAttack:
-    """The threshold attack by minus the loss: training rows without a copy against held-out rows that are no copies.
+    """The threshold attack by minus the loss: training rows against held-out rows, both without duplicates.
 
     Both are put into a random order, half of which chooses the threshold, since files are often sorted.
 

@@ -69,7 +69,7 @@ def from_left_out(problem: Trained, outputs: Float[np.ndarray, "n C"]) -> Float[
 
 
 def on_new_rows(problem: Trained, machine: KernelMachine) -> Float[np.ndarray, "3"]:
-    """The machine's error on held-out rows that are not copies of training rows."""
+    """The machine's error on held-out rows that are not duplicates of training rows."""
     new = fresh_rows(problem)
     wrong = problem.task.errors(machine.outputs[new], held_rows(problem)[1][new])
     if not problem.task.is_classification:

@@ -89,7 +89,7 @@ def _guessing(problem: Trained) -> float:
 
 
 def _unseen(problem: Trained) -> int:
-    """For how many rows a prediction is made: the held-out rows that are no copies; as many as trained without any."""
+    """For how many rows a prediction is made: held-out rows without duplicates, else as many as training rows."""
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 

@@ -96,7 +96,7 @@ def posterior(problem: Trained, first: AbstractModel, x: np.ndarray, y: Float[np
 
 
 def noisy_error(problem: Trained, found: Posterior, key: Key[Array, ""]) -> Array:
-    """The error of the model with the posterior's noise on held-out rows that are no copies, by new draws."""
+    """The error of the model with the posterior's noise on held-out rows that are not duplicates, by new draws."""
     x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
     seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
     return jnp.asarray(found.rules.errors_on(x, y.argmax(1))(1.0, found.scale, _TRIED * 4, seed).mean())

@@ -162,7 +162,7 @@ class SpectralMarginBound(AbstractGauge):
 
 
 def held_error(problem: Trained) -> Array:
-    """The share of wrong held-out rows, copies of training rows left out."""
+    """The share of wrong held-out rows, without duplicates of training rows."""
     wrong = problem.task.errors(held_outputs(problem)[fresh_rows(problem)], held_rows(problem)[1][fresh_rows(problem)])
     return jnp.asarray(wrong.mean())
 

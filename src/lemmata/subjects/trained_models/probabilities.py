@@ -32,7 +32,7 @@ _AROUND = np.linspace(-1.5, 1.5, 121)
 
 
 def halves(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """Places of held-out rows for calibration, and of the others, at random by the problem's seed; no copies of
+    """Places of held-out rows for calibration, and of the others, at random by the problem's seed; no duplicates of
     training rows, of which the model is surer than of new ones.
     """
     new = np.flatnonzero(fresh_rows(problem))

@@ -143,7 +143,7 @@ class EffectOfOneRow(AbstractGauge):
         if _all_hold(found) and objective_of(problem).decay > 0:
             found.append(
                 Hypothesis(
-                    "gradient where descent ended, relative to the gradient of the decay",
+                    "residual of the converged copy",
                     polished_copy(problem).residual,
                     "<=",
                     _ARRIVED,

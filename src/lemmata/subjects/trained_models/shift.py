@@ -115,7 +115,7 @@ class InputsOfTrainingRowsAsReference(Claim[Trained]):
 
 
 def _confidence(problem: Trained) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
-    """Errors and largest probabilities of held-out rows that are no copies, and largest probabilities in use."""
+    """Errors and largest probabilities of held-out rows, and largest probabilities of deployment rows."""
     assert problem.deployed is not None
     new = fresh_rows(problem)
     f, y = held_outputs(problem)[new], held_rows(problem)[1][new]
@@ -124,7 +124,7 @@ def _confidence(problem: Trained) -> tuple[Float[np.ndarray, " n"], Float[np.nda
 
 
 def _limits(value: float, residuals: Float[np.ndarray, " n"], used: int) -> Float[np.ndarray, "3"]:
-    """Normal limits of an error in use that differs from an estimate by a mean of residuals over `used` new rows.
+    """Normal limits of an error in deployment that differs from an estimate by a mean of residuals over new rows.
 
     The variance counts one more wrong row: where none of n is, the next may be.
     """
@@ -135,14 +135,15 @@ def _limits(value: float, residuals: Float[np.ndarray, " n"], used: int) -> Floa
 
 
 def by_confidence(problem: Trained) -> Float[np.ndarray, "3"]:
-    """The held-out error plus the fall of the mean confidence from held-out rows to those in use, with limits."""
+    """The held-out error plus the fall of the mean confidence from held-out rows to deployment rows, with limits."""
     wrong, held, used = _confidence(problem)
     return _limits(float((wrong + held).mean() - used.mean()), wrong + held, len(used))
 
 
 def by_threshold(problem: Trained) -> Float[np.ndarray, "3"]:
-    """The share of rows in use of less confidence than the threshold below which the share of held-out rows is their
-    error, with limits.
+    """The share of deployment rows with confidence below a threshold, with limits.
+
+    The share of held-out rows below this threshold equals the held-out error.
     """
     wrong, held, used = _confidence(problem)
     ordered = np.append(np.sort(held), np.inf)
@@ -151,7 +152,7 @@ def by_threshold(problem: Trained) -> Float[np.ndarray, "3"]:
 
 
 def error_in_use(problem: Trained) -> Float[np.ndarray, "3"]:
-    """The error on rows in use whose classes are known, with exact limits."""
+    """The error on deployment rows whose classes are known, with exact limits."""
     assert isinstance(problem, Deployed)
     assert problem.deployed is not None
     assert problem.answers is not None
@@ -160,21 +161,22 @@ def error_in_use(problem: Trained) -> Float[np.ndarray, "3"]:
 
 
 def unshifted(problem: Trained) -> list[Hypothesis]:
-    """That the model is of classes, there are held-out rows, no shift is seen, and classes in use are known."""
+    """That the model predicts classes, no shift is seen, and there are held-out rows and classes in deployment."""
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     known = isinstance(problem, Deployed) and problem.answers is not None
     return [
         Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
         enough_held_out(held),
         Hypothesis("p-value of no shift", shift_in_use(problem).p_value, ">", LEVEL,
-                   f"a shift is detected; {labels_needed(WITHIN)} labelled rows in use give the error to {WITHIN:g}"),
+                   f"a shift is detected; {labels_needed(WITHIN)} labelled deployment rows give the error to "
+                   f"{WITHIN:g}"),
         Hypothesis(CLASSES_IN_USE, float(known), ">=", 1.0,
                    "without them the error in deployment is predicted but not measured"),
     ]  # fmt: skip
 
 
 class AbstractErrorInUse(AbstractGauge):
-    """An estimate of the error on rows in use, judged on rows whose classes the population knows."""
+    """An estimate of the error on deployment rows, judged on rows whose classes the population knows."""
 
     stated = Kind.OWN
     relation = Estimate()
@@ -193,7 +195,7 @@ class AbstractErrorInUse(AbstractGauge):
         return jnp.asarray(self.estimate(problem))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model on rows in use, by the classes that the population knows."""
+        """The model on deployment rows, by the classes that the population knows."""
         return jnp.asarray(error_in_use(problem))
 
     def trivial(self, problem: Trained) -> Array:
@@ -223,7 +225,7 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
     trivial = (1.0, 1.0)  # a share is at most 1
 
     def predict(self, problem: Trained) -> Array:
-        """From the classes in use, which the population knows."""
+        """From the classes of deployment rows, which the population knows."""
         return jnp.full(2, error_in_use(problem)[1])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
@@ -309,7 +311,7 @@ class SameInputsTwoErrors(Claim[Trained]):
 
 
 def _two_errors(problem: Trained) -> tuple[float, float]:
-    """The error on rows in use by their classes, and by the next ones."""
+    """The error on deployment rows by their classes, and by the next ones."""
     assert isinstance(problem, Deployed)
     assert problem.deployed is not None
     assert problem.answers is not None
@@ -340,7 +342,7 @@ class LabelledRowsTellTheError(Claim[Trained]):
     trivial = 0.5  # the guess 1/2 is within 1/2
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The share of wrong ones among the first 404 rows in use, against 5000 others."""
+        """The share of wrong rows among the first 404 deployment rows, against 5000 others."""
         assert isinstance(problem, Deployed)
         assert problem.deployed is not None
         assert problem.answers is not None

@@ -132,7 +132,11 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         wrong = float(problem.task.errors(training_outputs(problem), problem.y).mean())
-        return [Hypothesis("training error", wrong, "<=", _WORKS, "a model that has not learned has random directions")]
+        return [
+            Hypothesis(
+                "error on training rows", wrong, "<=", _WORKS, "a model that has not learned has random directions"
+            )
+        ]
 
     def predict(self, problem: Trained) -> Array:
         rng, shape = np.random.default_rng([problem.seed, 31]), _own(problem).shape

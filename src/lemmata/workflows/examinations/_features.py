@@ -15,8 +15,8 @@ _LEVEL = 0.05
 _SPOKE = ("agrees", "disagrees")
 _LAZY = 0.1  # of the residual of the tangent, above which that gauge says that training was rich
 _MACHINES = (
-    (ErrorOfTheStartKernel, start_kernel, "the tangent kernel of its start"),
-    (ErrorOfTheEndKernel, end_kernel, "the tangent kernel at its trained weights"),
+    (ErrorOfTheStartKernel, start_kernel, "the tangent kernel at the start"),
+    (ErrorOfTheEndKernel, end_kernel, "the trained tangent kernel"),
 )
 
 
@@ -24,7 +24,7 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
     """One sentence of how the model's error compares with those of its kernels that were judged; none without any.
 
     A test on the rows of which one of the two errs more decides whether they differ. That a model which stayed linear
-    equals the kernel of its start is what theory says, and is left out.
+    equals the kernel at the start is what theory says, and is left out.
 
     Args:
         trained: the model with its rows.

@@ -151,7 +151,7 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """Rows in use that a classifier tells from those that the model was judged on."""
+    """Deployment rows that a classifier tells from those that the model was judged on."""
     own = of_claim(RowsInUseAreAlike, gauges)
     if own is None or own.status != "disagrees":
         return []
@@ -160,10 +160,10 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     targets = "classes" if trained.task.is_classification else "targets"
     within = f" to within {_WITHIN:g}" if trained.task.is_classification else ""
     text = (
-        f"The rows in use are not like the {found.reference} {which}. A classifier tells them apart with an area of "
-        f"{found.area:.2f} under its curve; by chance the area is at most {found.limit:.2f} (p = {found.p_value:.2g}). "
-        f"The error in use is therefore unknown. To measure it{within}, find the {targets} of {labels_needed(_WITHIN)} "
-        "rows in use."
+        f"The deployment rows are not like the {found.reference} {which}. A classifier tells them apart with an area "
+        f"of {found.area:.2f} under its curve; by chance the area is at most {found.limit:.2f} "
+        f"(p = {found.p_value:.2g}). The error in deployment is therefore unknown. To measure it{within}, find the "
+        f"{targets} of {labels_needed(_WITHIN)} deployment rows."
     )
     return [Sign("shift", Finding(text, [own.name]))]
 

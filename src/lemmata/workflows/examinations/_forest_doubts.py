@@ -70,7 +70,7 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
 
 
 def _rows(trained: Trained) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places, inputs and labels of rows without copies, as many as the forest takes."""
+    """Places, inputs and labels of rows without duplicates, as many as the forest takes."""
     places, x, y = np.flatnonzero(~copies_of(trained).within), trained.x, trained.y
     if trained.held is not None:
         held_x, held_y = held_rows(trained)

@@ -26,7 +26,7 @@ def confusion(trained: Trained) -> list[list[int]] | None:
 
 
 def reliability(trained: Trained) -> list[ReliabilityBin]:
-    """Held-out rows that are no copies, in up to ten bins of as many rows, from the least sure to the surest.
+    """Held-out rows that are not duplicates, in up to ten bins of as many rows, from the least sure to the surest.
 
     Args:
         trained: a model with its rows.

@@ -45,9 +45,9 @@ def input_table(
 ) -> InputTable | None:
     """Each input with its mean gradient and what permuting it costs; None for documents, and for too few rows.
 
-    Held-out rows that are no copies are permuted; where there are fewer than 20, training rows are, which says what the
-    model uses and not what that is worth on new rows. Of more than 1000 rows as many are drawn. Of more than 256 inputs
-    those with the largest gradients are permuted.
+    Held-out rows without duplicates are permuted. If there are fewer than 20, training rows are permuted, which shows
+    what the model uses and not what that is worth on new rows. Of more than 1000 rows, 1000 are drawn. Of more than 256
+    inputs, those with the largest gradients are permuted.
 
     Args:
         trained: a model with its rows.

@@ -211,7 +211,7 @@ def _measurable(trained: Trained) -> bool:
 
 
 def _held(trained: Trained) -> tuple[Float[np.ndarray, "m C"], Float[np.ndarray, "m C"]]:
-    """Outputs and targets of held-out rows that are no copies of training rows."""
+    """Outputs and targets of held-out rows that are not duplicates of training rows."""
     new = fresh_rows(trained)
     return held_outputs(trained)[new], held_rows(trained)[1][new]
 

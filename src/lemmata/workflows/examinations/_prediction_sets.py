@@ -1,8 +1,8 @@
 """Sets of classes, or intervals, that hold the target of a new row with a stated probability: split conformal.
 
-Held-out rows that are no copies are halved at random. A limit that m scores of one half exceed with the k-th largest
-of them, k = ceil((m + 1) level), holds a new score with probability `level` to `level` + 1/(m + 1), if all rows are
-drawn alike; the other half measures whether it does.
+Held-out rows without duplicates are halved at random. The limit is the k-th smallest of the m scores of one half, where
+k = ceil((m + 1) level). It holds a new score with probability `level` to `level` + 1/(m + 1), if all rows are drawn
+alike; the other half measures whether it does.
 """
 
 from typing import NamedTuple

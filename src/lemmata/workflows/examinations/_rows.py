@@ -168,7 +168,7 @@ def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
 
 
 def read_deployed(data: object, own: Loaded) -> np.ndarray:
-    """Rows that a model meets in use, their columns in the order of the training rows; a target is not read.
+    """Deployment rows, their columns in the order of the training rows; a target is not read.
 
     Args:
         data: as of `read_rows`; an NPZ file needs no y.

@@ -276,7 +276,7 @@ def _silent(found: list[Gauge]) -> list[str]:
     for own in found:
         if own.status in _SILENT:
             reasons.setdefault(own.reason, []).append(own.title)
-    return [f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items()]
+    return [f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items()]
 
 
 def _model(trained: Trained, name: str, decay: float | None) -> Model:

@@ -93,7 +93,7 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
 
 @once
 def of_held_rows(trained: Trained) -> LabelDoubts | None:
-    """How many held-out labels the model contradicts, over rows that are no copies; None where they are too few.
+    """How many held-out labels the model contradicts, over rows that are not duplicates; None where they are too few.
 
     A model that gives the own class of a row the probability 0 is off by more than a temperature repairs: its own
     errors would count as wrong labels.

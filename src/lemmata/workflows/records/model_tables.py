@@ -147,7 +147,7 @@ class PosteriorShown:
         reason: why there is none; empty where there is one, and the rest is None then.
         whole: whether all parameters are uncertain, and not the readout alone.
         dimension: the effective dimension of the parameters.
-        rows: held-out rows that are no copies, on which it was measured.
+        rows: held-out rows that are not duplicates, on which it was measured.
         noise: of values, the standard deviation of the noise of each output, from residuals.
         level: with which the predictive intervals of values are to hold.
         covered: the share of targets that these hold, with its 95 % interval.
