@@ -104,14 +104,14 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
     an infinitely wide ReLU network, K(K(...K(G_0))), at the rate 1/nu.
     """
 
-    title = "The kernel of a deep kernel machine approaches that of a wide network as 1/nu"
+    title = "The kernel of a deep kernel machine approaches a wide network's kernel as 1/nu"
     source = Source(_KEY, "Abstract, deep kernel machines", note="nu to infinity")
     stated = Kind.OWN
     population = MachineRowsPopulation()
     relation = Rate("nu", (4e2, 1.6e3, 6.4e3), margin=0.1, resolution=0.1)
     control = Control("the rate is 1/sqrt(nu)", lambda exponent, problem: exponent + 0.5)
     controls = "the kernel at the last layer"
-    unexplained = "which nu is best for a table; the rate is that of any smooth objective with a weight nu"
+    unexplained = "which nu is best for a table; any smooth objective with a weight nu has this rate"
     trials = 12
     traced = False
     predict = -1.0
@@ -126,8 +126,8 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
 
 class DivergenceFallsWithNu(Claim[MachineRows]):
     """Let a machine of ReLU layers weigh the Gaussian divergences of its layers from their priors by nu. As nu grows,
-    the sum of these divergences falls like nu^-2. So they keep the posteriors close to the prior, and each divergence
-    is 0 only at the prior.
+    the sum of these divergences falls like nu^-2. So the divergences keep the posteriors close to the prior. Each
+    divergence is 0 only at the prior.
     """
 
     title = "The divergences of a machine's layers from their priors fall like nu^-2"

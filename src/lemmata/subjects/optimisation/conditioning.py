@@ -178,8 +178,8 @@ class SingularAttention(Claim[AttentionTokens]):
 
         min(n, c).
 
-    With more than c inputs the condition number is infinite. So is every number of iterations that is proportional to
-    it.
+    With more than c inputs the condition number is infinite. Every number of iterations that is proportional to the
+    condition number is then infinite, too.
     """
 
     title = "The kernel of attention without a nonlinear layer has rank min(n, c)"

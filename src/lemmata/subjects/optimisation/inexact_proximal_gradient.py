@@ -185,8 +185,8 @@ class InexactConvergence(AbstractRunClaim):
         l(rho_t) <= l(rho*) + (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k,
         E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),   B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
-    This is the bound of the source, with explicit quantities in place of the Barron parameter C_F: those that its
-    proof bounds by C_F.
+    This is the bound of the source with explicit quantities in place of the Barron parameter C_F. These are the
+    quantities that the source's proof bounds by C_F.
     """
 
     title = "A convergence bound for proximal gradient with errors"

@@ -167,8 +167,8 @@ class ExactConvergence(Claim[Prompt]):
 
         l(rho_T) <= l(rho) + (n+1) |rho|_2²/T.
 
-    The test uses T = 1, ..., 8. There the worst rho is near 2 rho_T if the features have little curvature. Until T is
-    of the order of n, the start obeys the bound too.
+    The test uses T = 1, ..., 8. For these T, the worst rho is near 2 rho_T if the features have little curvature. Until
+    T is of the order of n, the start obeys the bound too.
     """
 
     title = "Proximal gradient on the Lasso converges like 1/T"

@@ -102,8 +102,8 @@ class FrequencyBasin(Claim[FrequencyFit]):
 
         z_n / (pi n),
 
-    where z_n is the first positive root of sum_k k sin(k z/n). It tends to 4.4934..., the root of tan z = z. All other
-    starts end in bad minima.
+    where z_n is the first positive root of sum_k k sin(k z/n). As n grows, z_n tends to 4.4934..., the root of tan
+    z = z. All other starts end in bad minima.
     """
 
     title = "The basin of the right frequency shrinks with the number of lags"

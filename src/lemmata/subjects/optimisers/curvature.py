@@ -233,8 +233,9 @@ def _slope(problem: SeparableLoss) -> Float[Array, " d"]:
 
 
 class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
-    """Let f(x) = sum_i a_i max(w_i'x, 0) be a network. With (c a, w/c) it computes the same function for every c > 0.
-    Let its loss be the mean of (f - y)²/2 over the rows. The trace of the Hessian of the loss is
+    """Let f(x) = sum_i a_i max(w_i'x, 0) be a network. With the parameters (c a, w/c), the network computes the same
+    function for every c > 0. Let its loss be the mean of (f - y)²/2 over the rows. The trace of the Hessian of the loss
+    is
 
         c^-2 mean sum_i max(w_i'x, 0)² + c² mean |x|² sum_(i: w_i'x > 0) a_i².
 

@@ -110,9 +110,9 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
 
         A X' K_A^-1 (y - r) + B X' K_B^-1 r,   r = (1 - a K_A)^s y,
 
-    where r is the residual of the rows when the metric changes (in continuous time e^(-t K_A) y). So it does not end at
-    the interpolant of B, although B is used for most of the time. If the metric tends to B, the part that was fitted
-    earlier remains.
+    where r is the residual of the rows when the metric changes (in continuous time e^(-t K_A) y). So descent does not
+    end at the interpolant of B, although B is used for most of the time. If the metric tends to B, the part that was
+    fitted earlier remains.
     """
 
     title = "A metric used early in descent still shapes the interpolant at the end"

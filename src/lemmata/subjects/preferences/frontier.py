@@ -56,7 +56,7 @@ class FrontierShareOfBestOfN(Claim[RankedAnswers]):
 
         E max(z_1, ..., z_n) >= 0.9 sqrt(2 (log n - (n - 1)/n)),    n >= 2.
 
-    The share is 0.908 at n = 2 and rises slowly to 1. For n equal to a million it is 0.96.
+    The exact fraction is 0.908 at n = 2 and rises slowly to 1. For n equal to a million it is 0.96.
     """
 
     title = "The best of n gains at least nine tenths of the best policy at its divergence"

@@ -113,9 +113,9 @@ def _without_one(problem: SplineValues) -> Array:
 
 
 class HyperoctahedronInverse(Claim[SplineValues]):
-    """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}. Its
-    inverse divides odd values by 4 (b - ln 2), and even values at the vertices that sum to 0 by 2 ln 2. To the value at
-    the centre and the mean at the vertices it applies the inverse of
+    """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}. The
+    inverse of K divides values that are odd under t -> -t by 4 (b - ln 2). It divides even values at the vertices that
+    sum to 0 by 2 ln 2. To the value at the centre and the mean of the values at the vertices, it applies the inverse of
 
         [ c       2p (c - b)                  ]
         [ c - b   2 ln 2 + 2p (c + ln 2 - 2b) ]

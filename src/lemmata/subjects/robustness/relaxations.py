@@ -55,7 +55,7 @@ class OrderOfRelaxations(Claim[ReluBox]):
     more than the exact fall. CROWN, which is one choice of slopes within the triangle relaxation, allows even more. All
     methods use the same bounds of the hidden units.
 
-    The values at the places 1 to 4 are those of these four methods.
+    The values at the places 1 to 4 are those of the attack, the exact programme, the triangle relaxation and CROWN.
     """
 
     title = "Attack, exact value, triangle relaxation and CROWN are in increasing order"

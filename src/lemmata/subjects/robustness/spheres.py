@@ -129,7 +129,8 @@ class CapDistanceInManyDimensions(Claim[CapOffset]):
 
         (c Phi(c) + phi(c)) n^(-1/2),
 
-    up to a relative error that falls like n^(-1). So for large n, a fixed share of errors is near almost every point.
+    up to a relative error that falls like n^(-1). So for large n, a cap of errors of fixed measure is near almost every
+    point.
     """
 
     title = "A cap of fixed measure is within a few times n^(-1/2) of a random point"

@@ -206,9 +206,9 @@ class TokensPerParameter(Claim[SeparableLaw]):
 
         C^((alpha - beta) / (alpha + beta)).
 
-    This number grows with the budget if alpha > beta, so that more parameters pay off faster than more tokens. It falls
-    if alpha < beta, and it is the same at all budgets only if the two exponents are equal. The claim tests either D/N
-    or N/D, whichever grows.
+    This number grows with the budget if alpha > beta, so that more parameters pay off faster than more tokens. The
+    number falls if alpha < beta, and it is the same at all budgets only if the two exponents are equal. The claim tests
+    either D/N or N/D, whichever grows.
     """
 
     title = "Tokens per parameter at compute-optimal training are a power of the budget"

@@ -189,7 +189,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
 
         1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 
-    So the entropy is rewarded by itself, while rows about which the model is unsure count as noisier.
+    So the objective rewards the entropy as such, but rows about which the model is unsure count as noisier.
     """
 
     title = "The entropy of a row on the diagonal acts as noise"

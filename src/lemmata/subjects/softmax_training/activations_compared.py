@@ -189,7 +189,8 @@ class ReluWidth(AbstractTableWidth):
     an error of 0.05.
 
     The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2, 4,
-    ..., 128 from which on training reaches this error within the flow time 2 log(n / 0.05) / lambda.
+    ..., 128 such that training at this width and at all larger ones reaches this error within the flow time 2
+    log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log(n) / lambda² is enough for a ReLU network"
@@ -205,7 +206,8 @@ class ExponentialWidth(AbstractTableWidth):
     weights. An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2, 4,
-    ..., 128 from which on training reaches this error within the flow time 2 log(n / 0.05) / lambda.
+    ..., 128 such that training at this width and at all larger ones reaches this error within the flow time 2
+    log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for an exponential network"
@@ -221,8 +223,8 @@ class SoftmaxWidth(AbstractTableWidth):
     softmax network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The theorem's factor exp(18 B) is part of the n^o(1) that is left out. The error is the squared Frobenius norm of
-    outputs minus targets. lemmata measures the smallest of the widths 2, 4, ..., 128 from which on training reaches
-    this error within the flow time 2 log(n / 0.05) / lambda.
+    outputs minus targets. lemmata measures the smallest of the widths 2, 4, ..., 128 such that training at this width
+    and at all larger ones reaches this error within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for a softmax network"

@@ -194,7 +194,7 @@ class RenyiBudget(Claim[SampledSteps]):
     relation = AtMost()
     control = Control("the budget is that of the central limit theorem", lambda eps, problem: _central(problem))
     controls = "the eps that steps have spent"
-    unexplained = "an excess of a tenth of the bound or more, which the distribution of the loss avoids"
+    unexplained = "an excess of a tenth of the bound or more, which the exact distribution of the loss avoids"
 
     def predict(self, problem: SampledSteps) -> Array:
         return renyi_budget(problem)

@@ -158,8 +158,8 @@ def _of_process(problem: NoisyFeatures, noise: Float[Array, ""]) -> Array:
 class ReadoutIsProcess(Claim[NoisyFeatures]):
     """Let phi(x) be the m features of a random network at an input x, that is, its last hidden layer. Consider Bayesian
     linear regression on these features from n values with normal noise of known variance. The prior of the m readout
-    weights is standard normal. At every m, the posterior mean and covariance are those of the Gaussian process with
-    kernel <phi(x), phi(y)>.
+    weights is standard normal. At every m, the posterior mean and covariance equal the posterior mean and covariance of
+    the Gaussian process with kernel <phi(x), phi(y)>.
     """
 
     title = "A Bayesian readout is a Gaussian process at every width"
