@@ -68,11 +68,10 @@ def _flat(parts: tuple) -> Float[np.ndarray, " entries"]:
 
 
 class InterDomainGrams(Claim[ImageGrams]):
-    """Let the inducing points behind a convolution be patches that are made of the inducing points in front of it. Let
-    C_d be the weights at position d of the window. Let K_ii be the covariances of inducing points, let K_ti be the
-    covariances of site t with inducing points, and let k_t be the variance of site t. After a convolution or a ReLU
-    layer, these three quantities depend only on the same three quantities before the layer. After a convolution they
-    are
+    """Let the inducing points after a convolution be patches that are made of the inducing points before it. Let C_d be
+    the weights at position d of the window. Let K_ii be the covariances of inducing points, let K_ti be the covariances
+    of site t with inducing points, and let k_t be the variance of site t. After a convolution or a ReLU layer, these
+    three quantities depend only on the same three quantities before the layer. After a convolution they are
 
         mean over d of C_d K_ii C_d',   mean over d of K_(t+d)i C_d',   mean over d of k_(t+d),
 

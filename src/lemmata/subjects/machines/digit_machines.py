@@ -88,7 +88,7 @@ _KEY = "yang2023theory"
 
 class LearnedGramsServeOtherRows(Claim[DigitMachine]):
     """Train on 30 rows of handwritten digits, with noise 0.1. One machine has one learned layer at nu = 1. On other
-    rows, its mean squared error is smaller than that of a kernel regression. This regression uses the kernel of an
+    rows, its mean squared error is smaller than the error of a kernel regression. This regression uses the kernel of an
     infinitely wide ReLU network, times a factor. The factor is the best of nine factors from 1/16 to 16, chosen in
     hindsight. The regression with this factor has a smaller error than the machine at nu = 10 000, which is the
     regression without a factor.

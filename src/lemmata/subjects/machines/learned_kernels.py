@@ -100,8 +100,8 @@ _KEY = "yang2023theory"
 
 class StiffMachineIsKernelMethod(Claim[MachineRows]):
     """Let a machine have ReLU layers, let G_0 be the Gram matrix of its inputs, and let nu be the weight of its
-    divergences. Let K be the kernel of a ReLU layer. As nu grows, the Gram matrix of the last layer approaches that of
-    an infinitely wide ReLU network, K(K(...K(G_0))), at the rate 1/nu.
+    divergences. Let K be the kernel of a ReLU layer. As nu grows, the Gram matrix of the last layer approaches the Gram
+    matrix of an infinitely wide ReLU network, K(K(...K(G_0))), at the rate 1/nu.
     """
 
     title = "The kernel of a deep kernel machine approaches a wide network's kernel as 1/nu"
@@ -159,7 +159,7 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
 class AllRowsAsInducingPoints(Claim[MachineRows]):
     """Let a machine have the labels y_c, one column for each output c, and the noise variance s. Let G_0 be the Gram
     matrix of its n rows, K the kernel of a layer, D the divergence and nu its weight. If the inducing points are all n
-    rows, the objective of the sparse machine is that of the dense machine,
+    rows, the objective of the sparse machine equals the objective of the dense machine,
 
         sum_c log N(y_c; 0, K(G_L) + s I) - nu sum_l D(G_l | K(G_{l-1})),
 

@@ -198,10 +198,10 @@ class GramsForEveryNu(Claim[FewRows]):
 
 
 class NoMaximumWithoutNoise(Claim[FewRows]):
-    """Let the labels of a linear machine have fewer columns C than there are rows. Let nu < C be the weight of the
-    divergences, and let s be the variance of the labels' noise. The objective has a maximum only because s > 0. In the
-    direction that has no labels, the smallest eigenvalue of G_1 against G_0 falls in proportion to s as s -> 0. Here
-    G_0 and G_1 are the Gram matrices of the inputs and of the first layer.
+    """Let the labels of a linear machine have C columns, where C is smaller than the number of rows. Let nu < C be the
+    weight of the divergences, and let s be the variance of the labels' noise. The objective has a maximum only because
+    s > 0. In the direction that has no labels, the smallest eigenvalue of G_1 against G_0 falls in proportion to s as
+    s -> 0. Here G_0 and G_1 are the Gram matrices of the inputs and of the first layer.
     """
 
     title = "In a linear machine, directions without labels collapse as the noise vanishes"

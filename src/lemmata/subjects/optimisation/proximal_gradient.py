@@ -75,8 +75,8 @@ class AbstractStepClaim(Claim[Step]):
 
 class Descent(AbstractStepClaim):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective with n + 1 features, the columns of Phi,
-    bounded by 1. Take a proximal gradient step with eta = 1/(2n) from any rho_t to rho*_{t+1}. It lowers the objective
-    by
+    bounded by 1. Take a proximal gradient step with eta = 1/(2n) from any rho_t to rho*_{t+1}. The step lowers the
+    objective by
 
         l(rho_t) - l(rho*_{t+1}) >= (n - 1) |rho*_{t+1} - rho_t|².
 

@@ -191,8 +191,8 @@ class HutchinsonTraceVariance(Claim[ProbedHessian]):
 
 class SophiaStepIsClippedNewton(Claim[SeparableLoss]):
     """Let the loss be a sum over coordinates, with curvature h_i and slope g_i in coordinate i. Let eta be the learning
-    rate and gamma the clipping parameter of Sophia. Without momentum, and once it has an estimate of the curvature, its
-    steps are
+    rate and gamma the clipping parameter of Sophia. Once Sophia has an estimate of the curvature, its steps without
+    momentum are
 
         -eta sign(g_i) min(|g_i|/(gamma h_i), 1)   where h_i > 0,   and   -eta sign(g_i)   elsewhere.
 

@@ -16,9 +16,9 @@ ABOUT = {"tool": "information theory", "architecture": "any", "object": "inequal
 
 
 class DivergenceFrontier(Claim[TabularPolicy]):
-    """Let the rewards r be sigma-sub-Gaussian under a reference ref, which means
-    E_ref e^(t (r - E_ref r)) <= e^(t² sigma²/2) for all t. Then the expected reward of every policy pi exceeds that of
-    the reference by at most
+    """Let the rewards r be sigma-sub-Gaussian under a reference ref, which means E_ref
+    e^(t (r - E_ref r)) <= e^(t² sigma²/2) for all t. Then the expected reward of every policy pi exceeds the expected
+    reward of the reference by at most
 
         E_pi r - E_ref r <= sigma sqrt(2 KL(pi | ref)).
 

@@ -107,9 +107,9 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
 
         E gold = rho² E proxy,    E proxy = s E max(z_1, ..., z_n) or lambda s²,    s² = s_g² + s_e².
 
-    Here z_1, ..., z_n are independent standard normal numbers. The first value of E proxy is that of the best of n, and
-    the second is that of the tilt. So the gold reward has no peak. The values of the claim are the gold rewards for
-    n = 4, 16, 64 and for the tilt.
+    Here z_1, ..., z_n are independent standard normal numbers. The first value of E proxy holds for the best of n, and
+    the second value holds for the tilt. So the gold reward has no peak. The values of the claim are the gold rewards
+    for n = 4, 16, 64 and for the tilt.
     """
 
     title = "With normal errors, the gold reward is a fixed fraction of the proxy reward"

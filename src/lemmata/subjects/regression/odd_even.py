@@ -192,8 +192,8 @@ def _spread(problem: TwoTermFit) -> Float[Array, ""]:
 
 class EffectiveKernel(Claim[TwoTermFit]):
     """Let K be the Gram matrix of the Gaussian. Let K_oe be the Gram matrix of a second Gaussian, of any length scale,
-    between nuclei of equal parities of Z and of N, with 0 for all other pairs of nuclei. Let y be targets at the
-    nuclei. The minimiser over coefficients a, b of
+    between nuclei of equal parities of Z and of N. For all other pairs of nuclei, the entries of K_oe are 0. Let y be
+    targets at the nuclei. The minimiser over coefficients a, b of
 
         |y - K a - K_oe b|² + ridge a'K a + ridge_oe b'K_oe b,
 

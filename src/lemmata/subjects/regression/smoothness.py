@@ -50,8 +50,8 @@ class LineAtFiveThousand(Claim[CosineLabels]):
 
         log (<u_i, y>²/n)  against  log i,    i <= 100.
 
-    Estimate s by (-slope - 1)/2 from the slope of this line. The mean of the estimate is within 0.1 of the true value
-    1/2, which holds since f_i² ~ i^-2.
+    Estimate s by (-slope - 1)/2 from the slope of this line. The mean of the estimate is within 0.1 of 1/2. This is the
+    true value, since f_i² ~ i^-2.
     """
 
     title = "A line over a hundred of five thousand modes estimates the smoothness of a cosine"

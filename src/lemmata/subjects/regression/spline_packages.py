@@ -70,7 +70,7 @@ class PackageByProducts(Claim[SplineValues]):
         d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C'),
 
     where r² = |z|² + |t|² - 2 z't and * is the entrywise product. Values and gradients take two matrix products each,
-    and no array of n N p numbers.
+    and they need no array of n N p numbers.
     """
 
     title = "Values and gradients of a spline package by two matrix products each"
@@ -151,9 +151,9 @@ def _softer(found: Array) -> Array:
 
 
 class ClosedInverseCost(Claim[SplineValues]):
-    """Let a package have m splines on a hyperoctahedron with p axes, which has N = 2p + 1 points. It computes its
-    coefficients in O(p) operations per column. Values and gradients at n places together cost O(n N m). For fixed n and
-    m, the number of operations is therefore proportional to p. (A Cholesky factor of K costs N³/3.)
+    """Let a package have m splines on a hyperoctahedron with p axes, which has N = 2p + 1 points. The package computes
+    its coefficients in O(p) operations per column. Values and gradients at n places together cost O(n N m). For fixed n
+    and m, the number of operations is therefore proportional to p. (A Cholesky factor of K costs N³/3.)
     """
 
     title = "The operations of a spline package on a hyperoctahedron grow in proportion to p"
@@ -187,8 +187,8 @@ class IdentityPackageGain(Claim[IdentityStack]):
 
         (b - 1/2) / (b - ln 2)
 
-    times the identity, in every dimension and for every c. At b = 5 the factor is 1.045. It is 1 only in the limit b to
-    infinity, in which the package is a polyharmonic spline with an affine drift.
+    times the identity, in every dimension and for every c. At b = 5 the factor is 1.045. The factor is 1 only in the
+    limit b to infinity, in which the package is a polyharmonic spline with an affine drift.
     """
 
     title = "The derivative of an identity package at its centre is (b - 1/2) / (b - ln 2)"

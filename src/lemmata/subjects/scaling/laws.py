@@ -274,7 +274,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         alpha A N^-alpha = beta B D^-beta (1 + T/(3 D)).
 
     So the more tokens will be served, the smaller is the best model, and the more tokens it is trained on. The wanted
-    excess is that of the best allocation of a training budget. The claim tests N and D.
+    excess is the excess at the best allocation of a training budget. The claim tests N and D.
     """
 
     title = "The cheapest allocation for a model that will be served"

@@ -158,8 +158,8 @@ class PosteriorKernel(Claim[CodedFeatures]):
 
         K - K_L (K_LL + s I)^-1 K_L'.
 
-    It is the covariance of the function z -> z'w at all rows z of Z given these labels, where w ~ N(0, I). In terms of
-    the features it is Z (I + Z_L' Z_L / s)^-1 Z'.
+    This kernel is the covariance of the function z -> z'w at all rows z of Z given these labels, where w ~ N(0, I). In
+    terms of the features, this kernel is Z (I + Z_L' Z_L / s)^-1 Z'.
     """
 
     title = "The posterior kernel is a conditional covariance"
@@ -203,7 +203,7 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
     relation = Equal(block=-1)
     control = Control("without the first layer", lambda found, problem: _by_layers(problem, first=1))
     controls = "the tangent kernel of a finite network"
-    unexplained = "how similar it is to the kernel of the large model"
+    unexplained = "how similar this kernel is to the kernel of the large model"
 
     def predict(self, problem: ProxyNetwork) -> Array:
         return _by_layers(problem)

@@ -135,8 +135,8 @@ class ReluPerturbation(Claim[RandomUnits]):
 
         |H(W) - H(W~)|_F <= 2 R n.
 
-    A unit can switch on or off at an input only if its logit there is within R of 0. This has a probability below
-    0.8 R, and a Chernoff bound gives the result.
+    A unit can switch on or off at an input only if its logit at this input is within R of 0. This has a probability
+    below 0.8 R, and a Chernoff bound gives the result.
     """
 
     title = "Moved units change the tangent kernel of ReLU networks by at most 2 R n"

@@ -154,9 +154,9 @@ class WidthThatSuffices(AbstractWidth):
 
         m = n² k² exp(18 B) log²(n k / delta) / lambda²
 
-    is enough to train to |F - Y|² <= 0.05 in the time of the theorem's T steps. lemmata measures the smallest of the
-    widths 2, 4, ..., 128 such that training at this width and at all larger ones succeeds in this time. If 128 is not
-    enough, the measured value is 256.
+    is enough to train to |F - Y|² <= 0.05 in the time of the theorem's T steps. lemmata trains networks of the widths
+    2, 4, ..., 128. It measures the smallest width such that training succeeds in this time at this and all larger
+    widths. If 128 is not enough, the measured value is 256.
     """
 
     title = "The width of Theorem 4.2 is enough to train a softmax network"
@@ -203,10 +203,10 @@ class OneOutputReachesError(AbstractLoss):
 
 
 class OneOutputWidth(AbstractWidth):
-    """Train a softmax network F with one output on n inputs and targets Y in unit balls. Let lambda > 0 be the
-    smallest eigenvalue of the limit of the network's tangent kernel at infinite width. Let delta be the failure
-    probability, and let B be that of Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to
-    train to |F - Y|² <= 0.05 in the time of the corollary's T steps.
+    """Train a softmax network F with one output on n inputs and targets Y in unit balls. Let lambda > 0 be the smallest
+    eigenvalue of the limit of the network's tangent kernel at infinite width. Let delta be the failure probability, and
+    let B be as in Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to
+    |F - Y|² <= 0.05 in the time of the corollary's T steps.
 
     Two units compute a sigmoid of a linear function, and they are enough if the inputs are linearly independent. By
     default the test therefore has more points than columns. The width is measured as for several outputs.
@@ -220,7 +220,7 @@ class OneOutputWidth(AbstractWidth):
 class OneOutputSteps(AbstractSteps):
     """Train a softmax network with m units and one output on n inputs and targets in unit balls. Let lambda > 0 be the
     smallest eigenvalue of the network's tangent kernel at initialisation. Let eta be the step size of Corollary 4.3,
-    and let B be that of Theorem 4.2. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B)
+    and let B be as in Theorem 4.2. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B)
     log(n / error) / lambda² steps are enough to train to an error of 0.05. The width in this test is 128.
     """
 
@@ -238,9 +238,9 @@ class LongStepContracts(Claim[Training]):
 
         |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
 
-    Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, where B is that of Theorem 4.2. The width in this
-    test is 128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the smallest
-    eigenvector, and by smaller factors along the others.
+    Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, with the B of Theorem 4.2. The width in this test is
+    128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the smallest eigenvector, and by
+    smaller factors along the others.
     """
 
     title = "A first step of 1 / (m lambda_max) contracts a softmax network's loss"

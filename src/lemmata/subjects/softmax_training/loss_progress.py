@@ -92,7 +92,7 @@ def at_the_start(problem: Descent) -> Hypothesis:
 class ProgressEquality(AbstractProgressIdentity):
     """Let F be a softmax network of m units at its initialisation, where F = 0. Take the first step, of size eta,
     towards targets Y. Let H be the tangent kernel, the Gram matrix of the gradients divided by m. Let C_1 (Lemma E.1)
-    be the change of |F - Y|² to first order through the numerators of the softmax. It is
+    be the change of |F - Y|² to first order through the numerators of the softmax. This change is
 
         C_1 = -2 m eta v' H v,   v = vec(F - Y).
 

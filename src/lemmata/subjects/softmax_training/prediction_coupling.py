@@ -90,8 +90,8 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     initialisation. Both follow the gradient flow of half the squared loss on n points with k outputs and targets of
     length at most 1. Let lambda be the smallest eigenvalue of H*. Let eps_H <= lambda/2 be such that the network's
     kernel H(t) satisfies |H(t) - H*|_F <= eps_H at all times. For another point x_te, let eps_l,test be the largest
-    movement of the kernel K_l,te between output l there and the training points. At this point the two predictions
-    differ in output l by at most
+    movement of the kernel K_l,te between output l at this point and the training points. At this point the two
+    predictions differ in output l by at most
 
         C [ (sqrt(n k)/lambda) eps_l,test + (sqrt(n k)/lambda²) max(1, log²(n k/(eps_H m lambda))) eps_H ],
         C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))).

@@ -293,9 +293,7 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
     relation = EqualInMean(margin=0.04, resolution=0.03)
     control = Control("the mean is nine tenths of the formula", lambda edge, problem: 0.9 * edge)
     controls = _CONTROLS
-    unexplained = (
-        "the remainder, and cases with n <= d, for which the formula is off by 14 % at n = 16, d = 32"
-    )
+    unexplained = "the remainder, and cases with n <= d, for which the formula is off by 14 % at n = 16, d = 32"
     trials = 64
 
     def predict(self, problem: SphereKernel) -> Array:

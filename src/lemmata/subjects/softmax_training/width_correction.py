@@ -192,7 +192,7 @@ class SmallestEigenvalueShift(Claim[KernelPoints]):
     population = _EIGENVALUES
     relation = EqualInMean(margin=0.05, resolution=0.1)
     control = Control("outputs do not interact", lambda v, problem: _shift(problem, 1))
-    controls = "the smallest eigenvalues of the tangent kernel, compared with those of the limit"
+    controls = "the smallest eigenvalues of the tangent kernel, compared with the eigenvalues of the limit"
     unexplained = "eigenvalues of K that are nearly equal, and the terms of order 1/m²"
     trials = 64
 

@@ -185,7 +185,8 @@ class ReadoutIsProcess(Claim[NoisyFeatures]):
 class ReadoutTendsToNNGP(Claim[NoisyValues]):
     """Consider Bayesian linear regression on the m features of a random network, with a standard normal prior for the
     readout weights. The NNGP kernel is the limit of the scalar products of the features. The posterior mean and
-    covariance differ from those of the Gaussian process with the NNGP kernel, in root mean square over the points, by
+    covariance differ from the posterior mean and covariance of the Gaussian process with the NNGP kernel, in root mean
+    square over the points, by
 
         C m^(-1/2),
 

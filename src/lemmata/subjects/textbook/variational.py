@@ -37,7 +37,7 @@ def mean_field_value(model: IsingModel, means: Float[np.ndarray, " n"]) -> float
 
 class MeanFieldFromBelow(Claim[IsingModel]):
     """Let n spins have couplings J_ij, fields h_i and the partition function Z. Consider independent spins with means
-    m_i = tanh(h_i + sum of J_ij m_j). They give the lower bound
+    m_i = tanh(h_i + sum of J_ij m_j). These independent spins give the lower bound
 
         m'Jm/2 + h'm + sum of their entropies <= log Z.
 
