@@ -114,8 +114,9 @@ class FlowExcessRisk(Claim[LabelledModes]):
 
 class LeastExcessOfBumps(Claim[Bumps]):
     """Consider the targets 2 eta - 1 = +-h_n on n^(1/(2r+1)) pieces of [0, 1], with random signs, where h_n is a bump
-    of height n^(-r/(2r+1)). These targets are bounded in the Sobolev space H^r. The best classifier knows h_n, and on
-    each piece decides by the likelihood of its labels. Its excess 0-1 risk falls like, and no faster than,
+    of height n^(-r/(2r+1)) and eta is the probability of the label +1. These targets are bounded in the Sobolev space
+    H^r. The best classifier knows h_n, and on each piece decides by the likelihood of its labels. Its excess 0-1 risk
+    falls like, and no faster than,
 
         n^(-s beta/(2 s beta + 2)),    s = 1,  beta = 2r.
 
@@ -147,9 +148,10 @@ class LeastExcessOfBumps(Claim[Bumps]):
 
 class FlowOnBumps(Claim[Bumps]):
     """Consider the targets 2 eta - 1 = +-h_n on n^(1/3) pieces of [0, 1], with random signs, where h_n is a hat of
-    height n^(-1/3). These targets are bounded in H^1. Run the gradient flow of min(x, x') on n labels, stop it at the
-    time nu = pi² n^(2/3), and classify by its sign. The excess 0-1 risk is O(n^(-1/3)), and it falls no faster. This is
-    the exponent of the lower bound, s beta/(2 s beta + 2) at s = 1 and beta = 2.
+    height n^(-1/3) and eta is the probability of the label +1. These targets are bounded in H^1. Run the gradient flow
+    of min(x, x') on n labels, stop it at the time nu = pi² n^(2/3), and classify by its sign. The excess 0-1 risk is
+    O(n^(-1/3)), and it falls no faster. This is the exponent of the lower bound, s beta/(2 s beta + 2) at s = 1 and
+    beta = 2.
     """
 
     title = "Stopped gradient flow attains the minimax exponent of the excess risk in H^1"

@@ -148,8 +148,8 @@ def _with_excess(problem: SeparableLaw, sizes: Float[Array, "2"]) -> Float[Array
 
 
 class BalancedReturns(Claim[SeparableLaw]):
-    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta. If the budget kappa N D = C
-    is spent best, a relative change of N changes the loss as much as the same relative change of D:
+    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta. At the best allocation of
+    the budget kappa N D = C, a relative change of N changes the loss as much as the same relative change of D:
 
         alpha A N^-alpha = beta B D^-beta.
 
