@@ -68,10 +68,10 @@ def _flat(parts: tuple) -> Float[np.ndarray, " entries"]:
 
 
 class InterDomainGrams(Claim[ImageGrams]):
-    """Let the inducing points behind a convolution be patches that are made of the inducing points in front of it. Let
-    C_d be the weights at place d of the window. Let K_ii be the covariances of inducing points, let K_ti be those of
-    site t with inducing points, and let k_t be the variance of site t. Behind convolutions and ReLU layers, these three
-    follow from the same three in front. Through a convolution they become
+    """Let the inducing points after a convolution be patches that are made of the inducing points before it. Let C_d be
+    the weights at position d of the window. Let K_ii be the covariances of inducing points, let K_ti be the covariances
+    of site t with inducing points, and let k_t be the variance of site t. After a convolution or a ReLU layer, these
+    three quantities depend only on the same three quantities before the layer. After a convolution they are
 
         mean over d of C_d K_ii C_d',   mean over d of K_(t+d)i C_d',   mean over d of k_(t+d),
 
@@ -99,11 +99,11 @@ class InterDomainGrams(Claim[ImageGrams]):
 
 class WideConvolutionalNetwork(Claim[ImageGrams]):
     """Take a network of three convolutions with normal weights of variance 1/(entries of a window) and sqrt(2) times
-    ReLU between them. The inducing features start as the first convolution of given patches. Behind a later
-    convolution, they are the convolution of windows that contain weighted sums of the inducing features in front, with
-    given weights. Take the mean products of features over the N channels of the third convolution. They are the
-    products of inducing points with each other and with sites, and of sites with themselves. Their root mean square
-    difference from the machine's Gram matrices falls like N^(-1/2).
+    ReLU between them. The inducing features start as the first convolution of given patches. After a later convolution,
+    they are the convolution of windows that contain weighted sums, with given weights, of the inducing features before
+    it. Take the mean products of features over the N channels of the third convolution. The products are those of
+    inducing points with each other and with sites, and of sites with themselves. The root mean square difference of
+    these means from the machine's Gram matrices falls like N^(-1/2).
     """
 
     title = "Wide random convolutional networks have the machine's Gram matrices"
@@ -143,13 +143,13 @@ def _network(
 
 class GramLayerKeepsResidual(Claim[ImageGrams]):
     """Let K_ii be the Gram matrix of inducing points, K_ti the covariances of site t with them, and k_t the variance of
-    the site. A Gram layer replaces K_ii by a learned matrix G, and moves the sites along by
+    the site. A Gram layer replaces K_ii by a learned matrix G, and changes the sites accordingly:
 
         G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
 
     The variance of a site that inducing points leave unexplained is the same before and after, for every G. This
     remainder g_t - G_ti G^-1 G_it is the squared distance of the site's feature from the span of inducing features. So
-    it is never negative, and representations are learned only within that span.
+    the remainder is never negative, and representations are learned only within that span.
     """
 
     title = "A Gram layer learns only in the span of the inducing points"
@@ -196,7 +196,7 @@ class ImageNormsAreFactors(Claim[ImageGrams]):
 
         Q_st / sqrt(Q_ss Q_tt)
 
-    are those of the machine without normalisation. The reason is that ReLU and convolutions pass such factors on.
+    are those of the machine without normalisation. The reason is that ReLU and convolutions preserve such factors.
     """
 
     title = "Normalising by images only scales the prior of a convolutional machine"

@@ -311,9 +311,9 @@ def _explained(problem: PooledSites) -> Array:
 
 class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
     """Let a machine consist of one learned Gram matrix G, then ReLU, pooling and a Gaussian process with noisy labels.
-    It maximises a bound on the log density of the labels minus nu times a divergence. This is the divergence of N(0, G)
-    from N(0, K), where K is the Gram matrix of the prior. As nu grows, the maximiser approaches K, at which no
-    representation is learned. Let L L' = K, and let B' be the gradient of the bound in G at K. Then
+    It maximises a bound on the log density of the labels minus nu times the divergence of N(0, G) from N(0, K), where K
+    is the Gram matrix of the prior. As nu grows, the maximiser approaches K, at which no representation is learned. Let
+    L L' = K, and let B' be the gradient of the bound with respect to G at K. Then
 
         nu |L^-1 G L^-T - I| -> 2 |L' B' L|.
     """
@@ -351,7 +351,8 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
     """Let a machine consist of one learned Gram matrix, then ReLU, pooling and a Gaussian process with noisy labels. It
     maximises a bound on the log density of its training labels, minus nu times the divergence from the prior. At the
     maximiser, the bound falls as nu rises from 0.1 to 1, 10 and 100. The bound is computed by its definition, with
-    arc-cosine kernels for the ReLU. Only problems count for which the gradient by definition vanishes at the maximiser.
+    arc-cosine kernels for the ReLU. Only problems count for which the gradient of the objective, computed by
+    definition, vanishes at the maximiser.
     """
 
     title = "The fit of a machine to its training labels falls as nu rises"

@@ -88,9 +88,10 @@ _KEY = "yang2023theory"
 
 class LearnedGramsServeOtherRows(Claim[DigitMachine]):
     """Train on 30 rows of handwritten digits, with noise 0.1. One machine has one learned layer at nu = 1. On other
-    rows, its mean squared error is smaller than that of a kernel regression. This regression uses the kernel of an
-    infinitely wide ReLU network, times a factor. The factor is the best of nine from 1/16 to 16, chosen in hindsight.
-    The regression has a smaller error than the machine at nu = 10 000, which is the regression without a factor.
+    rows, its mean squared error is smaller than the error of a kernel regression. This regression uses the kernel of an
+    infinitely wide ReLU network, times a factor. The factor is the best of nine factors from 1/16 to 16, chosen in
+    hindsight. The regression with this factor has a smaller error than the machine at nu = 10 000, which is the
+    regression without a factor.
     """
 
     title = "On digits, learned Gram matrices help on other rows, beyond a change of scale"
@@ -100,7 +101,7 @@ class LearnedGramsServeOtherRows(Claim[DigitMachine]):
     relation = Order("machine", (0.0, 1.0, 2.0))
     control = Control("the error falls in this order", lambda sign, problem: -sign, loose="a sign has no neighbour")
     controls = "the squared error on rows that are not in training"
-    unexplained = "the share of wrong classes, for which no change was seen; other tables and noises"
+    unexplained = "the share of wrongly classified rows, for which no change was found; other tables and noises"
     reading = (
         "case 0 has nu = 1, case 1 is the rescaled kernel, and case 2 has nu = 10 000. Case 1 was added when "
         "rescaling was seen to give a quarter of what learning gains"

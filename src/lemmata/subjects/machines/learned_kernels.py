@@ -100,18 +100,18 @@ _KEY = "yang2023theory"
 
 class StiffMachineIsKernelMethod(Claim[MachineRows]):
     """Let a machine have ReLU layers, let G_0 be the Gram matrix of its inputs, and let nu be the weight of its
-    divergences. Let K be the kernel of a ReLU layer. As nu grows, the Gram matrix of the last layer approaches that of
-    an infinitely wide ReLU network, K(K(...K(G_0))), at the rate 1/nu.
+    divergences. Let K be the kernel of a ReLU layer. As nu grows, the Gram matrix of the last layer approaches the Gram
+    matrix of an infinitely wide ReLU network, K(K(...K(G_0))), at the rate 1/nu.
     """
 
-    title = "The kernel of a deep kernel machine approaches that of a wide network as 1/nu"
+    title = "The kernel of a deep kernel machine approaches a wide network's kernel as 1/nu"
     source = Source(_KEY, "Abstract, deep kernel machines", note="nu to infinity")
     stated = Kind.OWN
     population = MachineRowsPopulation()
     relation = Rate("nu", (4e2, 1.6e3, 6.4e3), margin=0.1, resolution=0.1)
     control = Control("the rate is 1/sqrt(nu)", lambda exponent, problem: exponent + 0.5)
     controls = "the kernel at the last layer"
-    unexplained = "which nu is best for a table; the rate is that of any smooth objective with a weight nu"
+    unexplained = "which nu is best for a table; any smooth objective with a weight nu has this rate"
     trials = 12
     traced = False
     predict = -1.0
@@ -126,8 +126,8 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
 
 class DivergenceFallsWithNu(Claim[MachineRows]):
     """Let a machine of ReLU layers weigh the Gaussian divergences of its layers from their priors by nu. As nu grows,
-    the sum of these divergences falls like nu^-2. So they keep the posteriors close to the prior, and each divergence
-    is 0 only at the prior.
+    the sum of these divergences falls like nu^-2. So the divergences keep the posteriors close to the prior. Each
+    divergence is 0 only at the prior.
     """
 
     title = "The divergences of a machine's layers from their priors fall like nu^-2"
@@ -159,7 +159,7 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
 class AllRowsAsInducingPoints(Claim[MachineRows]):
     """Let a machine have the labels y_c, one column for each output c, and the noise variance s. Let G_0 be the Gram
     matrix of its n rows, K the kernel of a layer, D the divergence and nu its weight. If the inducing points are all n
-    rows, the objective of the sparse machine is that of the dense machine,
+    rows, the objective of the sparse machine equals the objective of the dense machine,
 
         sum_c log N(y_c; 0, K(G_L) + s I) - nu sum_l D(G_l | K(G_{l-1})),
 

@@ -126,7 +126,8 @@ class GeometricGrams(Claim[FewRows]):
 
         G_l = G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/(L+1)) G_0^1/2,    S = Y Y'/C.
 
-    So the Gram matrices of its layers go from that of the inputs to that of the labels in L + 1 equal geometric steps.
+    So the Gram matrices of its layers go from the Gram matrix G_0 of the inputs to the Gram matrix S of the labels in
+    L + 1 equal geometric steps.
     """
 
     title = "Gram matrices of a linear machine go from inputs to labels in geometric steps"
@@ -161,13 +162,13 @@ def _too_soon(problem: FewRows) -> Array:
 
 class GramsForEveryNu(Claim[FewRows]):
     """Let a machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. Let the labels Y
-    have C columns and rank n, and let S = Y Y'/C. For any nu > 0, the maximum is at powers of one matrix,
-    G_l = G_0^1/2 M^l G_0^1/2. The matrix M has the eigenvectors of G_0^-1/2 S G_0^-1/2. For each eigenvalue s of that
-    matrix, the eigenvalue of M is the one g > 0 that solves
+    have C columns and rank n, and let S = Y Y'/C. For any nu > 0, the maximum is at powers of one matrix, G_l = G_0^1/2
+    M^l G_0^1/2. The matrix M has the eigenvectors of G_0^-1/2 S G_0^-1/2. For each eigenvalue s of G_0^-1/2 S G_0^-1/2,
+    the corresponding eigenvalue of M is the only g > 0 that solves
 
         nu g^(L+1) = (nu - C) g^L + C s.
 
-    It is s^(1/(L+1)) at nu = C, and 1 at nu = infinity.
+    This g is s^(1/(L+1)) at nu = C, and 1 at nu = infinity.
     """
 
     title = "The Gram matrices of a linear machine are powers of one matrix for every nu"
@@ -197,10 +198,10 @@ class GramsForEveryNu(Claim[FewRows]):
 
 
 class NoMaximumWithoutNoise(Claim[FewRows]):
-    """Let the labels of a linear machine have fewer columns C than there are rows. Let nu < C be the weight of the
-    divergences, and let s be the variance of the labels' noise. The objective has a maximum only because s > 0. In the
-    direction that has no labels, the smallest eigenvalue of G_1 against G_0 falls in proportion to s as s -> 0. Here
-    G_0 and G_1 are the Gram matrices of the inputs and of the first layer.
+    """Let the labels of a linear machine have C columns, where C is smaller than the number of rows. Let nu < C be the
+    weight of the divergences, and let s be the variance of the labels' noise. The objective has a maximum only because
+    s > 0. In the direction that has no labels, the smallest eigenvalue of G_1 against G_0 falls in proportion to s as
+    s -> 0. Here G_0 and G_1 are the Gram matrices of the inputs and of the first layer.
     """
 
     title = "In a linear machine, directions without labels collapse as the noise vanishes"

@@ -84,9 +84,9 @@ def at_width(problem: TwoRows, copies: float, n: float) -> Posterior:
 
 class StandardLimitKeepsPrior(Claim[TwoRows]):
     """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. Let it see its labels once.
-    As N grows, the posterior mean of the features' Gram matrix approaches that of the prior, K(G_0), at the rate 1/N.
-    Here G_0 is the Gram matrix of the inputs and K is the kernel of the layer. So the infinitely wide process learns no
-    representation.
+    As N grows, the posterior mean of the features' Gram matrix approaches the Gram matrix of the prior, K(G_0), at the
+    rate 1/N. Here G_0 is the Gram matrix of the inputs and K is the kernel of the layer. So the infinitely wide process
+    learns no representation.
     """
 
     title = "With labels seen once, the posterior of a wide layer approaches its prior as 1/N"

@@ -79,8 +79,8 @@ def _points_needed(problem: ComposedTents, teeth: float) -> Array:
 
 class PointsDoubleWithDepth(Claim[ComposedTents]):
     """Consider the L-fold composition of the tent map 1 - |2x - 1|. Interpolate it with the Laplace kernel at
-    equispaced points, up to a squared error that is a given share of its variance. The number of points that this needs
-    grows like
+    equispaced points, up to a squared error that is a given fraction of its variance. The number of points that the
+    interpolation needs grows like
 
         2^L,
 

@@ -122,7 +122,7 @@ class SquaredErrorUnderShift(Claim[ShiftedSamples]):
         |E_P e² - E_Q e²| <= |e|² D.
 
     The reason is that e² lies in the space of k², with a norm of at most |e|². If k(x, x) = 1, then |e|² also bounds
-    either mean squared error.
+    each of the two mean squared errors.
     """
 
     title = "The norm of an error bounds the change of its mean square under a shift"

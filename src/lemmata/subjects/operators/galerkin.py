@@ -118,9 +118,9 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
 
         x_out(p) = A x(p) + b
 
-    with the same A and b at all points. A and b depend on the image. But the only functions of p that can be made are
-    those that the channels and 1 span, however many layers there are. So A and b can be fitted at some points, more
-    than there are channels, and they then predict the output at all other points.
+    with the same A and b at all points. A and b depend on the image. However many layers there are, the output contains
+    only functions of p in the span of the channels and 1. So A and b can be fitted at a number of points that exceeds
+    the number of channels. They then predict the output at all other points.
     """
 
     title = "Attention without pointwise networks adds no functions of the coordinate"

@@ -78,8 +78,8 @@ class IntegralByRandomPoints(Claim[AttendedField]):
 
 class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
     """Let an operator with random weights receive an image of n x n pixels of one smooth field. The colour at a
-    coordinate has no limit in the grid of this image. From n x n to 2n x 2n pixels, n = 8, 16, 32, the colour changes
-    in root mean square by as much at every n. The reason is that the operator receives the position of the coordinate
+    coordinate has no limit in the grid of this image. From n x n to 2n x 2n pixels, the root mean square change of the
+    colour is the same for n = 8, 16 and 32. The reason is that the operator receives the position of the coordinate
     within its pixel, and this position has no limit.
     """
 
@@ -104,8 +104,9 @@ class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
 
 class IntegralOnGrids(Claim[AttendedField]):
     """Let a smooth field on the unit square and the weights be fixed. Galerkin attention over the m centres of the
-    pixels of a square grid is the midpoint rule for the kernel integral. It converges as the grid of the wanted pixels
-    is refined. Its distance from the kernel integral over the square falls like m^-1, the square of a pixel's side.
+    pixels of a square grid is the midpoint rule for the kernel integral. This rule converges as the grid of the wanted
+    pixels is refined. Its distance from the kernel integral over the square falls like m^-1, which is the square of a
+    pixel's side.
     """
 
     title = "On a grid, attention approaches its kernel integral like m^-1"
@@ -132,7 +133,7 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
     """Let the points over which attention takes its mean be given separately from the coordinates at which colours are
     computed. The colour at a coordinate is then a function of the image and the coordinate: it is the same whether
     colours are computed for all coordinates at once or one by one. If the given points are the coordinates themselves,
-    these colours are what the operator answers for all coordinates at once.
+    these colours are the operator's answers for all coordinates at once.
     """
 
     title = "With fixed points of the mean, a colour does not depend on other coordinates"
@@ -158,7 +159,7 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
 
 
 class StartsBilinear(Claim[ResolvedField]):
-    """Consider the operator before training, with the last map of its head at 0. It is bilinear interpolation between
+    """Before training, the last map of the operator's head is 0. The operator is then bilinear interpolation between
     the centres of the pixels, at any coordinates and so at any scale. Beyond the centres of the outermost pixels, it
     repeats these pixels.
     """

@@ -122,8 +122,8 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
 
         sum_j I_(jn)(beta) / sum_j I_(n/2 + jn)(beta),
 
-    where j runs over all integers and I_k are the modified Bessel functions. It grows like (1/2) I_0(beta) /
-    I_(n/2)(beta), a factorial in n.
+    where j runs over all integers and I_k are the modified Bessel functions. The condition number grows like (1/2)
+    I_0(beta) / I_(n/2)(beta), which is a factorial in n.
     """
 
     title = "The condition number of the exponential kernel on a circle grows like a factorial"
@@ -178,8 +178,8 @@ class SingularAttention(Claim[AttentionTokens]):
 
         min(n, c).
 
-    With more than c inputs the condition number is infinite. So is every number of iterations that is proportional to
-    it.
+    With more than c inputs the condition number is infinite. Every number of iterations that is proportional to the
+    condition number is then infinite, too.
     """
 
     title = "The kernel of attention without a nonlinear layer has rank min(n, c)"

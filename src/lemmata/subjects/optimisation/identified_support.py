@@ -310,8 +310,8 @@ class StepsToTheSupport(Claim[LassoPath]):
         log(|rho^| / (eta kappa)) / (-log(1 - eta m))     steps.
 
     Before soft thresholding at the level eta lambda, the entries of rho^ off S are below this level by at least eta
-    kappa. If rho_t has an entry off S, its difference to rho^ there exceeds eta kappa. But the difference is at most (1
-    - eta m)^t |rho^|. The test uses eta = 1/(2 p).
+    kappa. If rho_t has an entry off S, this entry before thresholding differs from the entry for rho^ by more than eta
+    kappa. But this difference is at most (1 - eta m)^t |rho^|. The test uses eta = 1/(2 p).
     """
 
     title = "An upper bound on the number of steps until the support of the Lasso is found"

@@ -145,7 +145,7 @@ class ErrorOfAStep(AbstractRunClaim):
 
 
 class RisesAddUp(AbstractRunClaim):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective, with features of at most 1. Proximal
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective, with features bounded by 1. Proximal
     gradient adds an error e_t after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step from
     rho_{t-1}. Compare the objective after t steps with the objective after any exact step k <= t. The increase is at
     most the sum of the errors since step k:
@@ -185,8 +185,8 @@ class InexactConvergence(AbstractRunClaim):
         l(rho_t) <= l(rho*) + (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k,
         E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),   B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
-    This is the bound of the source, with explicit quantities in place of the Barron parameter C_F: those that its
-    proof bounds by C_F.
+    This is the bound of the source with explicit quantities in place of the Barron parameter C_F. These are the
+    quantities that the source's proof bounds by C_F.
     """
 
     title = "A convergence bound for proximal gradient with errors"
@@ -240,7 +240,7 @@ def _inexact_bound(run: Run) -> Float[Array, "r T"]:
 
 
 class LengthOfIterates(Claim[Penalised]):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective over n + 1 features phi of at most 1.
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective over n + 1 features phi bounded by 1.
     Proximal gradient starts from 0 and takes steps of 1/(2(n+1)). An error e_t is added after step t, which gives
     rho_t. The targets y are a function f plus noise z. Let rho* be coefficients that represent f, and C_F the Barron
     parameter of the class of f. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, then for every t

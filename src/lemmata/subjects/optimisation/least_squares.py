@@ -71,8 +71,9 @@ class ConditionNumberGrowth(Claim[Regression]):
     iterations of gradient descent on least squares with the step 1 / lambda_max grows with the condition number kappa =
     lambda_max / lambda_min as kappa^1. So the dependence on the condition number cannot be improved.
 
-    The residual is eps times the first after log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa)) log(1/eps)
-    iterations, rounded up. The test uses the matrices K + s I, where s is chosen to give each condition number.
+    The residual falls to eps times the first residual after log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa))
+    log(1/eps) iterations, rounded up. The test uses the matrices K + s I, where s is chosen to give each condition
+    number.
     """
 
     title = "In the worst case, iterations grow in proportion to the condition number"

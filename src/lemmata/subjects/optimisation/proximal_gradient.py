@@ -75,8 +75,8 @@ class AbstractStepClaim(Claim[Step]):
 
 class Descent(AbstractStepClaim):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective with n + 1 features, the columns of Phi,
-    bounded by 1. Take a proximal gradient step with eta = 1/(2n) from any rho_t to rho*_{t+1}. It lowers the objective
-    by
+    bounded by 1. Take a proximal gradient step with eta = 1/(2n) from any rho_t to rho*_{t+1}. The step lowers the
+    objective by
 
         l(rho_t) - l(rho*_{t+1}) >= (n - 1) |rho*_{t+1} - rho_t|².
 
@@ -167,8 +167,8 @@ class ExactConvergence(Claim[Prompt]):
 
         l(rho_T) <= l(rho) + (n+1) |rho|_2²/T.
 
-    The test uses T = 1, ..., 8. There the worst rho is near 2 rho_T if the features have little curvature. Until T is
-    of the order of n, the start obeys the bound too.
+    The test uses T = 1, ..., 8. For these T, the worst rho is near 2 rho_T if the features have little curvature. Until
+    T is of the order of n, the start obeys the bound too.
     """
 
     title = "Proximal gradient on the Lasso converges like 1/T"

@@ -31,7 +31,7 @@ def _descend(loss, start: Float[Array, " p"], step: Array, steps: int) -> Float[
 class SaddleOfRecurrence(Claim[ImpulseFit]):
     """Let the loss 1/2 sum_(k<n) (c a^k b - beta alpha^k)² compare a linear recurrence with the impulse response beta
     alpha^k over n lags. Here a is the pole, and b and c are the weights of input and output. At every a, the parameters
-    (a, 0, 0) are stationary, with a positive loss. The least eigenvalue of the second derivative there is
+    (a, 0, 0) are stationary, with a positive loss. At these points, the least eigenvalue of the second derivative is
 
         -|beta (1 - (a alpha)^n) / (1 - a alpha)|.
 
@@ -102,8 +102,8 @@ class FrequencyBasin(Claim[FrequencyFit]):
 
         z_n / (pi n),
 
-    where z_n is the first positive root of sum_k k sin(k z/n). It tends to 4.4934..., the root of tan z = z. All other
-    starts end in bad minima.
+    where z_n is the first positive root of sum_k k sin(k z/n). As n grows, z_n tends to 4.4934..., the root of tan
+    z = z. All other starts end in bad minima.
     """
 
     title = "The basin of the right frequency shrinks with the number of lags"

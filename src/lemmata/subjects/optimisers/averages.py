@@ -33,8 +33,8 @@ class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
 
         x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s.
 
-    This is the end of a descent along the same gradients whose steps decay linearly to 0 at the horizon T. It holds for
-    every T at once. So the schedule is still there, inside the average.
+    This is the endpoint of a descent along the same gradients whose steps decay linearly to 0 at the horizon T. The
+    identity holds for every T at once. So the average still contains the schedule.
     """
 
     title = "Schedule-free descent has a linearly decaying schedule for every horizon"

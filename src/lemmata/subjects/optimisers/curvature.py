@@ -191,8 +191,8 @@ class HutchinsonTraceVariance(Claim[ProbedHessian]):
 
 class SophiaStepIsClippedNewton(Claim[SeparableLoss]):
     """Let the loss be a sum over coordinates, with curvature h_i and slope g_i in coordinate i. Let eta be the learning
-    rate and gamma the clipping parameter of Sophia. Without momentum, and once it has an estimate of the curvature, its
-    steps are
+    rate and gamma the clipping parameter of Sophia. Once Sophia has an estimate of the curvature, its steps without
+    momentum are
 
         -eta sign(g_i) min(|g_i|/(gamma h_i), 1)   where h_i > 0,   and   -eta sign(g_i)   elsewhere.
 
@@ -233,8 +233,9 @@ def _slope(problem: SeparableLoss) -> Float[Array, " d"]:
 
 
 class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
-    """Let f(x) = sum_i a_i max(w_i'x, 0) be a network. With (c a, w/c) it computes the same function for every c > 0.
-    Let its loss be the mean of (f - y)²/2 over the rows. The trace of the Hessian of the loss is
+    """Let f(x) = sum_i a_i max(w_i'x, 0) be a network. With the parameters (c a, w/c), the network computes the same
+    function for every c > 0. Let its loss be the mean of (f - y)²/2 over the rows. The trace of the Hessian of the loss
+    is
 
         c^-2 mean sum_i max(w_i'x, 0)² + c² mean |x|² sum_(i: w_i'x > 0) a_i².
 

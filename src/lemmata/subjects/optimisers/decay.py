@@ -176,7 +176,8 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
         f(x)   over   |x|_inf <= 1/lambda,
 
     and not at the minimiser of f(x) + lambda |x|²/2. The trials measure the distance by which a projected gradient step
-    on the box still moves x, divided by this distance at the ridge solution. This quotient tends to 0.
+    on the box still moves x. They divide this distance by the distance by which such a step moves the ridge solution.
+    This quotient tends to 0.
     """
 
     title = "AdamW with decoupled decay ends at the minimiser over a box"
@@ -189,8 +190,8 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
 class LionSolvesBox(AbstractDecayMakesBox):
     """Let Lion, which steps along the sign of a momentum, use decoupled decay lambda, full gradients of a convex loss f
     and steps that tend to 0. It ends at the minimiser of f over |x|_inf <= 1/lambda. The trials measure the distance by
-    which a projected gradient step on the box still moves x, divided by this distance at the ridge solution. This
-    quotient tends to 0.
+    which a projected gradient step on the box still moves x. They divide this distance by the distance by which such a
+    step moves the ridge solution. This quotient tends to 0.
     """
 
     title = "Lion with decoupled decay ends at the minimiser over a box"

@@ -138,7 +138,7 @@ class AdaptiveStepsMissTheClass(Claim[MarginalClasses]):
     from 0. AdaGrad, RMSProp and Adam stay on the ray of sign(X'y), because X sign(X'y) = 4 y. So they fit all rows and
     then predict +1 for every new row. Gradient descent ends at the interpolant of least norm and makes no mistake:
 
-        test errors: the share of class -1 for the three, 0 for descent.
+        test errors: the share of class -1 for the three adaptive methods, 0 for gradient descent.
     """
 
     title = "Adaptive methods fit all rows and miss the smaller class on new rows"

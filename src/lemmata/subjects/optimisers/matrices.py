@@ -165,7 +165,7 @@ def _polar(matrix: Float[Array, "m n"]) -> Array:
 
 class MuonMissesOrthogonality(Claim[GradientMatrices]):
     """Let p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵, which Muon applies five times. If the singular values of the
-    gradient are at least a hundredth of its Frobenius norm, those of Muon's step differ from 1 by at most
+    gradient are at least a hundredth of its Frobenius norm, the singular values of Muon's step differ from 1 by at most
 
         max over 0.01 <= s <= 1 of |p(p(p(p(p(s))))) - 1|,   about 0.32.
 

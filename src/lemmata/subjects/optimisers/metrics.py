@@ -105,14 +105,14 @@ def _dual(problem: ChangedMetric, residuals: Float[Array, "2 n"]) -> Float[Array
 
 class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
     """Let X be n linearly independent rows of p > n coordinates with targets y, and let K_P = X P X' for a metric P.
-    Descent w <- w - a P X'(X w - y) from 0 uses a metric A for s steps of size a, and a metric B from then on. It ends
-    at
+    Descent w <- w - a P X'(X w - y) from 0 uses a metric A for s steps of size a, and a metric B from then on. The
+    descent ends at
 
         A X' K_A^-1 (y - r) + B X' K_B^-1 r,   r = (1 - a K_A)^s y,
 
-    where r is the residual of the rows when the metric changes (in continuous time e^(-t K_A) y). So it does not end at
-    the interpolant of B, although B is used for most of the time. If the metric tends to B, the part that was fitted
-    earlier remains.
+    where r is the residual of the rows when the metric changes (in continuous time e^(-t K_A) y). So descent does not
+    end at the interpolant of B, although B is used for most of the time. If the metric tends to B, the part that was
+    fitted earlier remains.
     """
 
     title = "A metric used early in descent still shapes the interpolant at the end"

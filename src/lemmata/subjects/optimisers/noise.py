@@ -43,7 +43,7 @@ class HutchinsonVariance(Claim[ProbedHessian]):
 
         sum_(j != i) H_ij².
 
-    Normal u would add 2 H_ii².
+    With normal u, the error would be larger by 2 H_ii².
     """
 
     title = "The mean square error of Hutchinson's estimate of the Hessian diagonal"

@@ -66,14 +66,14 @@ class AdagradRegret(Claim[GradientGame]):
 
 
 class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
-    """Let two features have a gradient with probabilities p_1 and p_2, and let q_1 and q_2 be the second moments of the
-    nonzero gradients. Let rate_1 and rate_2 be their effective learning rates under AdaGrad, eta / sqrt(sum of g²).
-    After many steps
+    """Let the gradients of two features be nonzero with probabilities p_1 and p_2, and let q_1 and q_2 be the second
+    moments of the nonzero gradients. Let rate_1 and rate_2 be their effective learning rates under AdaGrad,
+    eta / sqrt(sum of g²). After many steps
 
         rate_1 / rate_2 -> (p_1 q_1 / (p_2 q_2))^(-1/2).
     """
 
-    title = "Under AdaGrad, the step of a rare feature is longer by a square root"
+    title = "AdaGrad's step for a feature falls with the square root of the feature's frequency"
     source = Source("emergence2026", "Example 5.5", "Figure 5.6", note="made exact")
     population = RareFeatures()
     relation = Limit("T", (100.0, 1000.0, 10000.0), margin=0.02, resolution=0.03)

@@ -50,8 +50,8 @@ _RUNS = 16
 
 class ScheduleFreeBound(Claim[AbsoluteLosses]):
     """Let F be convex with minimiser x*. Let z take T steps of size gamma = D/(G sqrt(T)) along stochastic subgradients
-    of F at y = (1 - beta) z + beta x, where x is the average of the z, G bounds the norm of the subgradients, and |x_1
-    - x*| <= D. For every beta in [0, 1],
+    of F at y = (1 - beta) z + beta x, where x is the average of the z. Let G bound the norm of the subgradients, and
+    let |x_1 - x*| <= D. For every beta in [0, 1],
 
         E F(x_T) - F(x*) <= D G / sqrt(T).
 

@@ -151,12 +151,12 @@ def _tail(problem: GradientMatrices, bases: int) -> float:
 
 
 class GaloreStoredNumbers(Claim[StoredMatrix]):
-    """For a matrix of m rows and n columns, GaLore of rank r with Adam inside stores, without counters,
+    """Step counters are not included. For a matrix of m rows and n columns, GaLore of rank r with Adam inside stores
 
         r (max(m, n) + 2 min(m, n))
 
-    values, if it projects the longer side as optax does: the basis and two moments. If it projects the shorter side, it
-    stores r (min(m, n) + 2 max(m, n)) values. Adam alone stores 2 m n.
+    values if it projects the longer side, as optax does. These are the basis and two moments. If it projects the
+    shorter side, it stores r (min(m, n) + 2 max(m, n)) values. Adam alone stores 2 m n.
     """
 
     title = "The exact number of values that GaLore stores"

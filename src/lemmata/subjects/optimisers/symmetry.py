@@ -149,8 +149,8 @@ def _adafactor() -> optax.GradientTransformation:
 
 class SgdCommutesWithRotations(AbstractCommutes):
     """Let M be any orthogonal map of the weights, and let f be the loss. Descent with momentum commutes with M:
-    training on f(M^-1 theta) from M theta_0 ends at M times the end of training on f from theta_0. It does not commute
-    with stretching one row.
+    training on f(M^-1 theta) from M theta_0 ends at M times the end of training on f from theta_0. Descent with
+    momentum does not commute with stretching one row.
     """
 
     title = "Gradient descent with momentum commutes with every rotation of the weights"
@@ -218,7 +218,8 @@ class LionCommutesWithSignedPermutations(AbstractCommutes):
 
 class MuonCommutesWithSideRotations(AbstractCommutes):
     """Let W -> U W V be a rotation of both sides of a weight matrix, where U and V are orthogonal. Muon without eps
-    commutes with it and ignores a factor of the loss. It does not commute with rotations that mix all entries.
+    commutes with this rotation and ignores a factor of the loss. It does not commute with rotations that mix all
+    entries.
     """
 
     title = "Muon commutes with rotations of the rows and of the columns of a weight matrix"
@@ -234,7 +235,7 @@ class MuonCommutesWithSideRotations(AbstractCommutes):
 
 class ShampooCommutesWithSideRotations(AbstractCommutes):
     """Let W -> U W V be a rotation of both sides of a weight matrix, where U and V are orthogonal. Shampoo commutes
-    with it and ignores a factor of the loss. It does not commute with rotations that mix all entries.
+    with this rotation and ignores a factor of the loss. It does not commute with rotations that mix all entries.
     """
 
     title = "Shampoo commutes with rotations of the rows and of the columns of a weight matrix"

@@ -80,10 +80,10 @@ _CHAINS = 4
 
 class ChainsRememberTheirStart(Claim[FieldedUnit]):
     """Consider one unit with weights w in 60 dimensions (40 and 75 in the extra settings), in a field within 2 % of the
-    transition. Let q be the overlap of w with the teacher's direction, and y = q²/(1 + 2|w|²) the share of the unit.
-    Run 200 steps of Metropolis-corrected Langevin dynamics. Over the last half of the steps, chains that start with the
-    teacher's direction have a larger mean share than chains in the same field that start without it. So both states
-    last, as at a transition of first order.
+    transition. Let q be the overlap of w with the teacher's direction, and let y = q²/(1 + 2|w|²) be the share of the
+    unit. Run 200 steps of Metropolis-corrected Langevin dynamics. Over the last half of the steps, chains that start
+    with the teacher's direction have a larger mean share than chains in the same field that start without it. So both
+    states persist, as at a transition of first order.
     """
 
     title = "Chains of a unit remember from which side of the transition they started"
@@ -95,8 +95,8 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
         lambda sign, problem: -sign,
         loose="a sign has no near control",
     )
-    controls = "whether both states last"
-    unexplained = "for how long they last: the barrier divided by d is small, and chains finally forget their start"
+    controls = "whether both states persist"
+    unexplained = "for how long both persist: the barrier divided by d is small, and chains finally forget their start"
     trials = 24
     predict = 1.0
 

@@ -108,8 +108,8 @@ _REFERENCE = 0.03  # a share that units without the direction have
 
 class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
     """Let a unit have weights w in d dimensions and overlap q with the teacher's direction. Hold |w|² - q² at g, where
-    g/d is the variance of the prior. Let u be the interaction, and let b and c be what is left of the teacher's linear
-    and cubic components, with c = epsilon = -e and 0 < b < 2e. The action divided by d,
+    g/d is the variance of the prior. Let u be the interaction, and let b and c be the unlearned parts of the teacher's
+    linear and cubic components, with c = epsilon = -e and 0 < b < 2e. The action divided by d,
 
         S(q) = q²/(2g) - (2u/pi) q²/(1 + 2(g + q²)) (b - 2c q²/(1 + 2(g + q²)))²,
 
@@ -188,8 +188,8 @@ class AbstractShareAction(Claim[TaughtUnit]):
 
 class ShareAction(AbstractShareAction):
     """Let a unit have weights w in d dimensions, overlap q with the teacher's direction, and share y = q²/(1 + 2|w|²)
-    with density p(y). Let g/d be the variance of the prior, u the interaction, and b and c what is left of the
-    teacher's linear and cubic components. As d grows, -log p(y)/d tends, up to a constant, to
+    with density p(y). Let g/d be the variance of the prior, u the interaction, and let b and c be the unlearned parts
+    of the teacher's linear and cubic components. As d grows, -log p(y)/d tends, up to a constant, to
 
         y / (2g (1 - 2y)) - log(1 - 2y)/2 - (2u/pi) y (b - 2cy)².
 
@@ -227,8 +227,8 @@ def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
 
 class OverlapAction(Claim[TaughtUnit]):
     """Let a unit have weights w in d dimensions and overlap q with the teacher's direction, with density p(q). Let g/d
-    be the variance of the prior, u the interaction, and b and c what is left of the teacher's linear and cubic
-    components. As d grows, -log p(q)/d tends, up to a constant, to the minimum over r = |w|² - q² of
+    be the variance of the prior, u the interaction, and let b and c be the unlearned parts of the teacher's linear and
+    cubic components. As d grows, -log p(q)/d tends, up to a constant, to the minimum over r = |w|² - q² of
 
         (q² + r)/(2g) - log(r)/2 - (2u/pi) y (b - 2cy)²,    y = q²/(1 + 2(q² + r)).
 
@@ -267,10 +267,10 @@ def _overlaps_to_compare(problem: TaughtUnit) -> tuple[float, tuple[float, float
 
 class OverlapJumps(Claim[TaughtUnit]):
     """Let a unit have weights w in d dimensions, overlap q with the teacher's direction, and share y = q²/(1 + 2|w|²).
-    Let u_c be the interaction at the transition. Hold b and c, what is left of the teacher's linear and cubic
-    components, at their values there. Take the mean share at an interaction 5 % above u_c minus the mean share 5 %
-    below. As d grows, this difference tends to the share y > 0 of least action above u_c. So the most likely share
-    jumps at the transition.
+    Let u_c be the interaction at the transition. Let b and c be the unlearned parts of the teacher's linear and cubic
+    components, and hold them at their values at the transition. Take the mean share at an interaction 5 % above u_c
+    minus the mean share at an interaction 5 % below u_c. As d grows, this difference tends to the share y > 0 of least
+    action above u_c. So the most likely share jumps at the transition.
     """
 
     title = "The most likely overlap of a unit jumps at the transition"
@@ -324,11 +324,11 @@ def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float,
 class MixedPhaseLearns(Claim[TaughtUnit]):
     """Let a network of width N learn a cubic teacher from n rows in d dimensions with noise sigma² and readouts of
     variance s/N. Let the interaction be 1.6 u_c, in the mixed phase, where u_c is the interaction at the transition.
-    Let 1 - c/epsilon be the part of the cubic component that the network has learned. As d grows, it tends to the part
-    that keeps units with and without the teacher's direction equally likely. This part is given by two conditions.
-    First, the action of a share y and its slope are 0 at one y > 0. Second, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1,
-    sqrt 6 epsilon). Here b and c are what is left of the teacher's linear and cubic components. Q is the matrix of the
-    units' second moments, in which a number of units of order N/d has the share y.
+    Let 1 - c/epsilon be the part of the cubic component that the network has learned. As d grows, this learned part
+    tends to the value that keeps units with and without the teacher's direction equally likely. This value is given by
+    two conditions. First, the action of a share y and its slope are 0 at one y > 0. Second, (b, sqrt 6 c) = (I + Q s
+    n/sigma²)^-1 (1, sqrt 6 epsilon). Here b and c are the unlearned parts of the teacher's linear and cubic components.
+    Q is the matrix of the units' second moments, in which a number of units of order N/d has the share y.
     """
 
     title = "In the mixed phase, a network learns a predictable part of the cubic component"
@@ -336,7 +336,7 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
     population = CubicTeachers()
     relation = Limit("d", (50.0, 100.0, 200.0), margin=0.04, resolution=0.05)
     control = Control("the learned part is a fifth larger", lambda found, problem: 1.2 * found)
-    controls = "what is left of the teacher, and how many units carry the learned part"
+    controls = "the unlearned part of the teacher, and how many units carry the learned part"
     unexplained = "networks of finite width, whose units are not independent"
     traced = False
     trials = 7

@@ -108,10 +108,10 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
         r (b + epsilon c) c/(6 epsilon e) + a_3/(a_3 + t),    r = a/(a + t),
 
     where b = E (v'x)² f, c = E v'x H_3(v'x) f, e = E (v'x)² f² with f = (1 + 2g|x|²/d)^(-1/2), a = 4 g e/(pi d) and
-    a_3 = 16 g³/(pi (1 + 2g)³ d³). Here t, about sigma²/n, is the positive solution of
-    n t = sigma² + (2/pi) E arcsin(2g f² |x|²/d) - a d + r t d. The first term comes from the linear component, of which
-    about r is learned: the kernel's function there is v'x f, and |x|² contains (v'x)². The second term is what is
-    learned of the cubic component itself.
+    a_3 = 16 g³/(pi (1 + 2g)³ d³). Here t, about sigma²/n, is the positive solution of n t = sigma² + (2/pi) E arcsin(2g
+    f² |x|²/d) - a d + r t d. The first term comes from the linear component, of which about the fraction r is learned:
+    the kernel's function there is v'x f, and |x|² contains (v'x)². The second term is the learned part of the cubic
+    component itself.
     """
 
     title = "Kernel regression sees a cubic component through the lengths of the inputs"
@@ -120,7 +120,7 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
     # What is left out is of the order of 1/d, 0.05 at d = 20: the cubic term of the arcsine along linear functions.
     relation = EqualInMean(margin=0.05, resolution=0.05)
     control = Control("the part is a quarter larger", lambda found, problem: 1.25 * found)
-    controls = "how much of a cubic component shows at infinite width: about a per cent at n = 400, d = 20"
+    controls = "how much of a cubic component appears at infinite width: about a per cent at n = 400, d = 20"
     unexplained = "less noise, with which n of the order of d² already affects the error"
     traced = False
     trials = 64

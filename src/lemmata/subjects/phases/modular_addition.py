@@ -152,7 +152,7 @@ class TeacherEigenvalue(AbstractEigenvalue):
 
         4 P² s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise.
 
-    For w, v ~ N(0, I) it has mean 4 s, as the kernel at infinite width has.
+    For w, v ~ N(0, I) this part has mean 4 s, as for the kernel at infinite width.
     """
 
     title = "The eigenvalue of a unit's kernel on the teacher of modular addition"
@@ -233,8 +233,8 @@ class MixedAmplitude(Claim[MixedAddition]):
         a = sigma²/sigma_c²,    u(sigma_c²) = sqrt(4 gamma/3),
 
     where sigma_c² is the critical noise. The reason is that so many units turn to the teacher that u a² stays at its
-    critical value. This needs the fraction (sigma_c² - sigma²)/(4 P² s F²) of the units, at a power F = sqrt(3/gamma),
-    which must be below 1.
+    critical value. For this, the fraction (sigma_c² - sigma²)/(4 P² s F²) of the units turns, at a power
+    F = sqrt(3/gamma). This fraction must be below 1.
     """
 
     title = "In the mixed phase, the unlearned part of modular addition is sigma²/sigma_c²"

@@ -119,7 +119,7 @@ class KernelOfUnits(Claim[ErfUnit]):
     population = ErfUnits()
     relation = Equal()
     control = Control("all three a fifth larger", lambda found, problem: 1.2 * found)
-    controls = "how units act back on what is left of the teacher"
+    controls = "how units act back on the unlearned part of the teacher"
     unexplained = "components that the teacher does not have"
 
     def predict(self, problem: ErfUnit) -> Array:

@@ -98,7 +98,7 @@ class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
     """Let pi be a policy, ref a reference, and rho = ref/pi their ratio on draws from pi. Let the policy approach the
     reference as epsilon tends to 0: log pi = log ref + epsilon v + a constant, where v is any vector. Both estimators
     -log rho and rho - 1 - log rho have the mean KL(pi | ref), which is of the order epsilon². The standard deviation of
-    rho - 1 - log rho is of the order epsilon times that of -log rho.
+    rho - 1 - log rho is of the order epsilon times the standard deviation of -log rho.
     """
 
     title = "Near the reference, the non-negative estimator of KL has much less noise"

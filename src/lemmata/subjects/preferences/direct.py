@@ -134,8 +134,8 @@ class DpoGradient(Claim[FeaturePair]):
 class ChosenCanFall(Claim[FeaturePair]):
     """Let a policy pi be proportional to exp(<theta, phi(y)>), where theta are the weights and phi(y) are the features
     of answer y. Let y_w be the chosen and y_l the rejected answer of a comparison. Let the margin m be the log odds of
-    y_w against y_l minus those of the reference. Follow the gradient flow of the loss -log sigma(beta m), where sigma
-    is the logistic function. The log probability of the chosen answer changes at the rate
+    y_w against y_l under pi minus these log odds under the reference. Follow the gradient flow of the loss -log
+    sigma(beta m), where sigma is the logistic function. The log probability of the chosen answer changes at the rate
 
         d log pi(y_w) / dt = beta sigma(-beta m) <phi(y_w) - E_pi phi, phi(y_w) - phi(y_l)>.
 
@@ -208,9 +208,9 @@ class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
 
 
 class RegularisedUnseenMass(Claim[UnseenAnswer]):
-    """Let ref be a reference policy, and let beta > 0 be the price of divergence. Let the rewards r of all answers
-    satisfy |r| <= R. The policy pi that maximises E_pi r - beta KL(pi | ref) gives every answer y, whether or not it is
-    in the data, at most the probability
+    """Let ref be a reference policy, and let beta > 0 be the coefficient of the divergence penalty. Let the rewards r
+    of all answers satisfy |r| <= R. The policy pi that maximises E_pi r - beta KL(pi | ref) gives every answer y,
+    whether or not it is in the data, at most the probability
 
         pi(y) <= ref(y) e^(2 R / beta).
 

@@ -16,9 +16,9 @@ ABOUT = {"tool": "information theory", "architecture": "any", "object": "inequal
 
 
 class DivergenceFrontier(Claim[TabularPolicy]):
-    """Let the rewards r be sigma-sub-Gaussian under a reference ref, which means
-    E_ref e^(t (r - E_ref r)) <= e^(t² sigma²/2) for all t. Then the expected reward of every policy pi exceeds that of
-    the reference by at most
+    """Let the rewards r be sigma-sub-Gaussian under a reference ref, which means E_ref
+    e^(t (r - E_ref r)) <= e^(t² sigma²/2) for all t. Then the expected reward of every policy pi exceeds the expected
+    reward of the reference by at most
 
         E_pi r - E_ref r <= sigma sqrt(2 KL(pi | ref)).
 
@@ -56,7 +56,7 @@ class FrontierShareOfBestOfN(Claim[RankedAnswers]):
 
         E max(z_1, ..., z_n) >= 0.9 sqrt(2 (log n - (n - 1)/n)),    n >= 2.
 
-    The share is 0.908 at n = 2 and rises slowly to 1. For n equal to a million it is 0.96.
+    The exact fraction is 0.908 at n = 2 and rises slowly to 1. For n equal to a million it is 0.96.
     """
 
     title = "The best of n gains at least nine tenths of the best policy at its divergence"

@@ -102,17 +102,17 @@ def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tupl
 class NormalErrorsNeverHurt(Claim[NormalProxy]):
     """Let gold be the gold reward of an answer, and let proxy = gold + error be its proxy reward. Let gold and error be
     independent and normal with mean 0 and the standard deviations s_g and s_e. Then the expected gold reward is the
-    fixed share rho² = s_g²/(s_g² + s_e²) of the expected proxy. This holds for the best of n draws by proxy and for a
-    tilt of the reference by e^(lambda proxy):
+    fixed fraction rho² = s_g²/(s_g² + s_e²) of the expected proxy. This holds for the best of n draws by proxy and for
+    a tilt of the reference by e^(lambda proxy):
 
         E gold = rho² E proxy,    E proxy = s E max(z_1, ..., z_n) or lambda s²,    s² = s_g² + s_e².
 
-    Here z_1, ..., z_n are independent standard normal numbers. The first value of E proxy is that of the best of n, and
-    the second is that of the tilt. So the gold reward has no peak. The values are those of n = 4, 16, 64 and of the
-    tilt.
+    Here z_1, ..., z_n are independent standard normal numbers. The first value of E proxy holds for the best of n, and
+    the second value holds for the tilt. So the gold reward has no peak. The values of the claim are the gold rewards
+    for n = 4, 16, 64 and for the tilt.
     """
 
-    title = "With normal errors, the gold reward is a fixed share of the proxy reward"
+    title = "With normal errors, the gold reward is a fixed fraction of the proxy reward"
     source = Source("gao2023goodhart", note="the regressional part, derived")
     stated = Kind.OWN
     population = NormalProxies()

@@ -24,9 +24,9 @@ def _newton(loss, steps: int) -> Array:
 
 
 class DpoMargin(Claim[LabelledPair]):
-    """Let the first of two answers be preferred with probability q. Let h be the margin of a policy, the log odds of
-    the first answer minus those of the reference, and let beta > 0. The expected loss
-    -q log sigma(beta h) - (1 - q) log sigma(-beta h), where sigma is the logistic function, is least at the margin
+    """Let the first of two answers be preferred with probability q. Let h be the margin of a policy: the log odds of
+    the first answer under the policy minus its log odds under the reference. Let beta > 0. The expected loss -q
+    log sigma(beta h) - (1 - q) log sigma(-beta h), where sigma is the logistic function, is least at the margin
 
         h = log(q/(1 - q)) / beta.
 

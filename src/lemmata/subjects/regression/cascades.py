@@ -112,13 +112,13 @@ def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
 
 
 class CascadeTangentKernel(Claim[CascadeRows]):
-    """Let J be the derivatives of the outputs of a cascade at n rows in all values of all packages. The matrix that the
-    cascade solves with is its empirical tangent kernel:
+    """Let J be the derivatives of the outputs of a cascade at n rows with respect to all values of all packages. The
+    matrix that the cascade solves with is its empirical tangent kernel:
 
         J J' = sum_l (H_l H_l') * (G_l G_l'),
 
-    where H_l = M_l K_l^-1 at the inputs of package l, G_l are the gradients of the outputs in the outputs of package l,
-    and * is the entrywise product.
+    where H_l = M_l K_l^-1 at the inputs of package l, G_l are the gradients of the outputs with respect to the outputs
+    of package l, and * is the entrywise product.
     """
 
     title = "The tangent kernel of a spline cascade is a sum of products over its packages"
@@ -149,10 +149,10 @@ def _last_part(problem: CascadeRows) -> Array:
 
 
 class CascadeStep(Claim[CascadeRows]):
-    """Let T be the tangent kernel of a cascade f, y the targets and alpha the damping. The step solves (T + alpha I) q
-    = y - f(z) and adds H_l' (q * G_l) to the values of every package l. Here H_l and G_l are the matrices of package l
-    in the tangent kernel, and * is the entrywise product. This is the damped Gauss-Newton step on all values Y. With
-    the derivatives J of the outputs in the values, it minimises
+    """Let T be the tangent kernel of a cascade f, y the targets and alpha the damping. The step solves (T + alpha I)
+    q = y - f(z) and adds H_l' (q * G_l) to the values of every package l. Here H_l and G_l are the matrices of package
+    l in the tangent kernel, and * is the entrywise product. This is the damped Gauss-Newton step on all values Y. Let J
+    be the derivatives of the outputs with respect to the values. The step minimises
 
         |f + J dY - y|² + alpha |dY|².
     """
@@ -217,7 +217,7 @@ class DeepCascadeGradient(Claim[IdentityStack]):
 
     at any depth. To leading order in 1/p, a package multiplies z by g = (4b - 2 - 2 ln(1 + |z|²)) / (4b - 4 ln 2). This
     factor is 1 on the sphere, larger inside it and smaller outside. Directions along the sphere are neither stretched
-    nor shrunk. The direction across it shrinks by 1 - (1 - e/4)/(b - ln 2) per layer.
+    nor shrunk. The direction across the sphere shrinks by 1 - (1 - e/4)/(b - ln 2) per layer.
     """
 
     title = "Gradients of a cascade of a hundred packages neither explode nor vanish"
@@ -252,9 +252,9 @@ class ScaleThreshold(Claim[IdentityStack]):
 
         min(0, ln gamma + ln((b - 1/2)/(b - ln 2))).
 
-    Above gamma = (b - ln 2)/(b - 1/2), which is 0.957 at b = 5, there is an attracting sphere. Its radius grows with
-    gamma, and gradients along it are kept, so that no scale makes them explode. Below this threshold, points converge
-    to the centre and gradients vanish exponentially.
+    Above gamma = (b - ln 2)/(b - 1/2), which is 0.957 at b = 5, there is an attracting sphere. The radius of the sphere
+    grows with gamma. Gradients along the sphere keep their size, so that no scale makes gradients explode. Below this
+    threshold, points converge to the centre and gradients vanish exponentially.
     """
 
     title = "Gradients of a deep spline cascade vanish below a threshold of the scale"

@@ -92,8 +92,8 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
 class TwoLengthScalesGainMost(Claim[RadiiHalf]):
     """The odd-even kernel reduces the error of the Gaussian kernel at left-out nuclei. A Gaussian with separate length
-    scales for Z and N achieves at least half of this reduction, for nine of ten halvings of the nuclei. It uses no
-    parity, and has three hyper-parameters instead of four.
+    scales for Z and N achieves at least half of this reduction, for nine of ten halvings of the nuclei. This Gaussian
+    uses no parity, and has three hyper-parameters instead of four.
     """
 
     title = "Two length scales achieve at least half of the gain of the odd-even kernel"

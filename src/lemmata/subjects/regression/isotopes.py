@@ -106,11 +106,11 @@ def kink(radius: Float[np.ndarray, " n"], table: RadiiTable) -> Array:
 
 
 class KinkAtClosedShell(Claim[HiddenRadii]):
-    """Let R(N) be the charge radius of an isotope with N neutrons. The radii of even elements (Te to Sm and Dy, seven)
+    """Let R(N) be the charge radius of an isotope with N neutrons. The radii of seven even elements (Te to Sm, and Dy)
     bend at the closed shell N = 82 by R(84) - 2 R(82) + R(80) > 0. Hide their nuclei with N = 84. Kernel ridge
     regression predicts at least half of the mean bend, with the Gaussian as well as with the odd-even kernel. This
     holds with probability 9/10 over the random tenth of all other nuclei that is hidden. The isospin formula bends by
-    only a two-hundredth of it. So the information comes from the neighbours on both sides of the shell.
+    only 1/200 of the mean bend. So the information comes from the neighbours on both sides of the shell.
     """
 
     title = "Kernel regression predicts at least half of the kink of the radii at N = 82"
@@ -119,7 +119,7 @@ class KinkAtClosedShell(Claim[HiddenRadii]):
     relation = AtLeast(delta=0.1)
     control = Control("one and a quarter times the whole bend", lambda bend, problem: 2.5 * bend)
     controls = "how radii bend at a closed shell"
-    unexplained = "N = 126, for which the table has radii on both sides for lead alone"
+    unexplained = "N = 126, for which the table has radii on both sides only for lead"
     reading = (
         f"{_READING}; the share of one half was chosen after looking at the table; the source does not say that "
         "odd-even effects cause the kinks"

@@ -191,14 +191,15 @@ def _spread(problem: TwoTermFit) -> Float[Array, ""]:
 
 
 class EffectiveKernel(Claim[TwoTermFit]):
-    """Let K be the Gram matrix of the Gaussian, and K_oe that of the Gaussian between nuclei of equal parities of Z and
-    of N (0 elsewhere). Let y be numbers at the nuclei. The minimiser over coefficients a, b of
+    """Let K be the Gram matrix of the Gaussian. Let K_oe be the Gram matrix of a second Gaussian, of any length scale,
+    between nuclei of equal parities of Z and of N. For all other pairs of nuclei, the entries of K_oe are 0. Let y be
+    targets at the nuclei. The minimiser over coefficients a, b of
 
         |y - K a - K_oe b|² + ridge a'K a + ridge_oe b'K_oe b,
 
     is b = (ridge/ridge_oe) a. So the fit is kernel ridge regression with the one kernel K + (ridge/ridge_oe) K_oe and
-    the same ridge, with as many coefficients as nuclei. The test compares both terms at the known nuclei, and their sum
-    at new ones.
+    the same ridge. It has as many coefficients as nuclei. The test compares both terms at the known nuclei, and their
+    sum at new ones.
     """
 
     title = "Ridge regression with a smooth and an odd-even term is regression with one kernel"
@@ -236,8 +237,8 @@ class EffectiveKernel(Claim[TwoTermFit]):
 
 
 class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
-    """Let f be a combination of Gaussians exp(-|x - x_i|²/(2 l²)) in x = (Z, N) with the coefficients a, and K their
-    Gram matrix. Then
+    """Let f be a combination of Gaussians exp(-|x - x_i|²/(2 l²)) in x = (Z, N) with the coefficients a, and let K be
+    the Gram matrix of these Gaussians. Then
 
         |f(Z, N) - (f(Z, N - 1) + f(Z, N + 1))/2| <= |f| sqrt(3/2 - 2 e^(-1/(2 l²)) + e^(-2/l²)/2),   |f|² = a'K a.
 
@@ -287,14 +288,15 @@ def _laws(problem: StaggeredCurve) -> tuple[Float[Array, "n n"], Float[Array, "n
 
 
 class ExpectedLeftOutError(Claim[StaggeredCurve]):
-    """Let numbers at nuclei have the covariance C: a Gaussian kernel, noise, and, if they stagger, a second term of
-    weight w between equal parities. Fit them by kernel ridge regression with the variance of the noise as ridge. Let Q
-    be the inverse of the fit's Gram matrix plus ridge. The expected mean squared error at a left-out nucleus is
+    """Let targets at nuclei have the covariance C, which is the sum of a Gaussian kernel and noise. If the targets
+    stagger, C also has a second term of weight w between nuclei of equal parities. Fit the targets by kernel ridge
+    regression with the variance of the noise as ridge. Let Q be the inverse of the fit's Gram matrix plus ridge. The
+    expected mean squared error at a left-out nucleus is
 
         mean over i of [Q C Q]_ii / Q_ii².
 
-    The test covers four cases: the Gaussian and the odd-even kernel, each on numbers that stagger and on smooth
-    numbers. By this formula, the second term lowers the error if the numbers stagger and raises it if they do not.
+    The test covers four cases: the Gaussian and the odd-even kernel, each on targets that stagger and on smooth
+    targets. By this formula, the second term lowers the error if the targets stagger and raises it if they do not.
     """
 
     title = "The expected left-out error of ridge regression with and without an odd-even term"

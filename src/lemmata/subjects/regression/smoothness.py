@@ -50,7 +50,8 @@ class LineAtFiveThousand(Claim[CosineLabels]):
 
         log (<u_i, y>²/n)  against  log i,    i <= 100.
 
-    From its slope, s = (-slope - 1)/2 is correct on average, within 0.1. The true value is 1/2, since f_i² ~ i^-2.
+    Estimate s by (-slope - 1)/2 from the slope of this line. The mean of the estimate is within 0.1 of 1/2. This is the
+    true value, since f_i² ~ i^-2.
     """
 
     title = "A line over a hundred of five thousand modes estimates the smoothness of a cosine"
@@ -80,7 +81,7 @@ class SmoothnessAboveFloor(Claim[LabelledModes]):
 
         E <u_i, y>²/n = A i^-(s beta + 1) + floor
 
-    with the mean power over i > n/2 as the floor. The fit gives s on average, within 0.1.
+    with the mean power over i > n/2 as the floor. The mean of the fitted s is within 0.1 of the true s.
     """
 
     title = "A power-law fit with a noise floor estimates the smoothness from labels"
@@ -103,8 +104,8 @@ class SmoothnessAboveFloor(Claim[LabelledModes]):
 class SmoothnessWithFittedDecay(Claim[LabelledModes]):
     """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, with eigenvalues like
     i^-beta for an unknown beta, and let f_i² ~ i^-(s beta + 1). Take the slope of log eigenvalue against log index over
-    sqrt(n) <= i <= n/4 as -beta. With this beta, the fit of a power law and a floor to the powers gives s on average,
-    within 0.1.
+    sqrt(n) <= i <= n/4 as -beta. With this beta, fit a power law and a floor to the powers. The mean of the fitted s is
+    within 0.1 of the true s.
 
     Over the first ten indices, which contain the signal, the slope is near -2.5, since the eigenvalues of min(x, x')
     fall like (i - 1/2)^-2.

@@ -68,7 +68,8 @@ class SplineLimit(Claim[ScatteredValues]):
 
 
 class PositiveOnDiscs(Claim[DiscPoints]):
-    """Consider the function r² (ln r - b) + c on the disc of radius R in the plane. It is positive definite exactly if
+    """Consider the function r² (ln r - b) + c on the disc of radius R in the plane. The function is positive definite
+    exactly if
 
         B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R.
 
@@ -109,7 +110,7 @@ class PositiveOnDiscs(Claim[DiscPoints]):
 
 
 class WeightedSmoothing(Claim[ScatteredValues]):
-    """Take the spline of r² ln r for values y_i at points x_i, with variances v_i of noise on the diagonal. It
+    """Take the spline of r² ln r for values y_i at points x_i, with variances v_i of noise on the diagonal. This spline
     minimises
 
         sum_i (f(x_i) - y_i)² / v_i + |f|²,

@@ -70,7 +70,7 @@ class PackageByProducts(Claim[SplineValues]):
         d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C'),
 
     where r² = |z|² + |t|² - 2 z't and * is the entrywise product. Values and gradients take two matrix products each,
-    and no array of n N p numbers.
+    and they need no array of n N p numbers.
     """
 
     title = "Values and gradients of a spline package by two matrix products each"
@@ -113,9 +113,9 @@ def _without_one(problem: SplineValues) -> Array:
 
 
 class HyperoctahedronInverse(Claim[SplineValues]):
-    """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}. Its
-    inverse divides odd values by 4 (b - ln 2), and even values at the vertices that sum to 0 by 2 ln 2. To the value at
-    the centre and the mean at the vertices it applies the inverse of
+    """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}. The
+    inverse of K divides values that are odd under t -> -t by 4 (b - ln 2). It divides even values at the vertices that
+    sum to 0 by 2 ln 2. To the value at the centre and the mean of the values at the vertices, it applies the inverse of
 
         [ c       2p (c - b)                  ]
         [ c - b   2 ln 2 + 2p (c + ln 2 - 2b) ]
@@ -151,9 +151,9 @@ def _softer(found: Array) -> Array:
 
 
 class ClosedInverseCost(Claim[SplineValues]):
-    """Let a package have m splines on a hyperoctahedron with p axes, which has N = 2p + 1 points. It computes its
-    coefficients in O(p) operations per column. Values and gradients at n places together cost O(n N m). For fixed n and
-    m, the number of operations is therefore proportional to p. (A Cholesky factor of K costs N³/3.)
+    """Let a package have m splines on a hyperoctahedron with p axes, which has N = 2p + 1 points. The package computes
+    its coefficients in O(p) operations per column. Values and gradients at n places together cost O(n N m). For fixed n
+    and m, the number of operations is therefore proportional to p. (A Cholesky factor of K costs N³/3.)
     """
 
     title = "The operations of a spline package on a hyperoctahedron grow in proportion to p"
@@ -187,8 +187,8 @@ class IdentityPackageGain(Claim[IdentityStack]):
 
         (b - 1/2) / (b - ln 2)
 
-    times the identity, in every dimension and for every c. At b = 5 the factor is 1.045. It is 1 only in the limit b to
-    infinity, in which the package is a polyharmonic spline with an affine drift.
+    times the identity, in every dimension and for every c. At b = 5 the factor is 1.045. The factor is 1 only in the
+    limit b to infinity, in which the package is a polyharmonic spline with an affine drift.
     """
 
     title = "The derivative of an identity package at its centre is (b - 1/2) / (b - ln 2)"

@@ -131,7 +131,7 @@ class SpectralSignature(Claim[Parts]):
 
 class VotesThatSurvive(Claim[Votes]):
     """Train models on disjoint parts of the rows, and let them vote. If two classes have equal counts, the smaller
-    class wins. Let the winner c have v_c votes. It survives the change of any
+    class wins. Let the winner c have v_c votes. The winner survives the change of any
 
         floor( (v_c - max over c' != c of (v_c' + 1{c' < c})) / 2 )
 

@@ -81,7 +81,7 @@ class MediansAddUp(Claim[ShiftedRows]):
     relation = Rate("d", (8.0, 32.0, 128.0), margin=0.03, resolution=0.05)
     control = Control("the error does not depend on the dimension", lambda exponent, problem: exponent - 0.5)
     controls = "the bias of medians in a poisoned sample"
-    unexplained = "the constant, which is that of one coordinate"
+    unexplained = "the constant, which is the constant for one coordinate"
     traced = False  # medians of large tables are NumPy's
     trials = 24
     predict = 0.5
@@ -109,9 +109,9 @@ def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarr
 
 class FilterFreeOfDimension(Claim[ShiftedRows]):
     """Take n standard normal rows in d dimensions, with d/n fixed, and shift a fraction eps of them by one vector. A
-    spectral filter removes rows that are far along the direction of largest variance. It repeats this until that
-    variance is small enough for normal rows. Compare the mean of the remaining rows with the mean of the rows that were
-    not shifted. Their distance does not grow with d: the largest distance over shifts of length 3/2, 3 and
+    spectral filter removes rows that are far along the direction of largest variance. The filter repeats this until the
+    largest variance is small enough for normal rows. Compare the mean of the remaining rows with the mean of the rows
+    that were not shifted. Their distance does not grow with d: the largest distance over shifts of length 3/2, 3 and
     (3/2) d^(1/2) is O(d^0).
     """
 

@@ -78,8 +78,8 @@ class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
         H^-1 g_i,
 
     where H is the Hessian of the penalised loss at w, and g_i is the gradient of the loss of row i. At any input, take
-    the root mean square over rows of the error of this estimate. It falls like n^(-2), and the change itself falls like
-    n^(-1).
+    the root mean square over rows of the error of this estimate. This error falls like n^(-2), and the change itself
+    falls like n^(-1).
     """
 
     title = "The error of influence functions falls like n^(-2) with the number of rows n"

@@ -68,7 +68,7 @@ class LoosenessPerLayer(Claim[LinearChain]):
 
         prod_l sqrt(2 m_l / pi).
 
-    The exact range is that of the product of the matrices.
+    The exact range is the range that the product of the matrices gives.
     """
 
     title = "Each random linear layer of width m widens interval bounds by sqrt(2 m / pi)"

@@ -93,7 +93,8 @@ class LipschitzMarginRadius(Claim[Logits]):
 
         M / (sqrt(2) L)
 
-    changes the class. For linear logits with orthogonal rows of equal length, a perturbation of that length does.
+    changes the class. For linear logits with orthogonal rows of equal length, some perturbation of that length changes
+    the class.
     """
 
     title = "A margin M and a Lipschitz constant L certify the radius M / (sqrt(2) L)"

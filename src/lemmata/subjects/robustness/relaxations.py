@@ -55,7 +55,7 @@ class OrderOfRelaxations(Claim[ReluBox]):
     more than the exact fall. CROWN, which is one choice of slopes within the triangle relaxation, allows even more. All
     methods use the same bounds of the hidden units.
 
-    The values at the places 1 to 4 are those of these four methods.
+    The values at the places 1 to 4 are those of the attack, the exact programme, the triangle relaxation and CROWN.
     """
 
     title = "Attack, exact value, triangle relaxation and CROWN are in increasing order"
@@ -139,9 +139,9 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
 
 
 class AlphaBeatsIntervals(Claim[ReluBox]):
-    """Let a ReLU network have one hidden layer. Take linear bounds by backward substitution with the best slopes in
-    [0, 1]. They are at least as tight as intervals: the fall of the output that they allow on a box is at most that of
-    intervals.
+    """Let a ReLU network have one hidden layer. Take linear bounds by backward substitution with the best slopes in [0,
+    1]. These bounds are at least as tight as intervals: the fall of the output that they allow on a box is at most the
+    fall that intervals allow.
 
     The reason is that the best slopes reach the optimum of the triangle relaxation. The set that intervals allow
     contains the set of the triangle relaxation.
@@ -154,7 +154,7 @@ class AlphaBeatsIntervals(Claim[ReluBox]):
     relation = AtMost()
     control = Control("the fall is smaller by at least a hundredth", lambda drop, problem: 0.99 * drop)
     controls = "the largest fall of the output on a box"
-    unexplained = "how much tighter the bounds are, and when this is worth the cost"
+    unexplained = "how much tighter the bounds are, and when tighter bounds are worth the cost"
     trivial = "an output may fall without bound"
     traced = False  # the programmes are HiGHS's
 

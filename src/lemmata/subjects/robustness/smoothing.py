@@ -261,8 +261,8 @@ class SmoothedSlope(Claim[IntervalRule]):
 class RadiusFromCounts(Claim[Drawn]):
     """Let a class have the probability p under normal noise of standard deviation sigma, and let it occur k times in n
     draws. Let q be the exact (Clopper-Pearson) lower limit of p at level 1 - alpha, where alpha = 1/20. The certified
-    radius is sigma Phi^-1(q), where Phi is the normal distribution function. It exceeds the true radius sigma Phi^-1(p)
-    with probability at most alpha. The test shows that this probability is below 1/10.
+    radius is sigma Phi^-1(q), where Phi is the normal distribution function. The certified radius exceeds the true
+    radius sigma Phi^-1(p) with probability at most alpha. The test shows that this probability is below 1/10.
     """
 
     title = "A radius certified from counts is too large with probability at most alpha"

@@ -88,8 +88,8 @@ def _distance_to_cap(n: int, measure: float) -> float:
 
 class CapsAreFarthest(Claim[SphereErrors]):
     """Take a set of errors of measure below 1/2 on the unit sphere of R^n. Its mean Euclidean distance from a uniform
-    point of the sphere is at most that of a cap of the same measure. A distance is a Lipschitz function of the point.
-    So the mean over m = 1000 independent points exceeds this bound by more than
+    point of the sphere is at most the mean distance of a cap of the same measure. A distance is a Lipschitz function of
+    the point. So the mean over m = 1000 independent points exceeds this bound by more than
 
         sqrt( 2 log(1000) / (m (n - 1)) )
 
@@ -129,7 +129,8 @@ class CapDistanceInManyDimensions(Claim[CapOffset]):
 
         (c Phi(c) + phi(c)) n^(-1/2),
 
-    up to a relative error that falls like n^(-1). So for large n, a fixed share of errors is near almost every point.
+    up to a relative error that falls like n^(-1). So for large n, a cap of errors of fixed measure is near almost every
+    point.
     """
 
     title = "A cap of fixed measure is within a few times n^(-1/2) of a random point"

@@ -103,7 +103,8 @@ class BetaFailures(Claim[Difficulties]):
 
         B(a, b + K) / B(a, b),
 
-    where B is the beta function. It is not the (1 - p)^K of a problem of mean difficulty p = a/(a+b).
+    where B is the beta function. This share is not (1 - p)^K, the value for a problem of mean success probability
+    p = a/(a+b).
     """
 
     title = "The share of problems on which K attempts all fail, for beta difficulties"

@@ -148,8 +148,8 @@ def _with_excess(problem: SeparableLaw, sizes: Float[Array, "2"]) -> Float[Array
 
 
 class BalancedReturns(Claim[SeparableLaw]):
-    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta. If the budget kappa N D = C
-    is spent best, a relative change of N changes the loss as much as the same relative change of D:
+    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta. At the best allocation of
+    the budget kappa N D = C, a relative change of N changes the loss as much as the same relative change of D:
 
         alpha A N^-alpha = beta B D^-beta.
 
@@ -206,9 +206,9 @@ class TokensPerParameter(Claim[SeparableLaw]):
 
         C^((alpha - beta) / (alpha + beta)).
 
-    This number grows with the budget if alpha > beta, so that more parameters pay off faster than more tokens. It falls
-    if alpha < beta, and it is the same at all budgets only if the two exponents are equal. The claim tests either D/N
-    or N/D, whichever grows.
+    This number grows with the budget if alpha > beta, so that more parameters pay off faster than more tokens. The
+    number falls if alpha < beta, and it is the same at all budgets only if the two exponents are equal. The claim tests
+    either D/N or N/D, whichever grows.
     """
 
     title = "Tokens per parameter at compute-optimal training are a power of the budget"
@@ -274,7 +274,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         alpha A N^-alpha = beta B D^-beta (1 + T/(3 D)).
 
     So the more tokens will be served, the smaller is the best model, and the more tokens it is trained on. The wanted
-    excess is that of the best allocation of a training budget. The claim tests N and D.
+    excess is the excess at the best allocation of a training budget. The claim tests N and D.
     """
 
     title = "The cheapest allocation for a model that will be served"

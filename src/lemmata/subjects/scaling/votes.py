@@ -112,13 +112,14 @@ _SCORES = 512
 
 
 class PluralityExponent(Claim[TwoAnswers]):
-    """Let p1 be the probability of the right answer in one sample, and p2 that of the strongest wrong answer, p1 > p2.
-    Let P(K) be the probability that, among K samples, the wrong answer gets at least as many votes as the right one. It
-    falls as exp(-c K)/sqrt(K), where
+    """Let p1 be the probability of the right answer in one sample, and let p2 < p1 be the probability of the strongest
+    wrong answer. Let P(K) be the probability that, among K samples, this wrong answer gets at least as many votes as
+    the right answer. This probability falls as exp(-c K)/sqrt(K), where
 
         c = -log(1 - (sqrt(p1) - sqrt(p2))²).
 
-    The claim measures (log P(K) - log P(2K))/K less log(2)/(2K), which is the part of the square root.
+    The claim measures (log P(K) - log P(2K))/K - log(2)/(2K). The subtracted term is the contribution of the square
+    root.
     """
 
     title = "The rate at which votes converge to the right answer"
@@ -149,13 +150,14 @@ def _right_wins(p1: float, p2: float, votes: int) -> float:
 
 
 class VotesForTheRival(Claim[TwoAnswers]):
-    """Let p1 be the probability of the right answer in one sample, and p2 that of a wrong answer, which is the most
-    frequent one, p2 > p1. Let P(K) be the probability that, among K samples, the right answer gets more votes than the
-    wrong one. Once there are many votes, it falls as exp(-c K)/sqrt(K), where
+    """Let p1 be the probability of the right answer in one sample, and let p2 > p1 be the probability of a wrong
+    answer, which is the most frequent answer. Let P(K) be the probability that, among K samples, the right answer gets
+    more votes than this wrong answer. Once there are many votes, this probability falls as exp(-c K)/sqrt(K), where
 
         c = -log(1 - (sqrt(p2) - sqrt(p1))²).
 
-    The claim measures (log P(K) - log P(2K))/K less log(2)/(2K), which is the part of the square root.
+    The claim measures (log P(K) - log P(2K))/K - log(2)/(2K). The subtracted term is the contribution of the square
+    root.
     """
 
     title = "Votes amplify a frequent mistake"
@@ -284,7 +286,7 @@ class LightTailedMistakes(Claim[Scored]):
     relation = Order("attempts", (4.0, 16.0, 64.0, 256.0))
     control = Control("it falls as attempts are added", lambda sign, problem: -sign)
     controls = "the accuracy of best-of-K by a score"
-    unexplained = "how slowly it rises: at s = 1 only as exp(delta sqrt(2 log K))"
+    unexplained = "how slowly the accuracy rises: at s = 1 only as exp(delta sqrt(2 log K))"
     trials = 48
     predict = 1.0
 

@@ -45,7 +45,7 @@ def _moments(problem: CodedFeatures) -> Float[Array, " d"]:
 
 class CodingRateOfKernel(Claim[CodedFeatures]):
     """Let the rows of Z be n feature vectors of dimension d, and let eps be the distortion. The coding rate of the
-    features equals that of their Gram matrix,
+    features equals the coding rate of their Gram matrix,
 
         1/2 log det(I + d/(n eps²) Z'Z) = 1/2 log det(I + d/(n eps²) Z Z').
 
@@ -78,7 +78,7 @@ class CodingRateOfKernel(Claim[CodedFeatures]):
 class CodingRateIsInformation(Claim[CodedFeatures]):
     """Let the labels of n points be a function from the Gaussian process of covariance K, plus independent normal noise
     of variance n eps²/d. Here eps is the distortion and d the dimension of the features. The information that all
-    labels give about the function is the coding rate. It is a sum over the labels,
+    labels give about the function is the coding rate. The coding rate is a sum over the labels,
 
         1/2 log det(I + d/(n eps²) K) = sum over i of 1/2 log(1 + d v_i / (n eps²)),
 
@@ -189,7 +189,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
 
         1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 
-    So the entropy is rewarded by itself, while rows about which the model is unsure count as noisier.
+    So the objective rewards the entropy as such, but rows about which the model is unsure count as noisier.
     """
 
     title = "The entropy of a row on the diagonal acts as noise"

@@ -73,9 +73,10 @@ def best_of_subsets(gram: Float[Array, "n n"], noise: Float[Array, ""], count: i
 
 
 class GreedyIsNearBest(Claim[CodedFeatures]):
-    """Let K be a kernel matrix of rows. Choose rows one by one, so that each adds most to the coding rate
-    1/2 log det(I + K_S / noise) of the set S of chosen rows. They reach at least 1 - 1/e of the largest coding rate of
-    as many rows. The reason is that the coding rate is a monotone submodular function of the set.
+    """Let K be a kernel matrix of rows. Choose rows one by one, so that each adds most to the coding rate 1/2
+    log det(I + K_S / noise) of the set S of chosen rows. The coding rate of the chosen rows is at least 1 - 1/e times
+    the largest coding rate of any set with the same number of rows. The reason is that the coding rate is a monotone
+    submodular function of the set.
     """
 
     title = "Rows chosen greedily reach at least 1 - 1/e of the best coding rate"
@@ -157,8 +158,8 @@ class PosteriorKernel(Claim[CodedFeatures]):
 
         K - K_L (K_LL + s I)^-1 K_L'.
 
-    It is the covariance of the function z -> z'w at all rows z of Z given these labels, where w ~ N(0, I). In terms of
-    the features it is Z (I + Z_L' Z_L / s)^-1 Z'.
+    This kernel is the covariance of the function z -> z'w at all rows z of Z given these labels, where w ~ N(0, I). In
+    terms of the features, this kernel is Z (I + Z_L' Z_L / s)^-1 Z'.
     """
 
     title = "The posterior kernel is a conditional covariance"
@@ -193,7 +194,7 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
         (<u, u'> + 1) * sum over a of <g_a, g_a'> / k.
 
     Here u is the input of the layer (1 stands for its bias), and g_a is the derivative of output a with respect to the
-    layer's preactivations. No Jacobian need be formed.
+    layer's preactivations. The Jacobian is not needed.
     """
 
     title = "The tangent kernel of a dense network from its layers, without a Jacobian"
@@ -202,7 +203,7 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
     relation = Equal(block=-1)
     control = Control("without the first layer", lambda found, problem: _by_layers(problem, first=1))
     controls = "the tangent kernel of a finite network"
-    unexplained = "how similar it is to the kernel of the large model"
+    unexplained = "how similar this kernel is to the kernel of the large model"
 
     def predict(self, problem: ProxyNetwork) -> Array:
         return _by_layers(problem)

@@ -132,7 +132,7 @@ def areas(problem: RowPool, rival: Rule) -> Array:
 class FewerLabelsOnTumours(Claim[RowPool]):
     """On the breast cancer table, start with ten labelled rows and label ten more rows in each of four rounds. Choose
     these rows by coding rates, with the entropy of classes on the diagonal at a weight of 0.3. The mean area under the
-    curve of accuracy is larger than for rows chosen at random.
+    accuracy curve is larger than for rows chosen at random.
     """
 
     title = "On the tumour table, rows chosen by coding rates give more accuracy per label"

@@ -188,8 +188,9 @@ class ReluWidth(AbstractTableWidth):
     (pi - angle(x, y)) / (2 pi) at the training inputs. A ReLU network of width n² log(n) / lambda² can be trained to
     an error of 0.05.
 
-    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2, 4,
-    ..., 128 from which on training reaches this error within the flow time 2 log(n / 0.05) / lambda.
+    The error is the squared Frobenius norm of outputs minus targets. lemmata trains networks of the widths 2, 4, ...,
+    128. It measures the smallest width such that this and all larger widths reach this error within the flow time 2
+    log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log(n) / lambda² is enough for a ReLU network"
@@ -204,8 +205,9 @@ class ExponentialWidth(AbstractTableWidth):
     <x, y> exp(sigma² |x + y|² / 2) at the training inputs. Here sigma is the standard deviation of the initial
     weights. An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
-    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2, 4,
-    ..., 128 from which on training reaches this error within the flow time 2 log(n / 0.05) / lambda.
+    The error is the squared Frobenius norm of outputs minus targets. lemmata trains networks of the widths 2, 4, ...,
+    128. It measures the smallest width such that this and all larger widths reach this error within the flow time 2
+    log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for an exponential network"
@@ -221,8 +223,8 @@ class SoftmaxWidth(AbstractTableWidth):
     softmax network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The theorem's factor exp(18 B) is part of the n^o(1) that is left out. The error is the squared Frobenius norm of
-    outputs minus targets. lemmata measures the smallest of the widths 2, 4, ..., 128 from which on training reaches
-    this error within the flow time 2 log(n / 0.05) / lambda.
+    outputs minus targets. lemmata trains networks of the widths 2, 4, ..., 128. It measures the smallest width such
+    that this and all larger widths reach this error within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for a softmax network"

@@ -135,8 +135,8 @@ class ReluPerturbation(Claim[RandomUnits]):
 
         |H(W) - H(W~)|_F <= 2 R n.
 
-    A unit can switch on or off at an input only if its logit there is within R of 0. This has a probability below
-    0.8 R, and a Chernoff bound gives the result.
+    A unit can switch on or off at an input only if its logit at this input is within R of 0. This has a probability
+    below 0.8 R, and a Chernoff bound gives the result.
     """
 
     title = "Moved units change the tangent kernel of ReLU networks by at most 2 R n"
@@ -181,9 +181,9 @@ class ExponentialPerturbation(Claim[RandomUnits]):
 
         |H(W) - H(W~)|_F <= 3 R n^(1 + o(1)).
 
-    With n^o(1) = 1 the bound holds up to sigma = 0.44. An entry changes by at most (exp(2R) - 1) times its size, with
-    equality at equal inputs, where this change is near 2.02 R exp(2 sigma²). For larger sigma the bound needs a factor
-    like exp(2 B), where B is that of Theorem 4.2.
+    With n^o(1) = 1 the bound holds up to sigma = 0.44. An entry changes by at most (exp(2R) - 1) times its size.
+    Equality holds at equal inputs, and there the change is near 2.02 R exp(2 sigma²). For larger sigma the bound needs
+    a factor like exp(2 B), with the B of Theorem 4.2.
     """
 
     title = "Moved units change the tangent kernel of exponential networks by at most 3 R n"
@@ -224,11 +224,11 @@ class ConstantsOfThreeActivations(Claim[EqualInput]):
 
         sup |H(W) - H(W~)|_F / (R n) -> 1/(sigma sqrt(2 pi)),   2 exp(2 sigma²),   4 exp(sigma²) (2 Phi(sigma/2) - 1)
 
-    for ReLU, exponential and softmax units in this order. Here Phi is the normal distribution function, and the
-    softmax units are in pairs. All three changes are therefore of the order R n, as the source says. Softmax has the
-    smallest constant up to sigma = 0.45, since its kernel does not change if all units move alike.
+    for ReLU, exponential and softmax units in this order. Here Phi is the normal distribution function, and the softmax
+    units are in pairs. All three changes are therefore of the order R n, as the source says. Softmax has the smallest
+    constant up to sigma = 0.45, since its kernel does not change if all units make the same move.
 
-    The claim is tested at m = 65536 and R = 0.002, for ReLU with moves that switch units on.
+    The claim is tested at m = 65536 and R = 0.002. For ReLU, the tested moves switch units on.
     """
 
     title = "At equal inputs, all three tangent kernels change by R n times known constants"
@@ -270,14 +270,15 @@ def _constants(sigma: Array) -> Float[Array, " c"]:
 
 class SimplifiedWidth(Claim[WidthSizes]):
     """Let n be the number of rows, k the number of outputs and lambda the smallest eigenvalue of the tangent kernel.
-    The source's nd is n k. The width that Theorem 4.2 asks for, with failure probability delta and weights of standard
-    deviation sigma, is
+    The source writes nd for n k. The width that Theorem 4.2 asks for, with failure probability delta and weights of
+    standard deviation sigma, is
 
         m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     For fixed sigma and delta this width is (n k)^(2 + o(1)) / lambda²: the exponent d log m / d log(n k) tends to 2.
     The convergence is slow. The exponent is 2 + 90 sigma / sqrt(L) + 2/L with L = log(n k / delta). For sigma = 1 and
-    delta = 0.1 it is still 32 at n k = 1000 and 25 at 10^6, and it is below 2.5 only from n k = 10^14071 on.
+    delta = 0.1 the exponent is still 32 at n k = 1000 and 25 at n k = 10^6. It is below 2.5 only from n k = 10^14071
+    on.
     """
 
     title = "The width of Theorem 4.2 is a power of n k whose exponent tends to 2"
@@ -309,7 +310,8 @@ class WidthExponent(Claim[WidthSizes]):
 
         m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = 10 sigma sqrt(log(n k / delta)) >= 1.
 
-    Compare this width at n k and at 2 n k. The exponent of its growth, the log_2 of the ratio of the two widths, is
+    Compare this width at n k and at 2 n k. The exponent of this growth is the log_2 of the ratio of the two widths. It
+    is equal to
 
         2 + (180 sigma (sqrt(L + log 2) - sqrt(L)) + 2 log(1 + log 2 / L)) / log 2,     L = log(n k / delta).
 

@@ -135,10 +135,10 @@ class TrainingReachesError(AbstractLoss):
         |F(T) - Y|² <= error.
 
     This holds for errors in (0, 0.1); the test uses 0.05. The source asks for a width
-    m = Omega(lambda^-2 n² k² exp(18 B) log²(n k / delta)). The width in the test is 128, and the statement holds all
-    the same. T is 10^10 and more, too many steps to run. lemmata therefore measures the loss after the same flow time
-    T m eta = 2 log(n k / error) / lambda, in steps of 1 / (2 m lambda_max(H*)) in place of eta. The verdict is about
-    these steps.
+    m = Omega(lambda^-2 n² k² exp(18 B) log²(n k / delta)). The width in the test is 128, and the statement holds at
+    this width, too. T is 10^10 and more, too many steps to run. lemmata therefore measures the loss after the same flow
+    time T m eta = 2 log(n k / error) / lambda, in steps of 1 / (2 m lambda_max(H*)) in place of eta. The verdict is
+    about these steps.
     """
 
     title = "Gradient descent trains a softmax network to any error"
@@ -154,9 +154,9 @@ class WidthThatSuffices(AbstractWidth):
 
         m = n² k² exp(18 B) log²(n k / delta) / lambda²
 
-    is enough to train to |F - Y|² <= 0.05 in the time of the theorem's T steps. lemmata measures the smallest of the
-    widths 2, 4, ..., 128 from which on training succeeds in this time. If 128 is not enough, the measured value is
-    256.
+    is enough to train to |F - Y|² <= 0.05 in the time of the theorem's T steps. lemmata trains networks of the widths
+    2, 4, ..., 128. It measures the smallest width such that training succeeds in this time at this and all larger
+    widths. If 128 is not enough, the measured value is 256.
     """
 
     title = "The width of Theorem 4.2 is enough to train a softmax network"
@@ -175,8 +175,8 @@ class StepsThatSuffice(AbstractSteps):
 
     is enough to train to an error of 0.05, which is the squared norm |F - Y|². The width in this test is 128.
 
-    Up to the factor of the step, T and the measured number of steps are times of the same flow. Along the smallest
-    eigenvector the contraction by 1 - 2 m eta lambda per step is exact, and it needs a quarter of T.
+    T and the measured number of steps, each multiplied by its step size, are times of the same flow. Along the smallest
+    eigenvector, the loss contracts by exactly 1 - 2 m eta lambda per step, so a quarter of T is enough.
     """
 
     title = "The number of steps in Theorem 4.2 is enough to train a softmax network"
@@ -185,11 +185,11 @@ class StepsThatSuffice(AbstractSteps):
 
 
 class OneOutputReachesError(AbstractLoss):
-    """Train a softmax network F with m units and one output on n inputs and targets Y in unit balls, from the
-    symmetric initialisation with weights of standard deviation sigma. Let lambda = lambda_min(H*) > 0, where H* is the
-    tangent kernel at initialisation. Let eta = lambda / (10 m n² exp(16 B)), where B is that of Theorem 4.2, and let
-    delta be the failure probability. After T = 2 log(n / error) / (m eta lambda) steps of size eta, with probability
-    at least 1 - delta,
+    """Train a softmax network F with m units and one output on n inputs and targets Y in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let lambda = lambda_min(H*) > 0, where H* is the tangent
+    kernel at initialisation. Let eta = lambda / (10 m n² exp(16 B)) with the B of Theorem 4.2, and let delta be the
+    failure probability. After T = 2 log(n / error) / (m eta lambda) steps of size eta, with probability at least
+    1 - delta,
 
         |F(T) - Y|² <= error.
 
@@ -203,10 +203,10 @@ class OneOutputReachesError(AbstractLoss):
 
 
 class OneOutputWidth(AbstractWidth):
-    """Train a softmax network F with one output on n inputs and targets Y in unit balls. Let lambda > 0 be the
-    smallest eigenvalue of the limit of the network's tangent kernel at infinite width. Let delta be the failure
-    probability, and let B be that of Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to
-    train to |F - Y|² <= 0.05 in the time of the corollary's T steps.
+    """Train a softmax network F with one output on n inputs and targets Y in unit balls. Let lambda > 0 be the smallest
+    eigenvalue of the limit of the network's tangent kernel at infinite width. Let delta be the failure probability, and
+    let B be as in Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to
+    |F - Y|² <= 0.05 in the time of the corollary's T steps.
 
     Two units compute a sigmoid of a linear function, and they are enough if the inputs are linearly independent. By
     default the test therefore has more points than columns. The width is measured as for several outputs.
@@ -220,7 +220,7 @@ class OneOutputWidth(AbstractWidth):
 class OneOutputSteps(AbstractSteps):
     """Train a softmax network with m units and one output on n inputs and targets in unit balls. Let lambda > 0 be the
     smallest eigenvalue of the network's tangent kernel at initialisation. Let eta be the step size of Corollary 4.3,
-    and let B be that of Theorem 4.2. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B)
+    and let B be as in Theorem 4.2. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B)
     log(n / error) / lambda² steps are enough to train to an error of 0.05. The width in this test is 128.
     """
 
@@ -238,9 +238,9 @@ class LongStepContracts(Claim[Training]):
 
         |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
 
-    Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, where B is that of Theorem 4.2. The width in this
-    test is 128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the smallest
-    eigenvector, and by smaller factors along the others.
+    Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, with the B of Theorem 4.2. The width in this test is
+    128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the smallest eigenvector, and by
+    smaller factors along the others.
     """
 
     title = "A first step of 1 / (m lambda_max) contracts a softmax network's loss"
@@ -274,7 +274,7 @@ class StepThatWorks(Claim[Training]):
 
     A step works if 30 steps of this size contract the loss by (1 - m eta lambda / 2)^30. lemmata measures the largest
     of the steps c / (m lambda_max(H*)), c = 1/8, 1/4, ..., 8, such that this step and all shorter ones work. The width
-    is 128. The slack says by which factor the step of the theory is shorter.
+    is 128. The slack is the factor by which the step of the theory is shorter than the measured step.
     """
 
     title = "The step size of Theorem 4.2 is short enough to train a softmax network"

@@ -57,8 +57,8 @@ class TrainingPerturbation(Claim[Flow]):
 
         |F_nn(t) - F_ntk(t)|_F <= eps_H |Y|_F / (2 lambda).
 
-    The difference e of the two obeys e' = -m H* e + m (H* - H)(F_nn - Y) with |F_nn - Y| <= exp(-m lambda t / 2) |Y|.
-    This gives (2 eps_H |Y| / lambda)(q - q²) with q = exp(-m lambda t / 2), and q - q² <= 1/4.
+    The difference e = F_nn - F_ntk obeys e' = -m H* e + m (H* - H)(F_nn - Y) with |F_nn - Y| <= exp(-m lambda t / 2)
+    |Y|. So |e| is at most (2 eps_H |Y| / lambda)(q - q²) with q = exp(-m lambda t / 2), and q - q² <= 1/4.
     """
 
     title = "A softmax network fits like its kernel regression if the kernel moves little"
@@ -89,19 +89,19 @@ class PredictionPerturbation(Claim[Flow]):
     """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
     initialisation. Both follow the gradient flow of half the squared loss on n points with targets Y, of shape (n, k),
     from F_nn(0) = 0. Let lambda be the smallest eigenvalue of H*. For another point, let K_l,te be the kernel between
-    output l there and the training points, and K*_l,te this kernel at initialisation. Let eps_H = max_t |H(t) - H*|_F
-    and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. If eps_H <= lambda/2, the two predictions differ in output l, at
-    all times t >= 0, by at most
+    output l at this point and the training points, and let K*_l,te be this kernel at initialisation. Let eps_H = max_t
+    |H(t) - H*|_F and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. If eps_H <= lambda/2, the two predictions differ in
+    output l, at all times t >= 0, by at most
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 
-    The right side is at most (2 |Y|_F / lambda)(...) with the same second factor. The source has the
-    factor log²(n k/(eps_H m lambda)) in the second term, read as at least 1. This factor is not needed. The size of
-    the cross kernel, which the source hides in O(.), is needed.
+    The right side is at most (2 |Y|_F / lambda)(...) with the same second factor. In its second term, the source has
+    the factor log²(n k/(eps_H m lambda)), which is read as at least 1. This factor is not needed. In contrast, the size
+    of the cross kernel is needed, which the source hides in O(.).
 
     The difference is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk). The integral of
-    |F_nn - Y| is at most |Y| / (m (lambda - eps_H)), and that of |F_nn - F_ntk| is at most eps_H / lambda times as
-    much.
+    |F_nn - Y| is at most |Y| / (m (lambda - eps_H)). The integral of |F_nn - F_ntk| is at most eps_H / lambda times
+    this bound.
     """
 
     title = "A softmax network predicts like its kernel regression if the kernel moves little"
@@ -135,10 +135,10 @@ class TrainingCouplingRate(Claim[Initialised]):
 
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 
-    In training the weights move by O(1/m). The two units of a pair have opposite signs, and to first order they move
-    in opposite directions. The first order of H - H* is a mean over units of products with one more sign, in which
-    pairs cancel exactly. So H - H* = O(m^-2), where H is the kernel during training, and by Theorem F.2 the difference
-    is also O(m^-2). With independent signs it would be m^(-3/2).
+    In training the weights move by O(1/m). The two units of a pair have opposite signs, and to first order they move in
+    opposite directions. To first order, H - H* is a mean over units of products that contain one more sign. In this
+    mean, the two units of a pair cancel exactly. So H - H* = O(m^-2), where H is the kernel during training, and by
+    Theorem F.2 the difference is also O(m^-2). With independent signs, the difference would be of order m^(-3/2).
     """
 
     title = "A softmax network approaches the regression with its own kernel as 1/m²"

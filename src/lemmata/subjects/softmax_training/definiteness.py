@@ -85,8 +85,8 @@ class PositiveDefinite(Claim[KernelPoints]):
 
 
 class SingularWhereRepeated(Claim[KernelPoints]):
-    """Let x_i be n inputs of which one is 0, or of which two are equal. Consider the matrix with the entries
-    <x_i, x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width with weights of
+    """Let x_1, ..., x_n be inputs. Let one of them be 0, or let two of them be equal. Consider the matrix with the
+    entries <x_i, x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width with weights of
     standard deviation sigma. The smallest eigenvalue of this matrix is 0.
 
     The claim is tested as 1 + lambda_min / lambda_max = 1, up to rounding. Half of the sampled problems have a zero

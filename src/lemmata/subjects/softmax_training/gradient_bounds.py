@@ -24,13 +24,13 @@ class GradientBound(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    delta be the failure probability. As long as every unit is within 0.01 of its initialisation, the gradient
-    Delta w_r of |F - Y|²/2 by any unit satisfies, with probability 1 - delta,
+    delta be the failure probability. As long as every unit is within 0.01 of its initialisation, the gradient Delta w_r
+    of |F - Y|²/2 with respect to any unit satisfies, with probability 1 - delta,
 
         |Delta w_r| <= exp(3 B) sqrt(n k) |F - Y|_F,        B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    For comparison, shares S_ir = softmax(W' x_i)_r of at most 1 give the trivial factor 2 m in place of exp(3 B). For
-    close inputs and equal targets, the factor that is needed in place of exp(3 B) is near m max S_ir.
+    For comparison, the shares S_ir = softmax(W' x_i)_r are at most 1, which gives the trivial factor 2 m in place of
+    exp(3 B). For close inputs and equal targets, the factor that is needed in place of exp(3 B) is near m max S_ir.
     """
 
     title = "A unit's gradient is at most exp(3 B) sqrt(n k) |F - Y| in a softmax network"
@@ -64,8 +64,8 @@ class StepBound(Claim[Training]):
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Descent follows the gradients Delta w_r of |F - Y|²/2. Let lambda > 0 be the
-    smallest eigenvalue of the network's tangent kernel H at initialisation, and let no unit have moved by 0.01. Then
-    the step eta = lambda / (10 m n² k² exp(16 B)) moves every unit, with probability 1 - delta, by at most
+    smallest eigenvalue of the network's tangent kernel H at initialisation, and let every unit have moved by less than
+    0.01. Then the step eta = lambda / (10 m n² k² exp(16 B)) moves every unit, with probability 1 - delta, by at most
 
         eta |Delta w_r| <= 0.01,        B = max(10 sigma sqrt(log(n k / delta)), 1).
 

@@ -97,9 +97,9 @@ class WeightsStayNear(Claim[Training]):
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
     the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
     initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let every step of
-    size eta = lambda / (10 m n² k² exp(16 B)) up to time tau have contracted the loss by 1 - m eta lambda / 2. Let no
-    unit have moved by more than R = lambda / (2 n k exp(10 B)) up to then. Then with probability 1 - delta every unit
-    w_r satisfies
+    size eta = lambda / (10 m n² k² exp(16 B)) up to time tau have contracted the loss by the factor 1 - m eta
+    lambda / 2. Let no unit have moved by more than R = lambda / (2 n k exp(10 B)) up to then. Then with probability
+    1 - delta every unit w_r satisfies
 
         |w_r(tau + 1) - w_r(0)| <= D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda).
 
@@ -166,9 +166,10 @@ class LossInduction(AbstractLossInduction):
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 4)^(tau + 1) |F(0) - Y|².
 
-    The lemma assumes the factor 1 - m eta lambda / 2 up to tau and concludes the weaker factor with 4. As printed, its
-    conclusion is therefore not the assumption that the next step needs. Claim `loss_induction_closed` has the factor
-    with which the induction closes. The claim is tested for the logarithm of the loss after 8 steps.
+    The lemma assumes the factor 1 - m eta lambda / 2 up to tau, but it concludes only the weaker factor 1 - m eta
+    lambda / 4. As printed, its conclusion is therefore not the assumption that the next step needs. Claim
+    `loss_induction_closed` has the factor with which the induction closes. The claim is tested for the logarithm of the
+    loss after 8 steps.
     """
 
     title = "As printed, the loss of a softmax network falls geometrically"

@@ -62,9 +62,9 @@ class EntryPerturbation(Claim[RandomUnits]):
 
         R exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    The bound is true for every B, as `SharperEntryPerturbation` shows. The five bounds of the source's proof add up to
-    it only from B = 2.7745 on (`SumOfTerms`). For R near 0.01 the bound is vacuous, no better than the trivial one,
-    for every B >= 1. The default R is therefore 0.0001.
+    The bound is true for every B, as `SharperEntryPerturbation` shows. The sum of the five bounds in the source's proof
+    is at most this bound only from B = 2.7745 on (`SumOfTerms`). For R near 0.01 and every B >= 1 the bound is vacuous:
+    it is no better than the trivial bound. The default R is therefore 0.0001.
     """
 
     title = "Moved units change an entry of the tangent kernel by at most R exp(10B)"
@@ -100,7 +100,7 @@ class KernelPerturbation(Claim[RandomUnits]):
 
         |H(W) - H(W~)|_F <= R n k exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    The source's nd is n k.
+    The source writes nd for n k.
     """
 
     title = "Moved units change the tangent kernel by at most R n k exp(10B)"

@@ -261,14 +261,14 @@ class FirstDenominatorTerm(AbstractTermBound):
 
 class SumOfTerms(Claim[LogitScale]):
     """Let the units of a softmax network move by at most R, and let W~ and W be the weights before and after the move.
-    Let B >= 1 be the bound on its logits. The bounds on the five terms of the change of its tangent kernel H then give
-    |[H(W) - H(W~)]_ij| <= R exp(12 B), because
+    Let B >= 1 be the bound on the network's logits. The bounds on the five terms of the change of its tangent kernel H
+    then give |[H(W) - H(W~)]_ij| <= R exp(12 B), because
 
         8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(12 B).
 
-    The quotient of the two sides is largest at B = 1, where it is 0.86. From B = 2.7745 on, exp(10 B) is enough, as
-    the source has it; the source's sigma = 1 makes B at least 15. The lemma itself holds from B = 1 on, by another
-    proof (`SharperEntryPerturbation`).
+    The quotient of the two sides is largest at B = 1, where it is 0.86. From B = 2.7745 on, the source's exp(10 B) is
+    enough. The source has sigma = 1, for which B is at least 15. The lemma itself holds from B = 1 on, by another proof
+    (`SharperEntryPerturbation`).
     """
 
     title = "The five bounds on the kernel's change add up to at most R exp(12B)"

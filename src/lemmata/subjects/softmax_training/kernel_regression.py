@@ -221,8 +221,8 @@ class DescentInFunctionSpace(AbstractKernelRegression):
 
 class FeatureMapAsPrinted(AbstractKernelRegression):
     """As printed: let a softmax network of width m have the shares S of its units at x, and let v_lr = a_lr 1 - a_l,
-    where the a_l are its signs. Its tangent kernel between test points x_te and training points X is
-    K*_te = phi(x_te)' phi(X) with the features of d numbers, where d is the dimension of the inputs,
+    where the a_l are its signs. Its tangent kernel between test points x_te and training points X is K*_te = phi(x_te)'
+    phi(X). Each feature phi(x)_l is a vector of d numbers, where d is the dimension of the inputs:
 
         phi(x)_l = m^(-1/2) x sum_r <v_lr, S> m S_r.
 
@@ -260,8 +260,8 @@ def _at_infinite_width(kernel: Array, problem: Initialised) -> Array:
 
 
 class FeatureMap(AbstractKernelRegression):
-    """Let F_l(x) = m <a_l, S> be a softmax network with shares S = softmax(W' x) of its m units. Let d be the
-    dimension of the inputs. The network's tangent kernel between outputs l and l', test and training points, is an
+    """Let F_l(x) = m <a_l, S> be a softmax network with shares S = softmax(W' x) of its m units. Let d be the dimension
+    of the inputs. The network's tangent kernel, between output l at test points and output l' at training points, is an
     inner product K*_te = phi(x_te) phi(X)' of the d m features
 
         phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   v_lr = a_lr 1 - a_l.
@@ -299,7 +299,8 @@ class FeatureWeightsAgree(AbstractKernelRegression):
     gamma <- gamma - eta (m H* gamma - vec(Y)). The predictions at test points are also the same as m K*_te gamma,
     where K*_te is the kernel between test and training points.
 
-    The source prints the loss without the half. The flow of that loss is twice as fast.
+    The source prints the loss without the factor 1/2. The gradient flow of the loss without this factor is twice as
+    fast.
     """
 
     title = "Weights of features and coefficients of kernels give the same regression"

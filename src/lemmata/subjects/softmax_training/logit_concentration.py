@@ -64,9 +64,9 @@ class LogitBoundWithWidth(AbstractPart):
 
         |<w_r, x_i>| <= sigma sqrt(2 log(2 n m / delta)).
 
-    This is the union bound over n m normal variables. It depends on the width m and does not restrict it. It does not
-    depend on the number of outputs. It can replace the B of Lemma B.1 in the lemmas that follow, which use B only
-    through parts 1 and 4.
+    This is the union bound over n m normal variables. It depends on the width m but does not restrict m, and it does
+    not depend on the number of outputs. The bound can replace the B of Lemma B.1 in the lemmas that follow, which use B
+    only through parts 1 and 4.
     """
 
     title = "Logits of random units are at most sigma sqrt(2 log(2nm/delta))"

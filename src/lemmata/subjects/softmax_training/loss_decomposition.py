@@ -172,8 +172,8 @@ class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
 
         m sum_r a_lr S_ir sum_q (-eta <Delta w_q, x_i>) S_iq.
 
-    In fact the sign is wrong. The proof takes 1/alpha' - 1/alpha for (alpha' - alpha) / (alpha alpha'), although the
-    line above it says 1/a - 1/b = (b - a) / (a b). Nothing that follows needs the sign. The claim is tested after
+    In fact the sign is wrong. The proof replaces 1/alpha' - 1/alpha by (alpha' - alpha) / (alpha alpha'), although the
+    line before states 1/a - 1/b = (b - a) / (a b). Nothing that follows needs the sign. The claim is tested after
     division by eta, as eta goes to 0.
     """
 
@@ -223,7 +223,7 @@ class NormaliserSplit(Claim[Descent]):
         Q_1 = (1/m) sum_r a_lr u_ir S_ir S_ir(tau + 1),    Q_2 = (1/m) sum_r a_lr sum_{q != r} u_iq S_iq S_ir(tau + 1).
 
     Here S_ir(tau + 1) are the shares after the step. Claim 3.4 writes the gradient of every unit as a sum over
-    residuals. If this sum is put in for Delta w_r, the factor m of the gradient cancels the 1/m. The claim is tested
+    residuals. If this sum replaces Delta w_r, the factor m of the gradient cancels the factor 1/m. The claim is tested
     after division by eta.
     """
 

@@ -58,9 +58,9 @@ def rounding(problem: Descent) -> Array:
 class ProgressSplit(AbstractProgressIdentity):
     """Let F_l(x_i) = m <a_l, S_i> be a softmax network with shares S_i = softmax(W' x_i) of m units, signs a_l and
     targets Y. Let H be its tangent kernel, the Gram matrix of its gradients divided by m. A step of size eta along the
-    gradient Delta W of |F - Y|²/2 changes the outputs, to first order through the numerators of the softmax, by
-    v_1 = m sum_r a_lr S_ir u_ir with u = -eta Delta W' x. Put a_lr = <a_lr 1 - a_l, S_i> + <a_l, S_i> in front of
-    every unit. Then v_1 = m² (Q_1 + Q_2), where
+    gradient Delta W of |F - Y|²/2 changes the outputs, to first order through the numerators of the softmax, by v_1 = m
+    sum_r a_lr S_ir u_ir with u = -eta Delta W' x. Split the sign in front of every unit as
+    a_lr = <a_lr 1 - a_l, S_i> + <a_l, S_i>. Then v_1 = m² (Q_1 + Q_2), where
 
         <F - Y, Q_1> = -(eta / m) v' H v,   v = vec(F - Y).
 
@@ -92,12 +92,12 @@ def at_the_start(problem: Descent) -> Hypothesis:
 class ProgressEquality(AbstractProgressIdentity):
     """Let F be a softmax network of m units at its initialisation, where F = 0. Take the first step, of size eta,
     towards targets Y. Let H be the tangent kernel, the Gram matrix of the gradients divided by m. Let C_1 (Lemma E.1)
-    be the change of |F - Y|² to first order through the numerators of the softmax. It is
+    be the change of |F - Y|² to first order through the numerators of the softmax. This change is
 
         C_1 = -2 m eta v' H v,   v = vec(F - Y).
 
-    This is exact at every width. Claim E.5 uses the name C_1 for half of it; the conclusion of Claim E.5 holds for
-    both.
+    This is exact at every width. Claim E.5 uses the name C_1 for half of this term. The conclusion of Claim E.5 holds
+    for the half and for the whole term.
     """
 
     title = "The first descent step on a softmax network makes progress of 2 m eta v' H v"
@@ -127,8 +127,8 @@ class FirstOrderTerms(Claim[Descent]):
 
         d/d eta (C_0 + C_1) = -2 m v' H v,   v = vec(F - Y).
 
-    The second part of C_1 is therefore -C_0. A lower bound on the progress needs no concentration and none of the
-    widths that Lemmas E.3 and E.4 ask for. These lemmas bound, with high probability, two parts that cancel.
+    The second part of C_1 is therefore -C_0. A lower bound on the progress needs neither concentration nor the widths
+    that Lemmas E.3 and E.4 ask for. These lemmas bound, with high probability, two parts that cancel.
     """
 
     title = "The first-order terms of a step add up to the tangent kernel's quadratic form"
@@ -171,7 +171,8 @@ class Progress(Claim[Training]):
 
         C_1 <= -1.6 m eta v' H(tau) v,   v = vec(F(tau) - Y),
 
-    if m = Omega(lambda^-2 n² k exp(12 B) log²(n k / delta)). The test uses smaller widths, which can be built.
+    if m = Omega(lambda^-2 n² k exp(12 B) log²(n k / delta)). The test uses smaller widths, since networks of this width
+    are too large to build.
     """
 
     title = "A descent step on a softmax network makes progress of 1.6 m eta v' H v or more"
@@ -211,9 +212,9 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
 
         C_1 <= -m eta lambda |F(tau) - Y|² / 2.
 
-    Claim E.5 defines C_1 anew, as -m eta v' H v, where v = vec(F - Y). The C_1 of Lemma E.1 is about twice that, and
-    the conclusion has room for it. In the test the units have moved so that the smallest eigenvalue fell, and F - Y
-    lies along its eigenvector.
+    Claim E.5 defines C_1 anew, as -m eta v' H v, where v = vec(F - Y). The C_1 of Lemma E.1 is about twice as large,
+    and the conclusion is weak enough to hold for both. In the test the units have moved so that the smallest eigenvalue
+    fell, and F - Y lies along its eigenvector.
     """
 
     title = "A descent step makes progress of at least m eta lambda |F - Y|² / 2"
@@ -225,7 +226,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
         lambda bound, problem: 3.8 * bound,
     )
     controls = "the term of a descent step that makes progress"
-    unexplained = "a factor of 4: C_1 has twice the size, and the smallest eigenvalue stays near lambda"
+    unexplained = "a factor of 4: C_1 is twice as large, and the smallest eigenvalue stays near lambda"
     reading = "C_1 is that of Lemma E.1, not the one that Claim E.5 defines"
     expected = Status.OUTSIDE
     trivial = 0.0  # a step down the gradient does not climb

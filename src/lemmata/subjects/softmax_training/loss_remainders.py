@@ -47,7 +47,8 @@ class NormaliserTerm(Claim[Training]):
 
         |C_0| <= m eta lambda |F(tau) - Y|² / 10,
 
-    if m = Omega(lambda^-2 n² k exp(18 B) log²(n k / delta)). The test uses smaller widths, which can be built.
+    if m = Omega(lambda^-2 n² k exp(18 B) log²(n k / delta)). The test uses smaller widths, since networks of this width
+    are too large to build.
     """
 
     title = "The denominator's part of a step is at most m eta lambda |F - Y|² / 10"
@@ -84,18 +85,17 @@ class NormaliserTerm(Claim[Training]):
 
 class NormaliserRate(Claim[Training]):
     """Let C_0 (Lemma E.1) be the part of a step's change of |F - Y|² that goes through the denominator of a softmax
-    network F with m units and targets Y. Relative to m eta |F - Y|², where eta is the step size, it falls as
+    network F with m units and targets Y. Let eta be the step size. Relative to m eta |F - Y|², the size of C_0 falls as
 
         |C_0| / (m eta |F - Y|²) ~ m^-2.
 
     This is far faster than the m^(-1/2) that concentration over random signs gives.
 
     To first order in eta, C_0 = 2 eta sum_i <F_i - y_i, F_i> <S_i, Delta W' x_i>, where F is of order 1 in training.
-    The inner mean over units is
-    <S_i, Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr <x_i, x_j>. In it, the signs a cancel
-    within every pair of units, up to the difference of order 1/m that training has made between the two units. F / m
-    is also of order 1/m. The inner mean is therefore of order 1/m, and the ratio divides C_0 by another factor m. The
-    claim is tested at the time at which the residual has fallen to about half.
+    The inner mean over units is <S_i, Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr <x_i, x_j>.
+    In this mean, the signs a cancel within every pair of units, up to the difference of order 1/m that training has
+    made between the two units. F / m is also of order 1/m. The inner mean is therefore of order 1/m, and the ratio
+    divides C_0 by another factor m. The claim is tested at the time at which the residual has fallen to about half.
     """
 
     title = "The denominator's part of a descent step falls with the square of the width"

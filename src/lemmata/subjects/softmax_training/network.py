@@ -112,7 +112,7 @@ def _without_normalisation(predicted: Array, problem: MovedNetwork) -> Array:
 class OutputGradient(Claim[MovedNetwork]):
     """Let F_l(x) = m <a_l, S>, l = 1, ..., k, be the outputs of a softmax network. Here S = softmax(W' x) are the
     shares of its m units, the columns w_r of W are their weights, and the a_l in R^m are vectors of signs. The
-    derivative of output l at x by the weights of unit r is
+    derivative of output l at x with respect to the weights of unit r is
 
         dF_l / dw_r = m (<a_l o e_r, S> - <a_l, S> <S, e_r>) x,
 
@@ -149,7 +149,7 @@ def _uncentred(predicted: Array, problem: MovedNetwork) -> Array:
 class LossGradient(Claim[MovedNetwork]):
     """Let F_l(x) = m <a_l, S>, l = 1, ..., k, be the outputs of a softmax network. Here S = softmax(W' x) are the
     shares of its m units w_r, and the a_l in R^m are vectors of signs. For inputs x_i with targets y_il, the gradient
-    of 1/2 sum_il (F_l(x_i) - y_il)² by w_r is
+    of 1/2 sum_il (F_l(x_i) - y_il)² with respect to w_r is
 
         Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i.
 

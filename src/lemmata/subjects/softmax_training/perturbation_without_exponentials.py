@@ -244,10 +244,10 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
 
     With probability at least 1 - delta, |H(W) - H(W~)|_F <= 17 R n k exp(sigma²), where H is the tangent kernel.
 
-    For the proof, let S_i be the shares. m <S_i, S_i> is a mean of exp(2z), with z normal, over the square of a mean
-    of exp(z). By Chebyshev's inequality, the first mean is at most twice its expectation. By the lower tail of
-    positive variables, the second is at least 1/sqrt(2) of its expectation. The change of H is at most 4.2 R k times
-    the size of H.
+    For the proof, let S_i be the shares. Then m <S_i, S_i> is a mean of exp(2z) divided by the square of a mean of
+    exp(z), where z is normal. By Chebyshev's inequality, the first mean is at most twice its expectation. By the lower
+    tail of positive variables, the second mean is at least 1/sqrt(2) times its expectation. The change of H is at most
+    4.2 R k times the size of H.
     """
 
     title = "Moved units change the tangent kernel by at most 17 R n k exp(sigma²)"

@@ -261,9 +261,9 @@ class ExponentialSecondOrder(Claim[Argument]):
 class GeometricSeries(Claim[Argument]):
     """Let |x| < 1. Then sum_{i >= 0} x^i = 1 / (1 - x).
 
-    The source states this as an upper bound for x in (0, 0.1), and then uses it in equation 10 for x just below 1. It
-    is true there as well. Half of the sampled x are in the range that is stated, and half in the range that is used,
-    up to 0.999.
+    The source states this as an upper bound for x in (0, 0.1), and then uses it in equation 10 for x just below 1. The
+    statement is true there as well. Half of the sampled x are in the range that is stated, and half in the range that
+    is used, up to 0.999.
     """
 
     title = "The geometric series of x sums to 1 / (1 - x)"

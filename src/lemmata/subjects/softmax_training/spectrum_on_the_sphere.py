@@ -173,10 +173,10 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
 
         min over p with D_p < n of n tau_p / (n - D_p).
 
-    For the proof, take the vectors that are orthogonal to those D_p functions at the points. On these vectors the
-    matrix is K_(>p), its part of degrees above p. The least value of K_(>p) there is below the mean value,
-    tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n = 2p + 3 equispaced points on a
-    circle nearly attain it.
+    For the proof, take the vectors that are orthogonal, at the points, to the D_p harmonics of degree at most p. On
+    these vectors the matrix is equal to K_(>p), its part of degrees above p. The least value of K_(>p) on them is below
+    the mean value, tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n = 2p + 3 equispaced
+    points on a circle nearly attain it.
     """
 
     title = "An upper bound on the smallest eigenvalue of the softmax kernel on the sphere"
@@ -186,7 +186,7 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
     relation = AtMost()
     control = Control("the smallest eigenvalue is at most nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls = _CONTROLS
-    unexplained = "how far random points in few dimensions lie below the bound: by a factor 36 at n = 12, d = 3"
+    unexplained = "how far random points in few dimensions lie below the bound: by a factor of 36 at n = 12, d = 3"
 
     def predict(self, problem: KernelPoints) -> Array:
         n, d = problem.x.shape
@@ -210,10 +210,10 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
 
 
 class EigenvalueFromBelow(Claim[SphereKernel]):
-    """Let x_i be n independent uniform points of the unit sphere of R^d. Consider the matrix K with the entries
-    t exp(sigma² t), t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of standard
+    """Let x_i be n independent uniform points of the unit sphere of R^d. Consider the matrix K with the entries t
+    exp(sigma² t), t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of standard
     deviation sigma. Let kappa_q N_q be the coefficients of t exp(sigma² t) in the Gegenbauer polynomials P_q,
-    P_q(1) = 1. The smallest eigenvalue of K has a mean of at least, for every degree p,
+    P_q(1) = 1. For every degree p, the mean of the smallest eigenvalue of K is at least
 
         tau_p - ( n (n-1) ((n-2)(n-3) s_4 + 2 (n-2) s_2² + E f(t)^4) )^(1/4),     f = sum_(q > p) kappa_q N_q P_q,
         tau_p = f(1),   s_2 = sum_(q > p) kappa_q² N_q,   s_4 = sum_(q > p) kappa_q^4 N_q.
@@ -293,9 +293,7 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
     relation = EqualInMean(margin=0.04, resolution=0.03)
     control = Control("the mean is nine tenths of the formula", lambda edge, problem: 0.9 * edge)
     controls = _CONTROLS
-    unexplained = (
-        "the remainder, and cases with as many points as dimensions or fewer, which are off by 14 % at n = 16, d = 32"
-    )
+    unexplained = "the remainder, and cases with n <= d, for which the formula is off by 14 % at n = 16, d = 32"
     trials = 64
 
     def predict(self, problem: SphereKernel) -> Array:

@@ -179,8 +179,8 @@ class SmallestEigenvalueShift(Claim[KernelPoints]):
         m (E[mean] - lambda_1) -> u'(K o c)u - sum_(q >= 2) (V_q + (k-1) V'_q) / (lambda_q - lambda_1).
 
     Here o is the product entry by entry, and c_ij is the bias -2 (e_ij - 1)(e_ii + e_jj - 1) with
-    e_ij = exp(sigma² <x_i, x_j>). V_q and V'_q are the limits of m times the variance of u'H_ll v_q and u'H_ll' v_q,
-    where l != l' are two outputs.
+    e_ij = exp(sigma² <x_i, x_j>). V_q and V'_q are the limits of m Var(u'H_ll v_q) and m Var(u'H_ll' v_q), where
+    l != l' are two outputs.
 
     The test has three points at 0, 60 and 120 degrees on a great circle and k = 2. It measures 2 f(256) - f(128),
     where f(m) = m (mean over networks - lambda_1). This combination removes the next order.
@@ -192,7 +192,7 @@ class SmallestEigenvalueShift(Claim[KernelPoints]):
     population = _EIGENVALUES
     relation = EqualInMean(margin=0.05, resolution=0.1)
     control = Control("outputs do not interact", lambda v, problem: _shift(problem, 1))
-    controls = "the smallest eigenvalues of the tangent kernel, compared with those of the limit"
+    controls = "the smallest eigenvalues of the tangent kernel, compared with the eigenvalues of the limit"
     unexplained = "eigenvalues of K that are nearly equal, and the terms of order 1/m²"
     trials = 64
 

@@ -123,7 +123,7 @@ class DeltaOfLosses(Claim[SampledSteps]):
     relation = EqualInMean(margin=0.01, resolution=0.04)
     control = Control("delta(eps) is its value at 1.3 eps", lambda delta, problem: _delta_at(problem, 1.3))
     controls = "the least delta at an eps"
-    unexplained = "the error of the grid, which is that of rounding to the nearest point"
+    unexplained = "the error of the grid, which is the error of rounding to the nearest point"
     trials = 64
 
     def predict(self, problem: SampledSteps) -> Array:
@@ -151,7 +151,7 @@ def _delta_at(problem: SampledSteps, factor: float) -> Array:
 
 class CentralLimitIsTooLittle(Claim[SampledSteps]):
     """Let T steps with noise s use rows that are sampled at rate q. If T -> infinity with q sqrt(T) -> constant, the
-    privacy of all steps tends to that of one normal release with
+    privacy of all steps tends to the privacy of one normal release with
 
         mu = q sqrt(T (e^(1/s²) - 1)).
 
@@ -194,7 +194,7 @@ class RenyiBudget(Claim[SampledSteps]):
     relation = AtMost()
     control = Control("the budget is that of the central limit theorem", lambda eps, problem: _central(problem))
     controls = "the eps that steps have spent"
-    unexplained = "an excess of a tenth of the bound or more, which the distribution of the loss avoids"
+    unexplained = "an excess of a tenth of the bound or more, which the exact distribution of the loss avoids"
 
     def predict(self, problem: SampledSteps) -> Array:
         return renyi_budget(problem)

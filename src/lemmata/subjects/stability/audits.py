@@ -158,11 +158,11 @@ _compiled_budget = eqx.filter_jit(loss_budget)
 
 
 class AuditBelowBudget(Claim[AuditedSum]):
-    """Release the sum of rows of norm at most 1 with normal noise sigma. This is (eps, delta)-differentially private
-    with the eps of the Gaussian curve. Make m releases with one additional row, the canary, and m releases without it.
-    The first half of the releases chooses an event, a score beyond a threshold. The second half bounds the two
-    probabilities of the event by exact (Clopper-Pearson) limits, each at alpha/2. Here p is the lower limit in the case
-    where the event is more likely, and q is the upper limit in the other case. Then
+    """Release the sum of rows of norm at most 1 with normal noise sigma. This release is (eps, delta)-differentially
+    private with the eps of the Gaussian curve. Make m releases with one additional row, the canary, and m releases
+    without it. The first half of the releases chooses an event, a score beyond a threshold. The second half bounds the
+    two probabilities of the event by exact (Clopper-Pearson) limits, each at alpha/2. Here p is the lower limit in the
+    case where the event is more likely, and q is the upper limit in the other case. Then
 
         log((p - delta)/q) <= eps
 
@@ -196,7 +196,7 @@ def _sum_budget(problem: AuditedSum, share: float) -> Array:
 
 class AuditOfTraining(Claim[AuditedTraining]):
     """Train logistic regression by T steps. In each step a row takes part with probability q, gradients are clipped to
-    norm 1, and their sum gets normal noise s. This is (eps, delta)-differentially private with the eps of the
+    norm 1, and their sum gets normal noise s. The training is (eps, delta)-differentially private with the eps of the
     distribution of its privacy loss. Train with one additional row, the canary, and without it, and score each training
     by the margin of the canary. Some trainings choose an event. From the other trainings, let p and q be exact limits
     of the two probabilities of this event. Then

@@ -126,9 +126,9 @@ class OptimalRidgeIsMonotone(Claim[RowLadder]):
 
 
 class RandomFeaturesPeak(Claim[NoisyTargets]):
-    """Fit N random ReLU features to n noisy rows with the smallest norm. The error on new rows is largest at N = n,
-    whatever the dimension d of the inputs. To test this, take the larger of the errors with N = n 2^-r and N = n 2^r
-    features. The mean logarithm of this error falls along r = 0, 0.07, 0.4, 1.
+    """Fit N random ReLU features to n noisy rows, with the coefficients of smallest norm. The error on new rows is
+    largest at N = n, whatever the dimension d of the inputs. To test this, take the larger of the errors with N = n
+    2^-r and N = n 2^r features. The mean logarithm of this error falls along r = 0, 0.07, 0.4, 1.
     """
 
     title = "Without a ridge, the error of random features peaks at as many features as rows"

@@ -171,7 +171,8 @@ class GapIsInstability(Claim[SampledLaw]):
 
 class LeastSquaresGap(Claim[GaussianSample]):
     """Fit least squares to n rows with p < n - 1 standard normal inputs and a linear target, where sigma² is the
-    variance of the noise. The expected squared loss on a new row minus that on the training rows is exactly
+    variance of the noise. The expected squared loss on a new row minus the expected squared loss on the training rows
+    is exactly
 
         sigma² [ (1 + p/(n - p - 1)) - (1 - p/n) ] = sigma² [ p/(n - p - 1) + p/n ].
 

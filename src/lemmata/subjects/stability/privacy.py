@@ -147,9 +147,9 @@ class PrivateGap(Claim[Channel]):
     in absolute value. For small eps this is half of the bound for replacing one row.
 
     Proof: fix all rows but one. The gap compares the distribution of the output at the value of this row with the mean
-    of these distributions. Let likelihoods be within a factor e^eps of each other, and let a share f of them be the
-    larger. They differ from their mean by at most f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which is largest at f =
-    1/(1 + e^(eps/2)).
+    of these distributions. Let the likelihoods take two values within a factor e^eps of each other, and let a fraction
+    f of them be the larger ones. They differ from their mean by at most f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which
+    is largest at f = 1/(1 + e^(eps/2)).
     """
 
     title = "The expected generalisation gap of a private algorithm is at most tanh(eps/4)"
@@ -177,9 +177,9 @@ class PrivateGap(Claim[Channel]):
 
 
 class GaussianCurve(Claim[GaussianRelease]):
-    """Let a statistic move by at most D between neighbouring data sets, and by exactly D between some two. Release it
-    with normal noise of standard deviation s in each coordinate. The least delta for which this is (eps,
-    delta)-differentially private is
+    """Let a statistic move by at most D between neighbouring data sets, and by exactly D between some two neighbouring
+    data sets. Release the statistic with normal noise of standard deviation s in each coordinate. The least delta for
+    which this is (eps, delta)-differentially private is
 
         delta(eps) = Phi(D/(2s) - eps s/D) - e^eps Phi(-D/(2s) - eps s/D),
 

@@ -49,8 +49,8 @@ def _from_zero(problem: SampledSystem) -> Array:
 
 class ZeroOrderHold(Claim[SampledSystem]):
     """Let dh/dt = A h + B u, y = C h + d u be a stable state-space model with h(0) = 0. Let D be the time step, and let
-    the input be constant on each [k D, (k+1) D), with the value u_k. The samples y(k D) of the output are exactly those
-    of the recurrence
+    the input be constant on each [k D, (k+1) D), with the value u_k. The samples y(k D) of the output are exactly the
+    outputs y_k of the recurrence
 
         h_{k+1} = e^{DA} h_k + A^-1 (e^{DA} - I) B u_k,   y_k = C h_k + d u_k,
 
@@ -78,8 +78,8 @@ class ZeroOrderHold(Claim[SampledSystem]):
 
 class FirstOrderHold(Claim[SampledSystem]):
     """Let dh/dt = A h + B u, y = C h + d u be a stable state-space model with h(0) = 0. Let D be the time step. Let the
-    input start at u(0) = 0 and be linear between its samples u_k = u(k D). The samples of the output are exactly those
-    of the recurrence
+    input start at u(0) = 0 and be linear between its samples u_k = u(k D). The samples of the output are exactly the
+    outputs y_k of the recurrence
 
         h_{k+1} = e^{DA} h_k + D (f_1 - f_2)(DA) B u_k + D f_2(DA) B u_{k+1},   y_k = C h_k + d u_k,
 

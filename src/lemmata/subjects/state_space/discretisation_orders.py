@@ -141,8 +141,8 @@ class TrapezoidalOrder(AbstractStepOrder):
 class OneInputBilinearOrder(AbstractStepOrder):
     """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u, and let D be the time step. Deep
     state-space models run the recurrence h_k = a h_{k-1} + b u_k with the bilinear a = (1 + Dl/2)/(1 - Dl/2) and
-    b = D/(1 - Dl/2). It uses one input per step, and the trapezoidal rule uses two. So its root mean square error over
-    all samples is only of order 1 in D.
+    b = D/(1 - Dl/2). This recurrence uses one input per step, and the trapezoidal rule uses two. So its root mean
+    square error over all samples is only of order 1 in D.
     """
 
     title = "The bilinear rule with one input per step has an error of order 1"

@@ -90,7 +90,7 @@ class ResolventResponse(Claim[StructuredSystem]):
         lambda kernel, problem: _generated(problem, problem.output),
     )
     controls = "the response of a structured state-space model to an impulse"
-    unexplained = "the cost of finding C (I - A'^T), which trained models avoid by learning it"
+    unexplained = "the cost of finding C (I - A'^T), which trained models avoid by learning this product"
     condition = 100000.0  # powers of A' near the unit circle, cut off at T, leave 1 - A'^T ill conditioned
 
     def predict(self, problem: StructuredSystem) -> Array:

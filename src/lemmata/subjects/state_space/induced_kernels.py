@@ -154,7 +154,7 @@ class AutocorrelationOfModes(Claim[PoleSum]):
 
         sum_k h_{k+t} conj(h_k) = sum_{i,j} c_i conj(c_j) a_i^t / (1 - a_i conj(a_j)),    t >= 0.
 
-    The right side is a form of the Cauchy matrix between the poles and their conjugates. It takes N² operations,
+    The right side is a form of the Cauchy matrix between the poles and their conjugates. This form takes N² operations,
     although the sum over k is infinite.
     """
 

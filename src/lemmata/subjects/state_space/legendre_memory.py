@@ -153,8 +153,8 @@ class WarpedMemory(Claim[LegendreMemory]):
 
 
 class LegsDissipation(Claim[LegendreMemory]):
-    """Let A be the LegS matrix. It is A = -I/2 + S - P P', where S is skew-symmetric and P is the vector with the
-    entries P_n = sqrt(n + 1/2). So A is normal up to rank one, and for every vector x
+    """The LegS matrix is A = -I/2 + S - P P', where S is skew-symmetric and P is the vector with the entries
+    P_n = sqrt(n + 1/2). So A is normal up to rank one, and for every vector x
 
         x' A x = -|x|²/2 - (P' x)².
     """

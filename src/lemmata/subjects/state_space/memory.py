@@ -150,9 +150,9 @@ class HarmonicBound(Claim[PowerLaw]):
 
 class StatesForPowerLaw(Claim[PowerLaw]):
     """Let the states have neighbouring rates e^{kh} with the weights h e^{pkh} / Gamma(p), where h is the spacing and
-    p > 0 the power. Take the fewest of them that represent t^-p on [1, T] up to four times the error of all rates.
-    Their number grows at most like L^1, where L = log T, minus a constant number at the ends. So states in proportion
-    to the logarithm of the range are enough, and power laws have no curse of memory.
+    p > 0 the power. Take the fewest of these states that represent t^-p on [1, T] up to four times the error of all
+    rates. Subtract from their number a constant number for the ends. The result grows at most like L^1, where
+    L = log T. So states in proportion to the logarithm of the range are enough, and power laws have no curse of memory.
     """
 
     title = "The states needed for a power law grow at most like the logarithm of its range"
@@ -186,7 +186,7 @@ class ResponseDecay(Claim[MixedModes]):
 
         |K_s| <= |C| |B| cond(V) max |a|^s,   cond(V) = |V| |V^-1|,
 
-    where |V| is the spectral norm. So after T steps the response can be the share r of |C| |B| cond(V) only if some
+    where |V| is the spectral norm. So after T steps the response can be the fraction r of |C| |B| cond(V) only if some
     pole has log|a| >= log(r)/T. For a pole e^{Dl} of a hold of D time units, this means D Re l >= log(r)/T.
     """
 

@@ -154,15 +154,15 @@ def _left_on_both_halves(marks: Array, x: Array, y: Array, window: int) -> Array
 
 class HoldingByLinearModels(Claim[MarkedNoise]):
     """Let x_t be white noise, and mark each x_t independently with probability p. Consider linear time-invariant models
-    of marks and inputs, with any number of states. The largest share of the variance of the last marked input that such
-    a model can explain is
+    of marks and inputs, with any number of states. The largest fraction of the variance of the last marked input that
+    such a model can explain is
 
         p / (2 - p).
 
-    The best model attains this share. It gives x_{t-s} the weight p (1 - p)^s.
+    The best model attains this fraction. It gives x_{t-s} the weight p (1 - p)^s.
     """
 
-    title = "Linear recurrences explain at most p/(2 - p) of the last marked input"
+    title = "Linear recurrences explain at most p/(2 - p) of the last marked input's variance"
     source = _SOURCE
     stated = Kind.OWN
     population = HeldNoises()
@@ -182,14 +182,15 @@ class HoldingByLinearModels(Claim[MarkedNoise]):
 
 class GatedSumByLinearModels(Claim[MarkedNoise]):
     """Let x_t be white noise, and mark each x_t independently with probability p. The target is the sum of the marked
-    inputs among the last T steps. The best linear time-invariant model of marks and inputs leaves the share
+    inputs among the last T steps. The best linear time-invariant model of marks and inputs leaves unexplained the
+    fraction
 
         1 - p
 
     of the variance of the target. This model adds p times every input.
     """
 
-    title = "Linear recurrences leave the share 1 - p of the sum of the marked inputs"
+    title = "Linear recurrences leave 1 - p of the variance of a sum of marked inputs unexplained"
     source = _SOURCE
     stated = Kind.OWN
     population = MarkedNoises()

@@ -139,7 +139,7 @@ class BoundedDifferences(Claim[CoinFunction]):
     relation = AtMost()
     control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
     controls = "the upper tail of a function of independent variables"
-    unexplained = "functions that change by much in rare states only"
+    unexplained = "functions that change by much, but only in rare states"
     traced = False
     trivial = 1.0  # a probability is at most 1
 
@@ -155,7 +155,7 @@ class VarianceBySingleParts(Claim[CoinFunction]):
     """Let f be a function of independent fair coins. Its variance is at most the sum, over the coins, of the mean
     variance of f when all other coins are known:
 
-        sum over i of E (f - f_i)²/4,   f_i the value with coin i turned   (Efron and Stein).
+        sum over i of E (f - f_i)²/4   (Efron and Stein), where f_i is the value of f with coin i turned.
     """
 
     title = "The Efron-Stein bound on the variance of a function of fair coins"

@@ -42,8 +42,8 @@ def _isotropic(covariance: Float[np.ndarray, "d d"]) -> float:
 class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
     """Let S be the matrix of second moments of the rows, with eigenvalues l_1 >= ... >= l_d. Consider the model x = W
     z + noise, where z ~ N(0, I) has k components and the noise has variance s. The mean log likelihood is largest if W
-    W' + s I has the eigenvectors of S and the eigenvalues l_1, ..., l_k. In place of each of the other eigenvalues of
-    S it then has their mean. The largest value is
+    W' + s I has the eigenvectors of S and its k largest eigenvalues l_1, ..., l_k. Each of the other eigenvalues of W
+    W' + s I is then the mean of the other eigenvalues of S. The largest value is
 
         -1/2 (sum over j <= k of log l_j + (d - k) log s + d + d log 2 pi),   s = sum over j > k of l_j / (d - k)
 
@@ -87,8 +87,8 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
 
 
 class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
-    """Let V be a table, and W and H factors, all without negative entries. The entrywise step H <- H * (W'V) / (W'W H)
-    does not raise the squared error
+    """Let V be a table, and let W and H be two factors. No entry of V, W or H is negative. The entrywise step H
+    <- H * (W'V) / (W'W H) does not raise the squared error
 
         |V - W H|²   (Lee and Seung).
     """

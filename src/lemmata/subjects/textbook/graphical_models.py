@@ -112,8 +112,8 @@ def _weakened(problem: IsingModel) -> Array:
 
 class BeliefsOnLoopsCorrected(Claim[IsingModel]):
     """Let spins s_i = -1, 1 on a single loop have couplings J_i,i+1 and fields h_i. Let r be the larger and q the
-    smaller eigenvalue of the product, around the loop, of the 2 x 2 matrices exp(J_i,i+1 s s' + h_i s). Let b_i be the
-    belief in s_i = 1 of belief propagation at a fixed point. The probability p_i of s_i = 1 is
+    smaller eigenvalue of the product, around the loop, of the 2 x 2 matrices exp(J_i,i+1 s s' + h_i s). At a fixed
+    point of belief propagation, let b_i be the belief in s_i = 1. The probability p_i of s_i = 1 is
 
         p_i = (r b_i + q (1 - b_i)) / (r + q).
 
@@ -146,8 +146,8 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
 
 
 class BetheFromBelow(Claim[IsingModel]):
-    """Let n spins on any graph have couplings of which none is negative, and any fields. Let Z be the sum over all
-    states, and Z_Bethe its Bethe approximation from the messages of belief propagation at a fixed point. Then
+    """Let n spins on any graph have nonnegative couplings and any fields. Let Z be the partition function, and Z_Bethe
+    its Bethe approximation from the messages of belief propagation at a fixed point. Then
 
         log Z_Bethe - n log 2 <= log Z - n log 2   (Ruozzi).
     """
@@ -157,8 +157,8 @@ class BetheFromBelow(Claim[IsingModel]):
     population = IsingModels("dense", attractive=True)
     relation = AtMost()
     control = Control("0.9 of the bound", lambda value, problem: 0.9 * value)
-    controls = "the sum over all states"
-    unexplained = "couplings of both signs, for which the approximation may exceed the sum"
+    controls = "the partition function"
+    unexplained = "couplings of both signs, for which the approximation may exceed the partition function"
     traced = False
 
     def predict(self, problem: IsingModel) -> Array:

@@ -46,12 +46,12 @@ def subsets(n: int) -> Float[np.ndarray, "sets n"]:
 
 
 class ScalingRecoversDistances(Claim[PointCloud]):
-    """Let D be the matrix of the distances between n points in R^d. Classical scaling takes the d leading eigenvectors
-    of
+    """Let D be the matrix of the distances between n points in R^d. As coordinates, classical scaling takes the d
+    leading eigenvectors of
 
         -1/2 (I - 11'/n) D² (I - 11'/n),   D² the squared distances,
 
-    times the square roots of their eigenvalues, as coordinates. The resulting points have the same distances.
+    times the square roots of their eigenvalues. The resulting points have the same distances.
     """
 
     title = "Classical scaling recovers points from their distances"

@@ -140,7 +140,7 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
         "the nearest neighbour errs as often as the best rule", lambda bound, problem: (1 - jnp.sqrt(1 - 2 * bound)) / 2
     )
     controls = "the error of the nearest neighbour rule"
-    unexplained = "how many rows that takes in many dimensions"
+    unexplained = "how many rows are needed in many dimensions"
     traced = False
     trivial = 0.5  # guessing
 
@@ -165,7 +165,7 @@ class RowsRepresentTheMinimiser(Claim[SectionFit]):
 
         sum over i of (f(x_i) - y_i)² + ridge |f|²
 
-    is already attained by a sum of sections at the rows alone. It is ridge y'(K + ridge I)^-1 y.
+    is already attained by a sum of sections at the rows alone. The least value is ridge y'(K + ridge I)^-1 y.
     """
 
     title = "The representer theorem: kernel sections at the rows suffice for ridge regression"
@@ -215,7 +215,7 @@ def _system(problem: SectionFit) -> Float[np.ndarray, "rows p"]:
 class NoSectionsBeatEigenfunctions(Claim[Nodes]):
     """Let k be the kernel min(x, x') on [0, 1], whose eigenvalues are 1/((j - 1/2) pi)². Let Z be a set of m nodes. The
     mean error of the sections at Z is the integral over x of k(x, x) - k(x, Z) K_Z^-1 k(Z, x). Wherever the nodes are,
-    it is at least the error of the first m eigenfunctions,
+    this mean error is at least the error of the first m eigenfunctions,
 
         sum over j > m of 1/((j - 1/2) pi)².
     """
@@ -226,7 +226,7 @@ class NoSectionsBeatEigenfunctions(Claim[Nodes]):
     relation = AtLeast()
     control = Control("twice the bound", lambda bound, problem: 2 * bound)
     controls = "the mean error of a kernel's approximation by m of its sections"
-    unexplained = "why even nodes leave 1.5 times the error of the eigenfunctions"
+    unexplained = "why equally spaced nodes leave 1.5 times the error of the eigenfunctions"
     traced = False
     trivial = 0.0  # nothing
 

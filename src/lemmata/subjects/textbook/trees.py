@@ -25,8 +25,8 @@ def best_advantage(problem: LabelledTable) -> float:
 
 class SplitGainsByAdvantage(Claim[LabelledTable]):
     """Let q be the share of class 1 among the rows, and G = 4 q (1 - q) their impurity. Weight the rows so that both
-    classes weigh the same. Suppose that some split, used as a classification rule, then errs with probability 1/2 - g.
-    Take the split of largest gain. The mean impurity 4 q (1 - q) of its two sides is at most
+    classes have the same total weight. Suppose that some split, used as a classification rule, then errs with
+    probability 1/2 - g. Take the split of largest gain. The mean impurity 4 q (1 - q) of its two sides is at most
 
         G (1 - 4 g² G)
 

@@ -36,8 +36,8 @@ def mean_field_value(model: IsingModel, means: Float[np.ndarray, " n"]) -> float
 
 
 class MeanFieldFromBelow(Claim[IsingModel]):
-    """Let n spins have couplings J_ij, fields h_i and the sum over all states Z. Consider independent spins with means
-    m_i = tanh(h_i + sum of J_ij m_j). They give the lower bound
+    """Let n spins have couplings J_ij, fields h_i and the partition function Z. Consider independent spins with means
+    m_i = tanh(h_i + sum of J_ij m_j). These independent spins give the lower bound
 
         m'Jm/2 + h'm + sum of their entropies <= log Z.
 
@@ -49,8 +49,8 @@ class MeanFieldFromBelow(Claim[IsingModel]):
     population = IsingModels("dense", rest=False)
     relation = AtMost()
     control = Control("0.8 of the bound", lambda value, problem: 0.8 * value)
-    controls = "the sum over all states, from below"
-    unexplained = "how far the bound is below the sum; which of several solutions is found"
+    controls = "the partition function, from below"
+    unexplained = "how far the bound is below the partition function; which of several solutions m is found"
     traced = False
 
     def predict(self, problem: IsingModel) -> Array:
