@@ -45,7 +45,7 @@ def row(claim: dict[str, Any]) -> str:
     reading = f" Reading: {claim['reading'].rstrip('.')}." if claim["reading"] else ""
     what = f"{claim['title']}{correction}.{reading} `{claim['name']}`"
     place = ", ".join(claim["locators"]) or claim["source"]
-    return f"| {place} | {what} | {claim['kind']} | {said} | {slack} | {vacuous} |"
+    return f"| {place} | {what.replace('|', chr(92) + '|')} | {claim['kind']} | {said} | {slack} | {vacuous} |"
 
 
 def table(key: str) -> str:
@@ -111,7 +111,13 @@ def open_problems() -> str:
 def bibliography() -> str:
     """The survey's references, and whether there are such works."""
     lines = ["| number | as cited | status | what is different |", "| ---: | --- | --- | --- |"]
-    return "\n".join(lines + [f"| {r.number} | {r.cited} | {r.status} | {r.note} |" for r in references(SURVEY)])
+    return "\n".join(
+        lines
+        + [
+            f"| {r.number} | {r.cited} | {r.status} | {r.note.replace('|', chr(92) + '|')} |"
+            for r in references(SURVEY)
+        ]
+    )
 
 
 def relations() -> str:

@@ -114,7 +114,7 @@ class SettingError(Exception):
 def digests(tmp_path, monkeypatch):
     """Digests of `Bound` in a package of four files of which some text was replaced."""
     caches = (files.module_of, files.methods_of, meanings.meaning, meanings._speaks, meanings._is_error,
-              prints._brief, prints._is_called_elsewhere, prints._registrations)  # fmt: skip
+              prints._brief, prints._reached, prints._is_called_elsewhere, prints._registrations)  # fmt: skip
 
     def cleared():
         for cache in caches:

@@ -71,13 +71,13 @@ def test_the_command_line_lists_a_source_with_its_gaps():
     assert "diffusion.score_error.score_error" in rows["Theorem 6.5"]["claims"]
     assert rows["Theorem G.2"] == {
         "number": "Theorem G.2", "kind": "theorem", "title": "Theorem 6.5, restated", "claims": [],
-        "reason": "Repeats Theorem 6.5 word for word.", "says": "", "verdict": None, "because": "",
+        "reason": "This repeats Theorem 6.5 word for word.", "says": "", "verdict": None, "because": "",
     }  # fmt: skip
     text = RUNNER.invoke(app, ["list", "Theorem G", "--source", "gu2024softmax"]).stdout
-    assert "no claim: Repeats Theorem 6.5" in text
+    assert "no claim: This repeats Theorem 6.5" in text
     assert "3 statements, 1 without a claim." in text
     text = " ".join(RUNNER.invoke(app, ["list", "(13)", "--source", "foundation2025"]).stdout.split())
     assert "says: df/dt = -eta times the gradient of the loss in the parameters." in text
-    assert "ill-typed: f has a value a row" in text
+    assert "ill-typed: The left side has one value per row" in text
     assert "supported optimisation.attention_tangent_kernel.flow_of_outputs" in text
     assert RUNNER.invoke(app, ["list", "--source", "nobody1900"]).exit_code == 2

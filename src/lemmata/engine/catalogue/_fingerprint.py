@@ -121,7 +121,12 @@ def _brief(node: Node) -> str:
 
 def reached(roots: Iterable[Node], asked: Iterable[str] = ()) -> frozenset[Node]:
     """The pieces of code that some of them rest on, where methods of certain names are called on them."""
-    found, asked, waiting = set[Node](), set(asked), list(roots)
+    return _reached(frozenset(roots), frozenset(asked))
+
+
+@functools.lru_cache(2**11)
+def _reached(roots: frozenset[Node], names: frozenset[str]) -> frozenset[Node]:
+    found, asked, waiting = set[Node](), set(names), sorted(roots)
     classes = dict[str, list[Node]]()  # of what is reached, by names of methods that nothing has asked for yet
     pending = dict[Node, list[Node]]()  # registered functions, by classes that are not reached yet
     while waiting:

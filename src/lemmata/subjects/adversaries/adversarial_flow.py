@@ -60,10 +60,10 @@ def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
 
 class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
     """Let a network of one hidden layer be linearised in its parameters. Train it on squared loss, and attack each row
-    by gradient ascent of its own input. Compare its outputs with the closed form in which both kernels stay as they are
-    at the start. These are the tangent kernel, and |df/dx|² in the exponents of the attacks. Divide the distance
-    between the two by the change of the outputs that is due to attacks. This ratio does not fall with the width. It is
-    equally large at the widths 128, 512 and 2048.
+    by gradient ascent of its own input. Two kernels matter: the tangent kernel, and |df/dx|² in the exponents of the
+    attacks. Compare the outputs of the network with the closed form in which both kernels keep their values at the
+    start. Divide the distance between the outputs and the closed form by the change of the outputs that is due to
+    attacks. This ratio does not fall with the width. It is equally large at the widths 128, 512 and 2048.
     """
 
     title = "The kernel of attacks on a linearised network changes at every width"
@@ -93,7 +93,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
 
         f(x) = f_0(x) + K(x, X) K^-1 (I - exp(-K E t)) (y - f_0(X)).
 
-    This needs an attack kernel that does not change in training. A large width does not ensure that.
+    This formula needs an attack kernel that does not change in training. A large width does not ensure such a kernel.
     """
 
     title = "Adversarial training has a closed form if the attacks have constant weights"
@@ -133,15 +133,15 @@ def _closed(problem: AttackedFlow, weights: Float[Array, " n"]) -> Array:
 class ChangingAttack(Claim[AttackedFlow]):
     """Let K be the kernel matrix of the training rows X, and let y be their targets. Let f_0(X) be the outputs at the
     start of the flow df/dt = -K E (f - y). Let the weights E of the rows change linearly from E_0 to E_1 through a
-    training time t, at different rates. Use the closed form with the integral of E in place of E t. To leading order,
-    its error is
+    training time t, at different rates. Take the closed form for constant weights, and put the integral of E in place
+    of E t. To leading order, its error is
 
         t²/12 |(K E_0 K E_1 - K E_1 K E_0)(f_0(X) - y)|.
 
     The reason is that K E_0 and K E_1 do not commute. So the error falls like t² and is not 0.
     """
 
-    title = "The closed form with integrated weights is wrong in the second order of the time"
+    title = "Integrated weights make the closed form wrong to second order in the time"
     source = Source("fu2024theoretical", "Abstract, closed form", note="for attacks that change")
     stated = Kind.OWN
     reading = (
@@ -164,10 +164,11 @@ class ChangingAttack(Claim[AttackedFlow]):
 
 class WideAdversarialTraining(Claim[AttackedNetwork]):
     """Let a network have one hidden layer of width m. Train the network and its linearisation in the parameters, where
-    each of the two is attacked by gradient ascent of its own inputs. The distance between their final outputs falls as
-    m grows, m = 32, 128, 512, in units of what attacks change. The measured value is the mean logarithm of a ratio. Its
-    numerator is the root mean square over draws of that distance. Its denominator is the root mean square of the
-    distance between the outputs of the linearisation with and without attack. A ratio above 10 counts as 10.
+    each of the two is attacked by gradient ascent of its own inputs. Relative to the effect of the attacks, the
+    distance between the final outputs of the two falls as m grows from 32 to 128 and to 512. The measured value is the
+    mean logarithm of a ratio. The numerator is the root mean square of this distance over draws. The denominator is the
+    root mean square of the distance between the outputs of the linearisation with and without attack. A ratio above 10
+    counts as 10.
     """
 
     title = "Wide networks under adversarial training approach their linearisations"
@@ -183,7 +184,7 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     relation = Order("width", (32.0, 128.0, 512.0))
     control = Control("the distance rises with the width", lambda sign, problem: -sign)
     controls = "the distance between a network and its linearisation through adversarial training"
-    unexplained = "the order of that distance; attacks that are not smooth, and training that never ends"
+    unexplained = "the rate at which the distance falls; attacks that are not smooth, and training that never ends"
     trials = 32
     predict = -1.0
 

@@ -134,7 +134,8 @@ class ConflictRate(Claim[ContradictedLabels]):
 
         |K (K + ridge I)^-1 Y - Y|² / n.
 
-    It falls like ridge² as ridge -> 0. So a kernel that distinguishes all images fits clean and triggered labels alike.
+    The conflict falls like ridge² as ridge -> 0. So a kernel that distinguishes all images fits both the clean and the
+    triggered labels.
     """
 
     title = "The conflict of clean and triggered labels falls like the square of the ridge"
@@ -143,7 +144,7 @@ class ConflictRate(Claim[ContradictedLabels]):
     relation = Rate("ridge", (1e-4, 1e-3, 1e-2), margin=0.05, resolution=0.1)
     control = Control("the conflict falls like ridge^1.5", lambda exponent, problem: exponent - 0.5)
     controls = "the error of the fit to clean and triggered labels"
-    unexplained = "whether a few support images can represent that fit"
+    unexplained = "whether a few support images can represent the fit"
     reading = "the conflict is defined as in the public code; ridges are in units of the smallest eigenvalue of K"
     trials = 16
     predict = 2.0
@@ -184,10 +185,10 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
 
 
 class ProjectionIsDistance(Claim[ContradictedLabels]):
-    """Let K be the kernel matrix of rows x_i, K_SS that of support rows S, and K_S the kernel matrix between the rows
-    and the support. Let alpha be the coefficients of a fit sum alpha_i k(x_i, .), and let R = K - K_S K_SS^-1 K_S' be
-    the Schur complement. Then alpha' R alpha is the squared distance, in the kernel's space, of the fit from the span
-    of k(s, .), s in S. So R is positive semidefinite.
+    """Let K be the kernel matrix of rows x_i, K_SS the kernel matrix of support rows S, and K_S the kernel matrix
+    between the rows and the support. Let alpha be the coefficients of a fit sum alpha_i k(x_i, .), and let R = K - K_S
+    K_SS^-1 K_S' be the Schur complement. Then alpha' R alpha is the squared distance, in the kernel's space, of the fit
+    from the span of k(s, .), s in S. So R is positive semidefinite.
     """
 
     title = "The Schur complement gives the squared distance of a fit from the support"
@@ -222,14 +223,14 @@ def _lengths(problem: ContradictedLabels) -> Array:
 
 
 class RiskOfProjection(Claim[ContradictedLabels]):
-    """Let kernel ridge regression fit a poisoned set of n rows. Its conflict is the mean squared error of the fit on
-    the set itself. Its projection is the mean over the rows of the squared part of the fit that the support images
-    cannot represent. With the best labels, the support images reach a root mean square error on the poisoned set of at
-    most
+    """Let kernel ridge regression fit a poisoned set of n rows. The conflict of the set is the mean squared error of
+    the fit on the set itself. The projection of the set is the mean over the rows of the squared part of the fit that
+    the support images cannot represent. With the best labels, the support images reach a root mean square error on the
+    poisoned set of at most
 
         sqrt(conflict) + sqrt(projection).
 
-    The bound is attained if all images, including those of the support, are orthonormal in the kernel's space.
+    The bound is attained if all images, including the support images, are orthonormal in the kernel's space.
     """
 
     title = "The error of support images is at most sqrt(conflict) + sqrt(projection)"

@@ -189,7 +189,7 @@ class MixedKernel(Claim[MixedRows]):
         (1 - beta)² k(x, x) + beta (1 - beta) (k(x, Ax) + k(Ax, x)) + beta² k(Ax, Ax)
 
     is the tangent kernel of the mixture (1 - beta) f(x) + beta f(Ax) at the rows x. With Ax in place of x and AAx in
-    place of Ax, it is the tangent kernel of the mixture at the attacked rows. So both matrices are positive
+    place of Ax, this matrix is the tangent kernel of the mixture at the attacked rows. So both matrices are positive
     semidefinite.
     """
 
@@ -233,14 +233,14 @@ def _halved(problem: MixedRows) -> Array:
 
 class MixingCosts(Claim[MixedRows]):
     """Let phi be the features of a network and k their kernel, let A be an attack, and let beta be the share of
-    attacked rows. Let y be the labels of the rows x, and let K_mixed be the kernel matrix of the features
-    (1 - beta) phi(x) + beta phi(Ax). The squared norm of the smallest interpolant of the labels is at least as large as
-    for the mean of the kernels:
+    attacked rows. Let y be the labels of the rows x, and let K_mixed be the kernel matrix of the features (1 - beta)
+    phi(x) + beta phi(Ax). The squared norm of the smallest interpolant of the labels is at least as large for K_mixed
+    as for the mean of the kernels:
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
-    The reason is that features that differ cancel in part. So a score that averages the two kernels is at most the
-    score of the theory.
+    The reason is that features that differ cancel in part. So a score y' K^-1 y with the average of the two kernels as
+    K is at most the score of the theory, which uses K_mixed.
     """
 
     title = "Mixing features costs at least as much as mixing kernels"
@@ -331,11 +331,11 @@ def _interpolant(problem: MixedRows) -> Array:
 
 
 class EnergyFallsWithRows(Claim[SphereRows]):
-    """Let a half-space with a gap give the labels, and let an attack not cross the gap. Take the mixed kernels of an
-    infinitely wide ReLU network of three hidden layers, for clean rows and for attacked rows, with beta = 1/2. The
-    energy of labels y is sqrt(y' K^-1 y / n), where K is the kernel matrix of n rows. Its mean over the two mixed
-    kernels falls as rows are added, n = 32, 64, 128. At n = 128 this mean is still above the mean energy for the
-    kernels of the same rows without mixing. The difference is the cost of learning with attacks.
+    """Let a half-space give the labels, with a gap between the classes that the attack does not cross. Take the mixed
+    kernels of an infinitely wide ReLU network of three hidden layers, for clean rows and for attacked rows, with beta =
+    1/2. The energy of labels y is sqrt(y' K^-1 y / n), where K is the kernel matrix of n rows. The mean of this energy
+    over the two mixed kernels falls as n grows from 32 to 64 and to 128. At n = 128 this mean is still above the mean
+    energy for the kernels of the same rows without mixing. The difference is the cost of learning with attacks.
     """
 
     title = "The energy of labels under mixed kernels falls as rows are added"
@@ -351,8 +351,8 @@ class EnergyFallsWithRows(Claim[SphereRows]):
     control = Control("the energy rises as rows are added", lambda sign, problem: -sign)
     controls = "the bound on clean and robust error along the number of rows"
     unexplained = (
-        "labels outside the space of the kernel, such as that of one hidden layer without biases, whose energy "
-        "grows here"
+        "labels whose energy grows because they lie outside the space of the kernel, as here for one hidden layer "
+        "without biases"
     )
     trials = 32
     predict = -1.0

@@ -48,7 +48,9 @@ class SignedAttacksEndElsewhere(Claim[AttackedRows]):
     relation = AtLeast(delta=0.1)
     control = Control("the distance is at least the length of the interpolant", lambda share, problem: 2 * share)
     controls = "the weights of a linear model after long training under attack"
-    unexplained = "the limit: weights with a small absolute sum, which interpolants need not have"
+    unexplained = (
+        "the limit of the weights; its absolute sum is small, and an interpolant need not have a small absolute sum"
+    )
     trivial = "a distance may be 0"
     predict = 0.5
 
@@ -59,7 +61,7 @@ class SignedAttacksEndElsewhere(Claim[AttackedRows]):
 
 class LongAttackDegenerates(Claim[AttackedFlow]):
     """Let K be the kernel matrix of the training rows, lambda its smallest eigenvalue, and y the targets. Attacks by
-    ascent give the outputs f the flow df/dt = -K E(t) (f - y) with a diagonal E(t) >= 1. However E changes in time,
+    ascent give the outputs f the flow df/dt = -K E(t) (f - y) with a diagonal E(t) >= 1. For every course of E in time,
 
         |f(t) - y|_K <= exp(-lambda t) |f(0) - y|_K,    |r|_K² = r' K^-1 r.
 
@@ -105,7 +107,7 @@ class RobustOverfitting(Claim[AttackedRows]):
     weakly on the label. Train a linear model w'x on 100 rows. In every step, an attack by ascent, dx/ds = w (w'x - y)
     up to s = 3, moves the rows. Measure the robust accuracy on held-out rows under the worst shift of every input by
     0.3. Let lambda be the largest eigenvalue of the rows' Gram matrix. The robust accuracy is lower at the time
-    100/lambda than at 3/lambda. Without attack, it is even lower at 100/lambda.
+    100/lambda than at 3/lambda. At 100/lambda, it is lower still if training was without attack.
     """
 
     title = "Long training loses robust accuracy, but less under attacks by ascent"
@@ -159,9 +161,9 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
 class SignedAttacksLoseNothing(Claim[AttackedRows]):
     """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
     weakly on the label. Train a linear model on 100 rows, and move the rows in every step by the worst shift of every
-    input by 0.3. Take the robust accuracy after 200 steps and after 2000 steps. These are about the times 10/lambda and
-    100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On average, the robust accuracy is that
-    of the one large input alone. So long training loses nothing.
+    input by 0.3. Take the robust accuracy after 200 steps and after 2000 steps. These step counts are about the times
+    10/lambda and 100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On average, both robust
+    accuracies equal the robust accuracy of the one large input alone. Therefore long training loses nothing.
     """
 
     title = "Under signed attacks of a fixed radius, long training loses no robust accuracy"
@@ -215,9 +217,10 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
     """Let one input of size 2 agree with the label in 95 % of the rows. Let 40 other inputs of unit variance depend
     weakly on the label. Take the tangent kernel of an infinitely wide ReLU network of one hidden layer. Measure the
     robust accuracy on held-out rows under projected gradient attacks of radius 0.3. Adv-NTK learns a training time for
-    each of 40 rows, with 20 more rows for validation. Its robust accuracy is higher than after plain training on all 60
-    rows. It is also higher than with a common time for all 40 rows, the time that is best on the attacked validation
-    rows. In each problem, the better of these two alternatives on the held-out rows counts.
+    each of 40 rows, with 20 more rows for validation. The robust accuracy of Adv-NTK is higher than after plain
+    training on all 60 rows. It is also higher than with one common time for all 40 rows, which is chosen as the best
+    time on the attacked validation rows. In each problem, Adv-NTK is compared with the alternative that is better on
+    the held-out rows.
     """
 
     title = "Adv-NTK is more robust than plain training and than early stopping"

@@ -54,8 +54,8 @@ class LargerTriggersSucceed(Claim[PoisonedDigits]):
 class CleanAccuracyKept(Claim[PoisonedDigits]):
     """Distil a set of digits twice. The first time, the digits are as they are. The second time, a share of them
     carries a white square over the whole image, at an opacity of 0.3. On clean digits, the mean accuracies of the two
-    distilled sets agree within 0.03. Only splits count on which the trigger succeeds on more than half of the test
-    digits. On these splits, distilling must also gain more than 0.1 in accuracy over the images from which it starts.
+    distilled sets agree within 0.03. A split counts only if the trigger succeeds on more than half of the test digits.
+    Distilling must also gain more than 0.1 in accuracy over the images from which it starts.
     """
 
     title = "Distilling poisoned digits costs at most 0.03 of accuracy on clean digits"
@@ -64,7 +64,7 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
     relation = EqualInMean(margin=0.03, resolution=0.03, relative=False, over="problems")
     control = Control("an accuracy of a tenth is lost", lambda accuracy, problem: accuracy - 0.1)
     controls = "the accuracy on clean digits after poisoning"
-    unexplained = "why a linear change of a tenth of the images costs little"
+    unexplained = "why a linear change in a tenth of the images costs little"
     reading = (
         "effective is read as: success without a loss of accuracy that would be noticed. The hypotheses that the "
         "trigger succeeds and that distilling gains were added after one look at the results, because an attack or "
@@ -96,8 +96,8 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 class DistillingWeakensTriggers(Claim[PoisonedDigits]):
     """Put a white square of side 4 as a trigger on digits, at an opacity of 0.3. Compare regression on three sets:
     images distilled from clean digits, images distilled from the poisoned digits, and the poisoned digits themselves.
-    On the mean over splits, the trigger succeeds more often with each of these sets than with the one before. For
-    images distilled from clean digits, the square is a change like any other.
+    On the mean over splits, the trigger succeeds more often with each set in this list than with the set before it. For
+    images distilled from clean digits, the square has no special meaning.
     """
 
     title = "Distilling weakens a trigger, but does not remove it"
@@ -168,9 +168,9 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     """Let a trigger be a pattern over the whole image, at an opacity of 0.2, and let support images be distilled from
     clean digits. Run sixty steps of Adam on 10^4 conflict + projection, and never let the pattern become longer than at
     the start. On the mean over splits, these steps lower the conflict and the projection below their values at the
-    start. They lower the conflict further than the same steps on the projection alone. They lower the projection
-    further than the same steps on the conflict alone. The steps on the projection alone lower the projection further
-    still. With the weight 10^4, the two parts are of the same size.
+    start. These steps lower the conflict further than the same steps on the projection alone. They also lower the
+    projection further than the same steps on the conflict alone. The steps on the projection alone lower the projection
+    further still. With the weight 10^4, the two parts are of the same size.
     """
 
     title = "An optimised trigger lowers both the conflict and the projection"

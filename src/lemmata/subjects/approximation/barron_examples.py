@@ -183,10 +183,10 @@ class LinearFloor(Claim[Slope]):
 
 class LinearLimit(Claim[Slope]):
     """Let <a, x> be a linear function on the unit ball, and let e > 0. The function sin(e <a, x>)/e is within e² |a|³ /
-    6 of <a, x>. Its spectrum lies at the frequencies e a and -e a, and has the first moment |a|.
+    6 of <a, x>. The spectrum of this function lies at the frequencies e a and -e a, and has the first moment |a|.
     """
 
-    title = "A single linear function is a limit of functions with first moment |a|"
+    title = "A single linear function is a limit of functions whose spectra have first moment |a|"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="one at a time, as a limit")
     stated = Kind.OWN
     population = Slopes()
@@ -223,14 +223,15 @@ class LinearLimit(Claim[Slope]):
 
 class LinearParameter(Claim[Slope]):
     """Consider all linear functions <a, x> + b of d variables with |a| <= C_a and |b| <= C_b, represented by spectra
-    without mass at the frequency 0. They need frequencies in all directions u. Their Barron parameter is
+    without mass at the frequency 0. Linear functions need frequencies in all directions u. The Barron parameter of this
+    class is
 
         C_F = C_b + C_a / E|u_1| = C_b + C_a sqrt(pi) Gamma((d+1)/2) / Gamma(d/2),
 
-    where u is uniform on the sphere. This value is sufficient, since <a, x> = (|a| / E|u_1|) E sign(<u, a>) <u, x>. It
-    is also necessary, since |a|² = integral of <i omega, a> F_f <= integral of |<omega, a>| F_sup, whose mean over |a|
-    = C_a is C_a E|u_1| integral of |omega| F_sup. With a point mass at 0, which equation (20) allows, the parameter is
-    C_a + C_b. The integral of ramps leaves the frequency 0 out.
+    where u is uniform on the sphere. This value is sufficient, since <a, x> = (|a| / E|u_1|) E sign(<u, a>) <u, x>. The
+    value is also necessary, since |a|² = integral of <i omega, a> F_f <= integral of |<omega, a>| F_sup, whose mean
+    over |a| = C_a is C_a E|u_1| integral of |omega| F_sup. With a point mass at 0, which equation (20) allows, the
+    parameter is C_a + C_b. The integral of ramps leaves the frequency 0 out.
     """
 
     title = "The Barron parameter of all linear functions grows like sqrt(d)"
@@ -290,9 +291,9 @@ class CombinationAsPrinted(Claim[Combined]):
 
         C <= 2 C_a max_i C_i + C_b.
 
-    The proof replaces the integral of the largest of several spectra by the largest of their integrals, which may be
-    smaller. The moments of spectra that do not overlap add up. Two classes obey the bound. The test uses eight classes
-    of one function each.
+    The proof replaces the integral of the largest of several spectra by the largest of the integrals of the spectra,
+    which may be smaller. The moments of spectra that do not overlap add up. For two classes the bound holds. The test
+    uses eight classes of one function each.
     """
 
     title = "As printed, combinations have at most twice the largest Barron parameter"

@@ -149,14 +149,14 @@ def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
 
 class GradientParameter(Claim[Periodic]):
     """Let F(k) be Fourier coefficients at the frequencies k, and take the supremum over a class of functions. The
-    Barron parameter from the spectra of gradients equals that from the spectra of the functions:
+    Barron parameter from the spectra of gradients equals the Barron parameter from the spectra of the functions:
 
         sup |f(0)| + sum_k sup |F_{grad f}(k)|_2 = sup |f(0)| + sum_k |k|_2 sup |F_f(k)|.
 
     The test uses finite classes of periodic functions, for which integrals are sums.
     """
 
-    title = "The Barron parameter from spectra of gradients equals that from spectra of functions"
+    title = "The Barron parameter is equal from the spectra of gradients and from the spectra of functions"
     source = Source("li2025incontext", "(20)")
     population = PeriodicFunctions()
     relation = Equal()
@@ -187,8 +187,8 @@ class GaussianParameter(Claim[Bump]):
 
         integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d).
 
-    The middle is scale times the mean length of a standard normal vector. The test integrates over random frequencies
-    of another distribution.
+    The middle expression is scale times the mean length of a standard normal vector. The test integrates over random
+    frequencies of another distribution.
     """
 
     title = "The Barron parameter of sums of Gaussian bumps"
@@ -218,8 +218,8 @@ class PositiveDefiniteBound(Claim[Mixture]):
 
         C_f = integral of |omega| F(omega) <= sqrt(-f(0) times the Laplacian of f at 0).
 
-    The integrals of F and |omega|² F are f(0) and minus the Laplacian. Cauchy's inequality bounds the integral of
-    |omega| F between them.
+    The integrals of F and |omega|² F are f(0) and minus the Laplacian. By Cauchy's inequality, the integral of |omega|
+    F is at most the square root of their product.
     """
 
     title = "An upper bound on the Barron parameter of positive definite functions"

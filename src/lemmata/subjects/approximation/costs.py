@@ -206,8 +206,8 @@ _PARAMETERS = tuple(12.0 * width**2 for width in (64, 128, 256, 512))
 
 class OperationsLinearInParameters(Claim[SequenceLayer]):
     """Let a transformer layer with n parameters act on a fixed number of positions. The number of operations grows like
-    n. The reason is that each parameter is multiplied once at every position, and the share of the scores falls with
-    the width.
+    n. The reason is that each parameter is multiplied once at every position, and the share of operations that compute
+    scores falls with the width.
     """
 
     title = "The operations of a transformer layer grow like the number of its parameters"

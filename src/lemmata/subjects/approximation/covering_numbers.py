@@ -61,11 +61,11 @@ class PairCover(Claim[FunctionsAtPoints]):
 
         (1 + 4/epsilon)^d (1 + 2/epsilon)
 
-    elements, whatever the class. The reason is that no element of the cell of another pair is needed. The bound also
-    holds for a set of pairs of which none covers another, such as a greedy cover.
+    elements, whatever the class. The reason is that a smallest cover needs no pair that lies in the cell of another of
+    its pairs. The bound also holds for any set of pairs in which no pair covers another, such as a greedy cover.
     """
 
-    title = "A bound on the cover of pairs (f, x) that does not depend on the class"
+    title = "A bound on the size of covers of pairs (f, x) that does not depend on the class"
     source = Source("li2025incontext", "(23)")
     population = SinesAtPoints()
     relation = AtMost()
@@ -91,11 +91,11 @@ class PairCover(Claim[FunctionsAtPoints]):
 
 class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
     """Consider the class of all sums of a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), for k up to m, such that
-    the sum of |a_k| and |b_k| is at most C_F = 1. The cover (23) of all pairs (f, x) has as many elements for m = 2, 4
-    and 8 as for m = 1. The reason is that the classes are nested, and none reaches a value at a point that one
-    frequency does not reach. The test counts the cover by columns. It divides the points into cells of length 2
-    epsilon. In each cell, it divides the values up to the largest, max(|sin(w x)|, 1 - cos(w x))/w for m = 1, into
-    intervals of that length.
+    the sum of |a_k| and |b_k| is at most C_F = 1. The cover (23) of all pairs (f, x) has the same number of elements
+    for m = 1, 2, 4 and 8. The reason is that the classes are nested, and at every point they all reach the same values
+    as one frequency. The test counts the cover by columns. It divides the points into cells of length 2 epsilon. In
+    each cell, it also divides the values into intervals of length 2 epsilon, up to the largest value. For m = 1, the
+    largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
     """
 
     title = "Covers of pairs do not grow with the richness of the class"
@@ -130,10 +130,10 @@ def _columns(problem: ClassesOfCosines, largest: Float[Array, " n"]) -> Float[Ar
 
 
 class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
-    """Consider a class with C_F = 1 and m frequencies. It contains functions of which no two are within epsilon in the
-    supremum norm. Any cover of the class to epsilon/2 has at least as many elements as there are such functions. The
-    test makes a greedy choice among the sums of two waves whose coefficients are multiples of 1/2. The number of chosen
-    functions grows with m = 1, 2, 4.
+    """Consider a class with C_F = 1 and m frequencies. Choose functions of the class of which no two are within epsilon
+    in the supremum norm. Any cover of the class to epsilon/2 has at least as many elements as there are chosen
+    functions. The test chooses greedily among the sums of two waves whose coefficients are multiples of 1/2. The number
+    of chosen functions grows with m = 1, 2, 4.
     """
 
     title = "Supremum norm covers grow with the richness of the class"

@@ -161,8 +161,8 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
             <= M (1/(4 tau) + 3 w + (3/2) sqrt(log(1/delta) / (2n))),
         w = min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
 
-    This holds however rich the class is. Lemma 1 has the logarithm of a covering number instead. The test uses all f =
-    E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
+    This holds however rich the class is. The bound of Lemma 1 contains the logarithm of a covering number instead. The
+    test uses all f = E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
     """
 
     title = "Random ramps approximate a whole class uniformly, without a cover of the class"
@@ -254,14 +254,14 @@ class WidthOfRamps(Claim[FeaturePool]):
 class WholeClassInMeanSquare(Claim[FeaturePool]):
     """Let n ramps phi_i of slope tau be drawn from the distribution of a class with M = integral of |omega| F_sup, and
     let nu be any distribution of inputs x. Consider the largest L2(nu) distance over the whole class from c_0 + sum_i
-    c_i phi_i with sum |c_i| <= 3 M. Its mean over the features is at most
+    c_i phi_i with sum |c_i| <= 3 M. The mean of this distance over the features is at most
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
-    whatever the class and the dimension. With probability 1 - delta, it is at most (3/2) M sqrt(log(1/delta) / (2n))
-    more. In the proof, weights h of mean 0 and mean square 1 replace measures: 2 E sup_h (1/n) sum eps_i <phi_i, h> = 2
-    E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n). The test uses all f = E rho phi with |rho| <= 3 M = 1, for nu of
-    equal masses at 24 points, and takes the mean over 4 draws.
+    whatever the class and the dimension. With probability 1 - delta, the largest distance exceeds this bound by at most
+    (3/2) M sqrt(log(1/delta) / (2n)). In the proof, weights h of mean 0 and mean square 1 replace measures: 2 E sup_h
+    (1/n) sum eps_i <phi_i, h> = 2 E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n). The test uses all f = E rho phi
+    with |rho| <= 3 M = 1, for nu of equal masses at 24 points, and takes the mean over 4 draws.
     """
 
     title = "Random ramps approximate a whole class in mean square at the rate 1/sqrt(n)"
@@ -349,9 +349,9 @@ class RiskWithoutCover(Claim[CosineExamples]):
         mean over the examples of (f(x) - <phi(x), rho>)² <= eps² + 2 lambda (|f(0)| + 7 M) + e,
         eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)).
 
-    This is Theorem 1 with M²/n, M <= C_F, in place of C_F² log|N|/n. In the proof, `whole_class_in_mean_square` with
-    the distribution of the examples as nu gives a rho* within eps with |rho*|_1 <= |f(0)| + 7 M. The rest follows from
-    l(rho) <= l(rho*) + e, as 2 |Phi^T z|_inf / N is at most lambda. The test uses e = 3e-3.
+    This bound is Theorem 1 with M²/n, M <= C_F, in place of C_F² log|N|/n. In the proof, `whole_class_in_mean_square`
+    with the distribution of the examples as nu gives a rho* within eps with |rho*|_1 <= |f(0)| + 7 M. The rest follows
+    from l(rho) <= l(rho*) + e, as 2 |Phi^T z|_inf / N is at most lambda. The test uses e = 3e-3.
     """
 
     title = "A risk bound for the Lasso on random ramps, without a cover of the class"

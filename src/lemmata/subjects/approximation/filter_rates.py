@@ -87,8 +87,8 @@ class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
 
 class UndampedModesRate(Claim[ImpulseResponse]):
     """Consider a periodic impulse response at the edge of H^s, whose Fourier coefficients have size k^(-s-1/2). A
-    linear recurrence with undamped poles at the frequencies up to n has 2n + 1 real states. It reproduces the impulse
-    response with a squared error that falls like
+    linear recurrence with undamped poles at the frequencies up to n has 2n + 1 real states. This recurrence reproduces
+    the impulse response with a squared error that falls like
 
         n^(-2s).
     """
@@ -126,8 +126,8 @@ def squared_error_of_readout(problem: LinearReadouts, states: int) -> Float[Arra
 
 class LinearReadoutsMissCosines(Claim[LinearReadouts]):
     """Let a linear recurrence have inputs x_1, ..., x_T, independent and uniform on [0, 1], and let q be a whole
-    number. Every affine readout of its states misses cos(2 pi q x_j) by at least its variance. The least mean square
-    error is
+    number. Every affine readout of its states predicts cos(2 pi q x_j) with a mean squared error of at least the
+    variance of this cosine. The least mean square error is
 
         1/2
 

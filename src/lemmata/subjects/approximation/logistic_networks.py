@@ -62,7 +62,7 @@ class LogisticSpectrum(Claim[Frequencies]):
 
         (1/2 pi) integral of e^-x (1 + e^-x)^-2 e^(-i omega x) dx = omega / (2 sinh(pi omega)),
 
-    which is positive. Its integral is the largest slope of the logistic function, 1/4.
+    which is positive. The integral of this transform is the largest slope of the logistic function, 1/4.
     """
 
     title = "The spectrum of the derivative of the logistic function is positive"
@@ -101,7 +101,7 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds,
 
-    which is the printed density along a line and 0 across it.
+    This is the printed density along each line, and 0 off the lines.
     """
 
     title = "The spectrum of a logistic network's gradient lies on the lines through its weights"
@@ -140,7 +140,8 @@ class LogisticParameter(Claim[LogisticUnits]):
 
         sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2).
 
-    This is the bound of the source. It is attained, also if units share a line, since the signs of the r_j are free.
+    This is the bound of the source. The bound is attained, also if units share a line, since the signs of the r_j are
+    free.
     """
 
     title = "The Barron parameter of networks of logistic units in closed form"

@@ -147,16 +147,16 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
 
 
 class RatioOfPrintedRates(Claim[RateComparison]):
-    """Let ((log n)/n)^(2s/d) be the printed rate of attention, and n^(-s/d) that of recurrences, on functions of
-    smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller. Its ratio to the rate of
-    recurrences is
+    """Let ((log n)/n)^(2s/d) be the printed rate of attention, and let n^(-s/d) be the printed rate of recurrences, on
+    functions of smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller. Its ratio to the
+    rate of recurrences is
 
         ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
 
     since (log n)²/n is largest at n = e². The two rates are nearest at n = 7.
     """
 
-    title = "The printed rate of attention is below that of recurrences at every n >= 2"
+    title = "The printed rate of attention is below the printed rate of recurrences at every n >= 2"
     source = Source("foundation2025", "Section 4.1, comparison", note="corrected, with constants 1")
     population = RateComparisons()
     relation = AtMost()
@@ -223,9 +223,9 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
 
 
 class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
-    """Which of ((log n)/n)^(2s/d) and n^(-s/d) is larger depends neither on the dimension d nor on the smoothness s.
-    The sign of their difference is that of (log n)² - n. For the natural logarithm it is negative at every n from 2 on.
-    For the logarithm to the base 2 it is positive only for 4 < n < 16.
+    """The order of ((log n)/n)^(2s/d) and n^(-s/d) depends neither on the dimension d nor on the smoothness s. The sign
+    of their difference is the sign of (log n)² - n. For the natural logarithm this sign is negative at every n from 2
+    on. For the logarithm to the base 2 it is positive only for 4 < n < 16.
     """
 
     title = "The order of the two printed rates does not depend on the dimension"
@@ -257,7 +257,7 @@ class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
         (1 + d M²)^(-s),   M = ceil( ((m+1)^(1/d) - 1)/2 ),
 
     which is of the order (log n)^(-2s/d) and not ((log n)/n)^(2s/d). The reason is that the cube of side 2M + 1 has
-    more than m frequencies, none longer than sqrt(d) M. For d = 1 the best space attains the bound.
+    more than m frequencies, and no frequency is longer than sqrt(d) M. For d = 1 the best space attains the bound.
     """
 
     title = "With log n dimensions, the worst squared error is at least a power of log n"

@@ -33,7 +33,7 @@ class IntegralOfRamps(Claim[CosineRamps]):
     relation = AtMost()
     control = Control("half of the bound", lambda bound, problem: bound / 2)  # one wave of length 2 pi tau has 1/(2 pi)
     controls = _DISTANCE
-    unexplained = "better weights than those that are exact for steps"
+    unexplained = "better weights than the weights used here, which are exact for steps"
 
     def predict(self, problem: CosineRamps) -> Array:
         return problem.functions.moment() / (4 * problem.sharpness)
@@ -64,7 +64,7 @@ class CoefficientBound(Claim[CosineRamps]):
         lambda bounds, problem: bounds * jnp.array([0.9, 1 / 3]),
     )
     controls = "the coefficients of universal features"
-    unexplained = "better weights than those that are exact for steps"
+    unexplained = "better weights than the weights used here, which are exact for steps"
     trivial = "the weights that represent a function have no trivial bound"
 
     def predict(self, problem: CosineRamps) -> Array:

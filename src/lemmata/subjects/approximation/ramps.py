@@ -178,7 +178,8 @@ def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
 
 
 class StepDistance(Claim[Ramp]):
-    """Let phi(tau x) = min(max(tau x + 1/2, 0), 1) be a ramp with slope tau >= 2. Its distance from the step is
+    """Let phi(tau x) = min(max(tau x + 1/2, 0), 1) be a ramp with slope tau >= 2. The distance of this ramp from the
+    step is
 
         delta_tau = inf over 0 < e <= 1/2 of { 2 e + sup_{|x| >= e} |phi(tau x) - 1(x > 0)| } = 1/tau,
 
@@ -206,13 +207,14 @@ class StepDistance(Claim[Ramp]):
 
 
 class WaveByRamps(Claim[Wave]):
-    """Let |omega| be a length, theta a phase and tau >= 2. There is a function gamma on [-2, 1], that of (82), such
+    """Let |omega| be a length, theta a phase and tau >= 2. There is a function gamma on [-2, 1], given by (82), such
     that |gamma| <= 1 and
 
         |(cos(|omega| z + theta) - cos(theta))/|omega| - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau)
 
     for z in [-1, 1]. The source has 3/tau. The ramp phi(tau z) = min(max(tau z + 1/2, 0), 1) differs from the step by
-    1/(4 tau) on average. The test checks both inequalities, the first as tau times the distance.
+    1/(4 tau) on average. The test checks both inequalities. For the inequality of the distance, it uses tau times the
+    distance.
     """
 
     title = "A cosine is within 1/(4 tau) of an integral of ramps of slope tau"
@@ -223,7 +225,7 @@ class WaveByRamps(Claim[Wave]):
         "half of the distance and nine tenths of the weight", lambda bounds, problem: bounds * jnp.array([0.5, 0.9])
     )
     controls = "the distance of a cosine from an integral of ramps"
-    unexplained = "better weights than those that are exact for steps"
+    unexplained = "better weights than the weights used here, which are exact for steps"
     predict = (0.25, 1.0)
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
@@ -245,9 +247,9 @@ class LineByRampsAsPrinted(Claim[Line]):
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau = 3/tau.
 
     The inequality fails. At z = -1, only t > 1 - 1/(2 tau) counts, with phi <= 1/2. Take the weights 5/9, -1/3, 1/9 on
-    the points -1, -1 + 1/(2 tau) and -1 + 1/tau. For every t, they give a sum of ramps of at most 1/18. So whatever
-    gamma is, the distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18, which is 1/6 for g = 1 and every
-    tau.
+    the points -1, -1 + 1/(2 tau) and -1 + 1/tau. For every t, the sum of the ramps with these weights is at most 1/18.
+    So whatever gamma is, the distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18, which is 1/6 for g = 1
+    and every tau.
     """
 
     title = "As printed, functions with bounded slopes are near integrals of ramps at z + t"
@@ -256,7 +258,7 @@ class LineByRampsAsPrinted(Claim[Line]):
     relation = AtMost()
     control = Control("within delta_tau", lambda bound, problem: bound / 3)
     controls = "the distance of a function with bounded slopes from an integral of ramps"
-    unexplained = "better weights than those that are exact for steps"
+    unexplained = "better weights than the weights used here, which are exact for steps"
     passage = Passage(
         "004_53e1e75f8b75373c.txt",
         84031,
@@ -289,8 +291,8 @@ class LineByRamps(Claim[Line]):
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau) <= 3 delta_tau,
 
-    where delta_tau = 1/tau. It is the gamma of (82), with z - t where (81a) prints z + t. The constant is the best for
-    this gamma: a corner of g attains it.
+    where delta_tau = 1/tau. This gamma is given by (82), and z - t stands in place of the z + t that (81a) prints. The
+    constant is the best for this gamma: a corner of g attains it.
     """
 
     title = "A function with bounded slopes is within 1/(4 tau) of an integral of ramps"
@@ -300,7 +302,7 @@ class LineByRamps(Claim[Line]):
     relation = AtMost()
     control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls = "the distance of a function with bounded slopes from an integral of ramps"
-    unexplained = "better weights than those that are exact for steps"
+    unexplained = "better weights than the weights used here, which are exact for steps"
 
     def predict(self, problem: Line) -> Array:
         return 1 / (4 * problem.sharpness)
@@ -331,7 +333,7 @@ class LineWeights(Claim[Line]):
     relation = AtMost()
     control = Control("five sixths of the bound", lambda bound, problem: 5 * bound / 6)
     controls = "the weight of the ramps that represent a function with bounded slopes"
-    unexplained = "better weights than those that are exact for steps"
+    unexplained = "better weights than the weights used here, which are exact for steps"
     trivial = "the weights that represent a function have no trivial bound"
     predict = 3.0
 

@@ -20,12 +20,12 @@ _RUNGS = (1000.0, 4000.0, 16000.0, 64000.0)
 
 class SobolevWidthRate(Claim[SobolevBall]):
     """Consider the largest squared L2 error over the unit ball of H^s on the torus of d dimensions, for the best linear
-    space of n dimensions. It is the (n+1)-th largest of the numbers (1 + |k|²)^(-s), where k is an integer vector. It
-    falls like
+    space of n dimensions. This error is the (n+1)-th largest of the numbers (1 + |k|²)^(-s), where k is an integer
+    vector. The error falls like
 
         n^(-2s/d),
 
-    without a logarithm. The span of the n least frequencies attains it.
+    without a logarithm. The span of the n lowest frequencies attains this least error.
     """
 
     title = "The Kolmogorov widths of Sobolev balls fall like n^(-2s/d)"
@@ -53,8 +53,8 @@ class SobolevWidthRate(Claim[SobolevBall]):
 class KernelSectionsWorstError(Claim[KernelSections]):
     """Let k be any kernel on the circle, symmetric or not, and consider the span of n sections k(., c_i) at any centres
     c_i. Approximate the functions of the unit ball of H^s in this span. The worst squared L2 error is at least the
-    (n+1)-th largest of the numbers (1 + k²)^(-s), where k here is an integer. Equispaced sections of exp(beta cos)
-    nearly attain this width.
+    (n+1)-th largest of the numbers (1 + k²)^(-s), where k is an integer and not the kernel. Equispaced sections of
+    exp(beta cos) nearly attain this width.
     """
 
     title = "No span of kernel sections beats the width of a Sobolev ball on the circle"

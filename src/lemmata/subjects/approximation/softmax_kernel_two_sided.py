@@ -129,8 +129,8 @@ class DistanceFromAbove(Claim[KinkedFunction]):
 
         |f - g| <= min over k with sum_(q <= k) |f_q|²/kappa_q <= R of (sum_(q > k) |f_q|²)^(1/2)
 
-    in L2: the projection of f on degrees up to k. The test uses random sums of three |cos(theta - phi_j)| on the
-    circle, at R = |f|²/kappa_k.
+    in L2. This g is the projection of f on degrees up to k. The test uses random sums of three |cos(theta - phi_j)| on
+    the circle, at R = |f|²/kappa_k.
     """
 
     title = "An upper bound on the distance from a ball of the softmax kernel's space"

@@ -160,7 +160,7 @@ class BumpsOfOneDimension(Population[Represented]):
 _DELTA = 0.1
 _NUMBERS = (8.0, 32.0, 128.0, 512.0)
 _DISTANCE = "the distance of a function from its linear representation by random features"
-_BEST = "the best coefficients, which are not those of the proof"
+_BEST = "the best coefficients, which differ from the coefficients of the proof"
 
 
 class PointwiseRepresentation(Claim[Represented]):
@@ -253,8 +253,8 @@ class FeatureRate(Claim[Represented]):
 class BestCoefficientRate(Claim[Represented]):
     """Let n random ramps of slope tau be drawn for a class of functions on [-1, 1], with n below tau. The root mean
     square distance of a function from their span falls at least like n^-1. The reason is that n steps at random
-    thresholds cut [-1, 1] into intervals of length O(1/n). So the best coefficients in mean square do better than those
-    of Lemma 1's proof, which leave an error of n^(-1/2) in every dimension.
+    thresholds cut [-1, 1] into intervals of length O(1/n). So the best coefficients in mean square do better than the
+    coefficients of Lemma 1's proof, which leave an error of n^(-1/2) in every dimension.
     """
 
     title = "With best coefficients, the error of n ramps in one dimension falls at least like 1/n"

@@ -47,9 +47,9 @@ def _measured_ratio(problem: RoutedKeys, key: Key[Array, ""]) -> Array:
 
 class RouterSignalToNoise(Claim[RoutedKeys]):
     """Let q be a unit query whose scalar products with random unit keys in d dimensions are independent and have
-    variance 1/d. Let m keys in one block of B keys be relevant: one of them has D q added, and each of the others D' q.
-    Consider the difference between the score of this block and the score of another block. Its mean, in units of its
-    standard deviation, is
+    variance 1/d. Let m keys in one block of B keys be relevant: D q is added to one of these keys, and D' q to each of
+    the other m - 1. Consider the difference between the score of this block and the score of another block. The mean of
+    this difference, in units of its standard deviation, is
 
         SNR = (D + (m - 1) D') sqrt(d / (2 B)).
     """
@@ -123,13 +123,14 @@ def _inflation(problem: RoutedKeys) -> float:
 
 class RatioDecidesTheHitRate(Claim[RoutedKeys]):
     """Let N blocks of independent keys contain one relevant block, and let SNR be the signal-to-noise ratio of its
-    score. The relevant block is among the k blocks with the largest scores with the probability
+    score. Up to an error of 0.01, the probability that the relevant block is among the k blocks with the largest scores
+    is
 
         integral of phi(z) P(Bin(N - 1, Phi(-z - sqrt 2 SNR)) < k) dz.
 
-    This holds up to an error of 0.01. Here phi and Phi are the density and the distribution function of the standard
-    normal distribution, and Bin is a binomial variable. Block size, dimension and excess enter only through the ratio.
-    For example, blocks of half the size with an excess smaller by sqrt 2 are found as often.
+    Here phi and Phi are the density and the distribution function of the standard normal distribution, and Bin is a
+    binomial variable. Block size, dimension and excess enter only through the ratio. For example, if blocks are half as
+    large and the excess is smaller by the factor sqrt 2, the relevant block is found equally often.
     """
 
     title = "The signal-to-noise ratio decides how often a router finds the relevant block"
@@ -165,9 +166,9 @@ def _hits(problem: RoutedKeys, blocks: int) -> Array:
 
 class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     """Let a query attend to a fixed number of blocks of 64, 32 or 16 keys. Let one key be relevant, with a
-    signal-to-noise ratio of 0.2 to 0.5 at 64 keys. With each halving of the block size, its block is attended less
-    often. A halving multiplies the ratio by sqrt 2 and doubles the number of blocks. A weak key gains less from the
-    first than it loses from the second.
+    signal-to-noise ratio of 0.2 to 0.5 at 64 keys. With each halving of the block size, the block with this key is
+    attended less often. A halving multiplies the ratio by sqrt 2 and doubles the number of blocks. A weak key gains
+    less from the larger ratio than it loses from the larger number of blocks.
     """
 
     title = "With the same number of blocks, smaller blocks find a weak relevant key less often"

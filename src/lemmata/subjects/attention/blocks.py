@@ -91,7 +91,7 @@ class GatheredAttentionIsMasked(Claim[TokenRows]):
     take the keys j <= i of its own block and of the k - 1 earlier blocks whose mean key has the largest scalar product
     with q_i. Masked softmax attention gives the mean of the values v_j over these keys with weights proportional to
     exp(q_i . k_j / sqrt d). The gathered computation sorts queries by block, cuts them into tiles, and merges partial
-    results by maxima and sums. It gives the same rows.
+    results by maxima and sums. The gathered computation gives the same output rows as masked attention.
     """
 
     title = "Gathered block attention equals attention with a mask"
@@ -117,7 +117,7 @@ class PairsOfBlockAttention(Claim[TokenRows]):
 
         sum over blocks b of s_b min(k - 1, b) B + s_b (s_b + 1)/2.
 
-    This is at most k B n, while dense causal attention has n (n + 1)/2 pairs.
+    This number is at most k B n, while dense causal attention has n (n + 1)/2 pairs.
     """
 
     title = "The number of query-key pairs in causal block attention"

@@ -115,10 +115,10 @@ def beside_values(problem: AttentionStack) -> Float[Array, " M"]:
 class DepthLowersDimension(Claim[AttentionStack]):
     """Consider layers of softmax attention without skip connections, with normal weights, on normal tokens of p
     coordinates scaled to length sqrt(p). Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be their effective dimension,
-    where C is the second moment matrix of the tokens, scaled to trace 1. It falls with each of the first three layers.
-    Now compare with the same layers in which every token attends only to itself. The mean logarithm of the ratio of
-    the two dimensions falls, so attention lowers the dimension faster. The reason is that each layer averages tokens
-    until they are alike.
+    where C is the second moment matrix of the tokens, scaled to trace 1. This dimension falls with each of the first
+    three layers. Now compare with the same layers in which every token attends only to itself. Divide the dimension
+    with attention by the dimension of these layers. The mean logarithm of this ratio falls with depth, so attention
+    lowers the dimension faster. The reason is that each layer averages tokens until they are alike.
     """
 
     title = "Attention layers lower the effective dimension of tokens more than their values alone"
@@ -141,10 +141,11 @@ class DepthLowersDimension(Claim[AttentionStack]):
 
 class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     """Consider layers of attention with skip connections, X <- X + attention, with normal weights and normal tokens.
-    Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be the effective dimension of the tokens, where C is their second
-    moment matrix, scaled to trace 1. Over the first three layers it falls more slowly than for the same layers in
-    which every token attends only to itself. That is, the mean logarithm of the ratio of the two dimensions rises with
-    each layer. The reason is that attention adds nearly the same small vector to every token.
+    Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be the effective dimension of the tokens, where C is their second moment
+    matrix, scaled to trace 1. Over the first three layers this dimension falls more slowly than for the same layers in
+    which every token attends only to itself. That is, the mean logarithm of the dimension with attention over the
+    dimension of these layers rises with each layer. The reason is that attention adds nearly the same small vector to
+    every token.
     """
 
     title = "With skip connections, attention keeps more effective dimension than its values alone"

@@ -121,13 +121,13 @@ def _one_dimension_lower(value: Array, problem: SphereTokens) -> Array:
 
 class SphereEffectiveDimension(Claim[SphereTokens]):
     """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). The effective dimension of
-    their Gram matrix at lambda = 1/n equals that of the population,
+    their Gram matrix at lambda = 1/n equals the effective dimension of the population,
 
         sum_k N_k lambda_k / (lambda_k + 1/n),   lambda_k = Gamma(p/2) (2/beta)^(p/2-1) I_(k+p/2-1)(beta),
         N_k = C(k+p-1, p-1) - C(k+p-3, p-1),
 
-    to within 3 %, as long as it is below a twelfth of n. Here lambda_k are the eigenvalues of the kernel, and N_k their
-    multiplicities.
+    to within 3 %, as long as the effective dimension of the population is below a twelfth of n. Here lambda_k are the
+    eigenvalues of the kernel, and N_k their multiplicities.
     """
 
     title = "The effective dimension of the exponential kernel on a sphere, by Funk-Hecke"
@@ -161,8 +161,8 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
 
 
 class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
-    """Consider the kernel exp(beta <x, y>) with fixed beta on the unit sphere of R^p, p >= 3. Its effective dimension
-    at the ridge 1/n is at most of the order of
+    """Consider the kernel exp(beta <x, y>) with fixed beta on the unit sphere of R^p, p >= 3. The effective dimension
+    of this kernel at the ridge 1/n is at most of the order of
 
         (log n)^(p-1).
 
@@ -192,8 +192,8 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
 
 class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     """Let n tokens of R^p, p >= 16, have the length |x| = sqrt(p), as after layer normalisation, and let the logits be
-    <x, y> / sqrt(p). Up to n = 256, the effective dimension at the ridge 1/n grows in proportion to n. It equals n up
-    to a few per cent.
+    <x, y> / sqrt(p). Up to n = 256, the effective dimension at the ridge 1/n grows in proportion to n. The effective
+    dimension equals n up to a few per cent.
 
     The reason is that the diagonal exp(sqrt(p)) of the Gram matrix is far above all other entries. Growth like a power
     of log n begins only if n exceeds the number of harmonics in p dimensions. For usual p, no sequence is that long.

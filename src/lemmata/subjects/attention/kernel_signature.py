@@ -45,7 +45,7 @@ def _least_gap(problem: Reals) -> Hypothesis:
     return Hypothesis("the numbers are distinct (least gap)", gap, ">", 1e-8, "equal ones have rank one")
 
 
-_CONTROLS = "the signs of the kernel of an attention head"
+_CONTROLS = "the signs of the eigenvalues of the kernel of an attention head"
 _TRAINING = "trained weights, for which queries and keys depend on each other"
 
 
@@ -54,10 +54,10 @@ class PrintedAttentionKernel(Claim[AttentionKernel]):
     The source says, as printed, that attention is a combination with this kernel, and it uses the norm of the kernel's
     reproducing kernel Hilbert space.
 
-    The test reads this generously, for random weights and after making kappa symmetric. Let M_s = (M + M') / 2 with M =
-    W_q' W_k / sqrt(d) be the quadratic form of the symmetric kernel. Then exp(x' M_s y) is positive semidefinite on all
-    of R^p exactly if none of the p eigenvalues of M_s is negative. The claim is that this holds in at least half of the
-    heads.
+    The test takes a weak form of this statement: it draws random weights and makes kappa symmetric. Let M_s = (M + M')
+    / 2 with M = W_q' W_k / sqrt(d) be the quadratic form of the symmetric kernel. Then exp(x' M_s y) is positive
+    semidefinite on all of R^p exactly if none of the p eigenvalues of M_s is negative. The claim is that this holds in
+    at least half of the heads.
     """
 
     title = "As printed, the kernel of an attention head is positive semidefinite"
@@ -233,7 +233,7 @@ class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
 
 
 class ExponentialNegativeSquares(Claim[Reals]):
-    """Let K be the Gram matrix of exp(-s t) on any n distinct real numbers. It has exactly floor(n/2) negative
+    """Let K be the Gram matrix of exp(-s t) on any n distinct real numbers. This matrix has exactly floor(n/2) negative
     eigenvalues.
 
     The kernel exp(s t) is strictly totally positive. So the leading minors of exp(-s_i s_j), for increasing s, have the

@@ -140,7 +140,8 @@ _TIE = 1e-9
 class MeansOfKeysHitLess(Claim[HiddenRun]):
     """Replace each key by the mean of the last 5 keys, with the same weights for all queries and without training.
     Then, with blocks of 8 keys, the block with the only relevant key is attended less often. The scalar products with a
-    query are averaged like the keys, signal and noise alike. What is near the end of a block leaks into the next block.
+    query are averaged like the keys, both the signal and the noise. Keys near the end of a block leak into the next
+    block.
     """
 
     title = "Averaging the last five keys lowers how often a block router finds a relevant key"
@@ -172,8 +173,8 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
 
         D sqrt(d / (2 B)).
 
-    The proof is that the signal averages the weights over the places of the block. The noise has the squares of these
-    weights, also on places beyond the block. The Cauchy-Schwarz inequality then gives the bound.
+    The proof is that the signal averages the weights over the places of the block. The variance of the noise contains
+    the squares of these weights, also at places beyond the block. The Cauchy-Schwarz inequality then gives the bound.
     """
 
     title = "No convolution of keys raises the mean signal-to-noise ratio of a block router"
@@ -205,11 +206,11 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
 
 
 class RecallIsTheHitRate(Claim[RecalledPairs]):
-    """Let tokens lie on the unit sphere in d dimensions. Names in a context are followed by values, and they appear
-    again in the last block. Consider one layer of block attention. Its keys are the tokens shifted by one position (a
-    convolution with the weights 0 and 1), and its queries are sharp. The layer returns a value as often as its router
-    finds the block of the value. Let N be the number of blocks of B keys, and k the number of attended blocks, both
-    without the last block. The probability, up to an error of 0.02, is
+    """Let tokens lie on the unit sphere in d dimensions. Each name in a context is followed by a value, and the names
+    appear again in the last block. Consider one layer of block attention. Its keys are the tokens shifted by one
+    position (a convolution with the weights 0 and 1), and its queries are sharp. The layer returns a value as often as
+    its router finds the block of the value. Let N be the number of blocks of B keys, and k the number of attended
+    blocks. Both numbers leave out the last block. The probability, up to an error of 0.02, is
 
         integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz,
 

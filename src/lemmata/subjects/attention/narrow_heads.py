@@ -159,7 +159,7 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     functions on every compact set.
     """
 
-    title = "Heads as wide as their tokens approximate better with more sections"
+    title = "Heads as wide as their tokens approximate a sine better with more sections of the kernel"
     source = Source("foundation2025", "Section 3.1, any continuous function", note="for heads of full width")
     stated = Kind.OWN
     population = FunctionsOfUnseenDirections(full=True)

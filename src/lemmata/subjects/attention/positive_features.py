@@ -56,7 +56,7 @@ class PositiveFeatureVariance(Claim[FeaturePair]):
 
         P = exp(a) (1 - exp(-a)) S².
 
-    It is 0 at y = -x: positive features are most precise for small values of the kernel.
+    The variance is 0 at y = -x: positive features are most precise for small values of the kernel.
     """
 
     title = "The variance of the positive random feature estimate of exp(<x, y>)"
@@ -79,7 +79,7 @@ class TrigonometricFeatureVariance(Claim[FeaturePair]):
 
         exp(|x + y|²) S^-2 (1 - exp(-|x - y|²))² / 2,
 
-    which is 0 at x = y. Relative to S², it explodes if S is small.
+    which is 0 at x = y. Relative to S², the variance explodes if S is small.
     """
 
     title = "The variance of the trigonometric random feature estimate of exp(<x, y>)"
@@ -98,7 +98,7 @@ class TrigonometricFeatureVariance(Claim[FeaturePair]):
 
 class HyperbolicFeatureVariance(Claim[FeaturePair]):
     """Let omega ~ N(0, I), S = exp(<x, y>) and a = |x + y|². The hyperbolic estimate is the mean of the positive
-    estimates of S at omega and at -omega. It has the variance
+    estimates of S at omega and at -omega. The hyperbolic estimate has the variance
 
         (1 - exp(-a)) P / 2,   P = exp(a) (1 - exp(-a)) S².
 
@@ -131,8 +131,8 @@ class FeaturesForTheDiagonal(Claim[FeaturePair]):
 
         (exp(4 |x|²) - 1) / eps²
 
-    positive random features. This number is exponential in four times the logit |x|², not polynomial in it. The test
-    uses eps = 1/10.
+    positive random features. This number is exponential in four times the logit |x|², not polynomial in the logit. The
+    test uses eps = 1/10.
     """
 
     title = "Positive features needed for a token with itself grow exponentially in its logit"

@@ -142,8 +142,8 @@ _CONTROLS = "the derivative of a head by its tokens"
 class WeightsMoveLess(Claim[SigmoidHead]):
     """Consider the map from a row of logits to a row of attention weights. For the sigmoid, the spectral norm of its
     derivative is at most 1/4, which is attained at a weight of 1/2. For the softmax, it is at most 1/2, which is
-    attained if two keys share all of the weight. At given logits, either may be the larger: if all logits are 0, the
-    norm is 1/4 for the sigmoid without a bias, and 1/n for the softmax.
+    attained if two keys share all of the weight. At given logits, either norm may be larger than the other. If all
+    logits are 0, the norm is 1/4 for the sigmoid without a bias, and 1/n for the softmax.
     """
 
     title = "At worst, sigmoid weights move half as much with their logits as softmax weights"
@@ -205,7 +205,7 @@ class SoftmaxJacobianBound(Claim[SigmoidHead]):
 
         |dY/dX| <= |W| (|P| + |A| (max_i |C_i| + R (c max_i tr C_i)^(1/2)))  <=  |W| (√n + |A| R² (1 + √n)).
 
-    This is also a polynomial in R. It has the same degree as the bound for the sigmoid, with √n in place of n.
+    This bound is also a polynomial in R. It has the same degree as the bound for the sigmoid, with √n in place of n.
     """
 
     title = "The derivative of softmax attention is at most quadratic in the length of the tokens"
@@ -238,11 +238,12 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
 
         n s (1 + 2 t (1 - s)),  s = e^t / (e^t + e^-b)      for the sigmoid,     1     for the softmax.
 
-    At b = -log n, s = e^t / (n + e^t). So the first norm is about e^t (1 + 2t) while e^t is far below n. It therefore
-    has no bound that is a polynomial in R and does not depend on n. At t = log n it is n (1 + log n) / 2.
+    At b = -log n, s = e^t / (n + e^t). So the norm for the sigmoid is about e^t (1 + 2t) while e^t is far below n. This
+    norm therefore has no bound that is a polynomial in R and does not depend on n. At t = log n it is n (1 + log n) /
+    2.
     """
 
-    title = "Sigmoid attention amplifies aligned tokens exponentially until n is reached"
+    title = "Sigmoid attention amplifies aligned tokens exponentially until the exponential reaches n"
     source = Source(_KEY, "Abstract, improved regularity", note="without a bound on the number of tokens")
     population = SigmoidHeads("aligned")
     relation = Equal()

@@ -178,8 +178,8 @@ class OutputsGrowWithoutBias(Claim[StartedHead]):
 
 class OutputsShrinkWithBias(Claim[StartedHead]):
     """Let queries, keys and values be normal, with logits of a fixed standard deviation. With the bias -log n, the
-    outputs of sigmoid attention fall with the number of tokens n like n^(-1/2). Means and the outputs of softmax
-    attention do the same.
+    outputs of sigmoid attention fall with the number of tokens n like n^(-1/2). The outputs of softmax attention, and
+    plain means over the tokens, fall in the same way.
     """
 
     title = "With bias -log n, sigmoid attention outputs at the start fall like n^(-1/2)"
@@ -225,9 +225,9 @@ def _size(outputs: Float[np.ndarray, "m d"]) -> float:
 
 class TilesAreExact(Claim[CutHead]):
     """Compute sigmoid attention with the bias -log n for one block of queries at a time, and compute the weights again
-    for the derivative. The outputs and the derivatives by queries, keys and values equal those from the whole matrix of
-    weights. This holds for any block size, for lengths that are not a multiple of it, and for causal and non-causal
-    heads.
+    for the derivative. The outputs and the derivatives by queries, keys and values equal the outputs and the
+    derivatives from the whole matrix of weights. This holds for any block size, for lengths that are not a multiple of
+    the block size, and for causal and non-causal heads.
     """
 
     title = "Sigmoid attention in tiles computes exact outputs and derivatives"
@@ -274,8 +274,9 @@ def _held(n: int, d: int, block: int, causal: bool) -> float:
 
 
 class MemoryIsLinear(Claim[CutHead]):
-    """Compile the derivative of sigmoid attention in tiles, for a fixed block of queries. Its memory, for temporaries
-    and results, grows in proportion to the number of tokens n. The whole matrix of weights would take n² numbers.
+    """Compile the derivative of sigmoid attention in tiles, for a fixed block of queries. The memory of the compiled
+    program, for temporaries and results, grows in proportion to the number of tokens n. The whole matrix of weights
+    would take n² numbers.
     """
 
     title = "The memory of sigmoid attention in tiles grows in proportion to the number of tokens"

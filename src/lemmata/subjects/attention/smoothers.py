@@ -122,8 +122,8 @@ def _leaves_unit_interval(attention: Float[Array, "T T"]) -> Float[Array, ""]:
 class TiedHeadsAreReversible(Claim[AttentionKernel]):
     """Consider a head with tied queries and keys, W_k = W_q, so that M = W_q' W_k / sqrt(d) is positive semidefinite.
     Let K be the matrix with the entries exp(x_i' M x_j) for tokens x_i, and D the diagonal matrix of its row sums. The
-    attention matrix A = D^-1 K is reversible: D A is symmetric. Its spectrum equals that of D^(-1/2) K D^(-1/2), which
-    is real and within [0, 1]. Therefore
+    attention matrix A = D^-1 K is reversible: D A is symmetric. The spectrum of A equals the spectrum of D^(-1/2) K
+    D^(-1/2), which is real and within [0, 1]. Therefore
 
         1 - min Re + max |Im| <= 1   over the eigenvalues.
     """
@@ -153,9 +153,9 @@ class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
 
         1 - min Re + max |Im| >= 1 + 10^-6.
 
-    So the attention matrix is not a reversible smoother. It does not belong to a semidefinite kernel either, however
-    its rows are weighted. In one dimension or on two tokens, a single eigenvalue other than 1 decides, and it is
-    positive as often as negative.
+    So the attention matrix is not a reversible smoother. The matrix does not belong to a semidefinite kernel either,
+    however its rows are weighted. In one dimension or on two tokens, a single eigenvalue other than 1 decides, and it
+    is positive as often as negative.
     """
 
     title = "Attention matrices of untied heads have complex or negative eigenvalues"
@@ -186,8 +186,8 @@ class QueryAveragedKernel(Claim[KeyPair]):
 
         E kappa(z, x) kappa(z, y) = exp(|M (x + y)|² / 2).
 
-    This is a symmetric positive semidefinite kernel of keys for all weights, tied or not. Heads have this kernel even
-    if the kernel of queries and keys is indefinite.
+    This is a symmetric positive semidefinite kernel of keys for all weights, tied or not. A head has this kernel of
+    keys even if its kernel of queries and keys is indefinite.
     """
 
     title = "The mean over normal queries of a product of two keys is a semidefinite kernel"
@@ -207,7 +207,7 @@ class QueryAveragedKernel(Claim[KeyPair]):
 
 class AttentionStaysInTheHull(Claim[HeadWithValues]):
     """Let sum_j alpha_ij v_j be the output of a head at token i, where alpha_ij are softmax weights and v_j the values.
-    It lies in the convex hull of the values, so that
+    This output lies in the convex hull of the values, so that
 
         max_i |sum_j alpha_ij v_j|_inf <= max_j |v_j|_inf.
 

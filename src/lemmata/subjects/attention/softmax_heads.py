@@ -103,8 +103,8 @@ def _condition_of_outputs(problem: AttentionHead) -> Array:
 class AttentionIsSoftmaxNetwork(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Attention at
     token j is sum_i S_ji W^V x_i, where S_ji is the softmax over i of <W^K x_i, W^Q x_j>. Consider the softmax network
-    F(x) = t A softmax(W' x). Its hidden weights are the keys W = W^K X, one unit for each token, and its readouts are
-    the values A = W^V X. At the query x = W^Q x_j, its output is t times the output of attention at token j.
+    F(x) = t A softmax(W' x). The hidden weights of F are the keys W = W^K X, one unit for each token, and the readouts
+    are the values A = W^V X. At the query x = W^Q x_j, its output is t times the output of attention at token j.
     """
 
     title = "Attention is a softmax network with keys as hidden weights and values as readouts"
@@ -177,7 +177,7 @@ def _equal_shares(entries: Array, problem: AttentionHead) -> Array:
 
 class SvmTrick(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Entry (l, j) of
-    the output of attention separates into the softmax and the value. It is the scalar product <f_j, h_l> with
+    the output of attention separates into the softmax and the value. The entry is the scalar product <f_j, h_l> with
 
         f_j = exp(u_j) / <exp(u_j), 1>,   u_j = X' M' x_j,   M = W^Q' W^K,   h_l = X' v_l,
 
@@ -217,13 +217,13 @@ def _without_normalisation(gradient: Array, problem: AttentionHead) -> Array:
 class AttentionGradient(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Let A be the
     output of attention, of shape (d, t), and Y its target. Let S_j be the attention weights of token j, and h_li =
-    <v_l, x_i>, where v_l is the l-th row of W^V. The gradient of 1/2 |A - Y|_F² in M = W^Q' W^K is that of Claim 3.4 of
-    the source, with keys as units:
+    <v_l, x_i>, where v_l is the l-th row of W^V. The gradient of 1/2 |A - Y|_F² in M = W^Q' W^K is the gradient of
+    Claim 3.4 of the source, with keys as units:
 
         sum_jl (A_lj - y_lj) sum_i <h_li 1 - h_l, S_j> S_ji x_j x_i'.
     """
 
-    title = "The gradient of attention follows from that of a softmax network"
+    title = "The gradient of attention follows from the gradient of a softmax network"
     source = Source("gu2024softmax", "Claim 3.4", note="with keys for units, as section 7 proposes")
     population = AttentionHeads()
     relation = Equal(block=-1)  # sums over tokens and outputs, whose terms cancel in every entry

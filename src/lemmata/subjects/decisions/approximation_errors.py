@@ -34,14 +34,14 @@ class ExplainedByDegree(Claim[BitDecision]):
     rewards in H > n/2 states, this state included. Let p be a degree with 1 <= p < n - 1. Polynomials of degree p in
     the bits explain at best the following shares of the variance over all states:
 
-        all of every following bit,
-        (binom(n, 1) + ... + binom(n, p)) / (2^n - 1) of the reward,
-        (n/64) / (m² + n/32), m = (H - n/4)/2, of the best values.
+        the whole for every bit of the following state,
+        (binom(n, 1) + ... + binom(n, p)) / (2^n - 1) for the reward,
+        (n/64) / (m² + n/32), m = (H - n/4)/2, for the best values.
 
     The reward is a single conjunction of bits, but it has parts of all degrees.
     """
 
-    title = "The share of a model and of its values that polynomials of low degree explain"
+    title = "The variance of a model and of its values that polynomials of low degree explain"
     source = Source(_KEY, "Abstract, simple model", note="by polynomials")
     population = BitDecisions()
     relation = Equal()
@@ -73,10 +73,10 @@ def _reward(bits: int, degree: int) -> float:
 
 
 class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
-    """Consider a process in which the action sets the first following bit, and every other following bit is a parity of
-    more than half of the bits. The reward of a state is its first bit. Train an infinitely wide ReLU network on half of
-    the states. On the other half, its squared error divided by the variance is larger for a following bit that is a
-    parity than for the best values.
+    """Consider a process in which the action sets the first bit of the following state. Every other bit of the
+    following state is a parity of more than half of the bits. The reward of a state is its first bit. Train an
+    infinitely wide ReLU network on half of the states. On the other half, its squared error divided by the variance is
+    larger for such a parity bit than for the best values.
     """
 
     title = "Values are easier to learn than transitions in a scrambled process"
@@ -99,7 +99,8 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
 
 class ModelErrorsLowerOnParity(Claim[BitDecision]):
     """Consider the process that flips pairs of bits. Train an infinitely wide ReLU network on half of the states. On
-    the other half, its squared error divided by the variance is smaller for a following bit than for the best values.
+    the other half, its squared error divided by the variance is smaller for a bit of the following state than for the
+    best values.
     """
 
     title = "Transitions are easier to learn than values in the parity process"

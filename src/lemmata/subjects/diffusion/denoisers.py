@@ -128,7 +128,7 @@ def _posterior_covariance(target: GaussianMixture, schedule: Schedule, t: Array,
 class DenoiserJacobian(Claim[Diffused]):
     """Let x(0) come from a mixture of normals with one common variance. Let x(t) given x(0) be normal with mean alpha
     x(0) and variance 1 - alpha² in each coordinate, where alpha = exp(-G(t)/2) and G is the integral of the schedule.
-    Let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. Its derivative in x is
+    Let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The derivative of F* in x is
 
         dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x).
 
@@ -167,8 +167,8 @@ class SphereLipschitz(Claim[Diffused]):
 
         C / t   as t -> 0.
 
-    So data in the unit ball can have a denoiser that is not Lipschitz uniformly in time. Assumption 6.4 of the source
-    therefore excludes data on a sphere, for example images of constant contrast, however they are normalised
+    So even data in the unit ball can have a denoiser that is not Lipschitz uniformly in time. Assumption 6.4 of the
+    source therefore excludes data on a sphere, for example images of constant contrast, however they are normalised
     (Assumption 6.1).
     """
 
@@ -200,7 +200,8 @@ class CubeLipschitz(Claim[Diffused]):
 
     at every time. So the constant beta_x = sqrt(2) satisfies Assumption 6.4 of the source. The Jacobian is alpha / (1 -
     alpha²) times the posterior covariance. This covariance is at most (1 - alpha²)/alpha² by the inequality of Brascamp
-    and Lieb, because the distribution of the data is log-concave. It is at most h², because the data lie in [-h, h].
+    and Lieb, because the distribution of the data is log-concave. The covariance is also at most h², because the data
+    lie in [-h, h].
     """
 
     title = "The denoiser of data on a cube is Lipschitz uniformly in time"

@@ -116,7 +116,7 @@ class EarlyStoppingRate(Claim[NoisyLabels]):
     holds for every kernel and every F_H of bounded norm.
     """
 
-    title = "Kernel regression stopped at the best time nears the truth at least as fast as n^(-1/2)"
+    title = "Kernel regression stopped at the best time has a squared error of at most order n^(-1/2)"
     source = Source("gu2024softmax", "Assumption G.3")
     population = NoisyMembers()
     relation = Rate("n", _ROWS, upper=True)

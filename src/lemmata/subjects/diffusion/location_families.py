@@ -64,11 +64,11 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
         E W1 = sigma sqrt(2 / (pi n)),   E W2² = sigma² / n.
 
     No estimate has a smaller worst mean over theta. So n^(-1/2) is a lower bound for the distance in every class of
-    distributions that contains the shifts of a normal one, however smooth. The best rate of the squared distance is
-    1/n.
+    distributions that contains the shifts of a normal distribution, however smooth the class is. The best rate of the
+    squared distance is 1/n.
     """
 
-    title = "The expected Wasserstein distance of a normal law with an estimated mean"
+    title = "The expected Wasserstein distance of a normal distribution with an estimated mean"
     source = Source(
         "foundation2025",
         "(11)",
@@ -84,7 +84,7 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
         "E W1 is the root of E W2², and E W2² is the square of E W1",
         lambda means, problem: jnp.stack([jnp.sqrt(means[1]), means[0] ** 2]),
     )
-    controls = "the distance between the learned distribution and that of the data"
+    controls = "the distance between the learned distribution and the distribution of the data"
     unexplained = "the rate in many dimensions, which is slower"
     trials = 128
 

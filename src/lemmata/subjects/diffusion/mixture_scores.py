@@ -51,8 +51,8 @@ class MixtureScore(Claim[HeatedPlaces]):
 
         grad log p_v(z) = -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k),
 
-    where r_k(z) is the probability, given z, that component k was drawn. It is proportional to w_k N(z; mu_k, S_k + v
-    I).
+    where r_k(z) is the probability, given z, that component k was drawn. This probability is proportional to w_k N(z;
+    mu_k, S_k + v I).
     """
 
     title = "The score of a mixture of normals under noise in closed form"
@@ -91,8 +91,9 @@ class ScoreEvolution(Claim[HeatedPlaces]):
 
         d s_v / dv = (1/2) grad( div s_v + |s_v|² ).
 
-    This is Burgers' equation with viscosity. It follows from the heat equation d p_v / dv = (1/2) div grad p_v for the
-    density. The coordinates of the score themselves do not obey the heat equation. The trials use mixtures of normals.
+    This equation is Burgers' equation with viscosity. It follows from the heat equation d p_v / dv = (1/2) div grad p_v
+    for the density. The coordinates of the score themselves do not obey the heat equation. The trials use mixtures of
+    normals.
     """
 
     title = "The score obeys Burgers' equation in the noise level"
@@ -133,7 +134,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
 
         d H(p_v) / dv = (1/2) J(p_v),   J(p) = integral of |grad log p|² p   (de Bruijn's identity).
 
-    So the mean squared score, which score matching has to learn, is twice a rate of entropy.
+    So the mean squared score, which score matching has to learn, is twice the rate at which the entropy rises.
     """
 
     title = "The mean squared score is twice the rate at which noise raises the entropy"

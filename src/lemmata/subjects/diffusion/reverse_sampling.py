@@ -40,8 +40,8 @@ def _second_is_one_minus_alpha(moments: Array, problem: Sampled) -> Array:
 
 class ForwardMoments(Claim[Sampled]):
     """Let dx = -g x/2 dt + sqrt(g) dB be the forward process (3), let G be the integral of g, and let alpha =
-    exp(-G(t)/2). The distribution of x(t) given x(0) in d dimensions is that of the explicit solution, N(alpha x(0), (1
-    - alpha²) I). So over paths of the process
+    exp(-G(t)/2). Given x(0) in d dimensions, x(t) has the distribution of the explicit solution, N(alpha x(0), (1 -
+    alpha²) I). So over paths of the process
 
         E <x(t), x(0)> = alpha E |x(0)|²   and   E |x(t)|² = alpha² E |x(0)|² + d (1 - alpha²)
 
@@ -144,7 +144,7 @@ def _distance_at_start(problem: Sampled) -> Array:
 
 class StartFromNoise(Claim[Sampled]):
     """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB, and let T be the last time. If the reverse
-    equation starts from N(0, I) instead of p_T, the Wasserstein distance of its start is at most
+    equation starts from N(0, I) instead of p_T, its start has a Wasserstein distance from p_T of at most
 
         W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),   G(T) = integral_0^T g.
 
@@ -199,11 +199,11 @@ class LearnedSampler(Claim[Sampled]):
     """Learn a score by kernel ridge regression with the softmax kernel and the ridge 0.3 on n pairs of noised and clean
     data. Start its probability flow from N(0, I) and stop it at t = 0.02. Let D(n) be the energy distance between its
     samples and draws of x(0.02), and let D' be this distance if each of the first 16 pairs is repeated 8 times. The
-    mean over problems of
+    means over problems of
 
         D(16),   D(45),   D(128) + max(0, D(16) - D')
 
-    falls at each step. So D falls from 16 to 45 and on to 128 pairs, by more than repetition of the first pairs
+    fall in this order. So D falls from 16 to 45 and on to 128 pairs, by more than repetition of the first pairs
     explains.
     """
 

@@ -91,7 +91,8 @@ class LossDecompositionAsPrinted(Claim[Learned]):
 
     where Z_1 to Z_4 are the mean squares of four gaps between F_nn and F*. The first gap is between F_nn and regression
     with the tangent kernel of the network. The second is between this regression and regression on labels made from a
-    function F_H in the space of the kernel. The third leads to F_H, and the fourth to F*.
+    function F_H in the space of the kernel. The third is between the second regression and F_H, and the fourth is
+    between F_H and F*.
 
     The square of a sum is not at most the sum of the squares: four equal gaps e give 16 |e|² against 4 |e|². For
     trained networks the inequality fails whenever the gaps point in the same direction, as they do early in training.
@@ -134,7 +135,8 @@ class ScoreLossDecomposition(Claim[Learned]):
     """Let F_nn be a softmax network trained on noised data, and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. Let
     Z_1, ..., Z_4 be the mean squares of four gaps between F_nn and F*. The first gap is between F_nn and regression
     with the tangent kernel of the network. The second is between this regression and regression on labels made from a
-    function F_H in the space of the kernel. The third leads to F_H, and the fourth to F*. Then
+    function F_H in the space of the kernel. The third is between the second regression and F_H, and the fourth is
+    between F_H and F*. Then
 
         E |F_nn - F*|² <= (Z_1^(1/2) + Z_2^(1/2) + Z_3^(1/2) + Z_4^(1/2))² <= 4 (Z_1 + Z_2 + Z_3 + Z_4),
 
@@ -166,8 +168,8 @@ class ScoreLossDecomposition(Claim[Learned]):
 class LabelMismatchIsLinear(Claim[Learned]):
     """Let F_ntk and F_pseudo be regressions with the tangent kernel of a softmax network at its initial weights. F_ntk
     is trained on noisy labels of the denoiser F*, and F_pseudo on labels of a function F_H with the same noise. Each
-    takes tau steps of gradient descent from 0 with learning rate eta. Their difference is the regression on the
-    difference of the labels, F*(x_i) - F_H(x_i), whatever the noise:
+    regression takes tau steps of gradient descent from 0 with learning rate eta. The difference of the two is the
+    regression on the difference of the labels, F*(x_i) - F_H(x_i), whatever the noise:
 
         F_ntk(x) - F_pseudo(x) = H(x, X) H^(-1) (I - (I - m eta H)^tau) vec(F*(X) - F_H(X)),
 
@@ -258,8 +260,8 @@ class AbstractSaysNothing(Claim[Learned]):
 class LabelMismatch(AbstractSaysNothing):
     """Let F_ntk and F_pseudo be regressions with the tangent kernel of a softmax network, after the same number of
     steps of gradient descent. F_ntk is trained on n noisy labels of the denoiser F* in d dimensions, and F_pseudo on
-    those of a function F_H. Theorem G.5 of the source states, with probability at least 1 - delta, for wide networks
-    and every number of steps,
+    noisy labels of a function F_H. Theorem G.5 of the source states, with probability at least 1 - delta, for wide
+    networks and every number of steps,
 
         E |F_ntk - F_pseudo|² <= d A + C_0 (sqrt(d A Gamma_delta) + Gamma_delta),
         A = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H)/Lambda,
@@ -307,10 +309,10 @@ class ScoreError(AbstractSaysNothing):
     with n.
 
     The proof has 1/(lambda sqrt(n)) for the root of the coupling gap and adds it without squaring. If lambda sqrt(n) <
-    1, as here, this is the smaller of the two. The proof drops log²(2 n² d² / (m lambda²)), which is not bounded. It
-    adds the mean squares of the four gaps, which costs only a factor 4. All of this is negligible compared with
-    Gamma_delta. On a square Assumptions 6.1 and 6.4 hold. Normal mixtures violate the first of them, and spheres
-    violate the second.
+    1, as here, this term is smaller than its square. The proof drops log²(2 n² d² / (m lambda²)), which is not bounded.
+    It adds the mean squares of the four gaps, which costs only a factor 4. All these differences are negligible
+    compared with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate Assumption 6.1, and
+    spheres violate Assumption 6.4.
     """
 
     title = "The bound on the error of a score grows exponentially with the number of points"

@@ -27,8 +27,8 @@ class ScoreMatchingFloor(Claim[HeatedLaw]):
 
         d/v - J(p_v) = E tr Cov(x0 | z) / v²,   J the Fisher information E |grad log p_v(z)|².
 
-    The source prints the objective without the mean over z, but means it. The trials measure two components: the
-    objective at the exact score and the mean posterior variance.
+    The source prints the objective without the mean over z, but intends this mean. The trials measure two components:
+    the objective at the exact score and the mean posterior variance.
     """
 
     title = "The least value of the score matching objective"

@@ -105,8 +105,8 @@ def _kernel_error(lengthscale: Array, sigma: Array, key: Key[Array, ""], n: int)
 class ScoreExponentInNoise(Claim[SignsUnderNoise]):
     """Let the data be 1 or -1, and let n pairs of clean data x0 and noised data be given with noise of standard
     deviation sigma. Learn the score by ridge regression with a Matérn kernel of smoothness 3/2, at the ridge with the
-    least mean error. The error falls with n like a power. Between n = 32 and 128 its exponent is closer to 0 for more
-    noise, that is, it falls along
+    least mean error. The error falls with n like a power. Between n = 32 and 128 the exponent of this power is closer
+    to 0 for more noise. That is, the exponent falls along
 
         sigma = 4, 2, 1.
 
@@ -138,7 +138,7 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
 class LinearScoreLearning(Claim[NormalPairs]):
     """Let x0 be normal in d dimensions with mean 0 and covariance S, and let z = x0 + sqrt(v) xi, where xi is standard
     normal. Let p_v be the density of z. Then its score is linear. Let s_n(z) = (A z - z)/v, where A is the matrix of
-    least squares of x0 on z from n > d + 1 pairs. On a new draw z its mean squared error is
+    least squares of x0 on z from n > d + 1 pairs. On a new draw z the mean squared error of s_n is
 
         E |s_n(z) - grad log p_v(z)|² = tr( S (S + v I)^-1 ) d / ( v (n - d - 1) ).
 

@@ -97,16 +97,16 @@ class DenoisingScoreMatching(Claim[TwoModels]):
 
         J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|².
 
-    Both objectives rank any two models s_1 and s_2 alike:
+    Both objectives rank models in the same order, since
 
         J(s_1) - J(s_2) = J_cond(s_1) - J_cond(s_2)   for any two models s_1, s_2.
 
-    The source prints (5) on [0, T] and (6) on [T_0, T], where T_0 is not named. If T_0 > 0, the differences are not
+    The source prints (5) on [0, T] and (6) on [T_0, T], but does not define T_0. If T_0 > 0, the differences are not
     equal, which is the control. If T_0 = 0, the second objective is infinite for a weight that does not vanish at t =
     0.
     """
 
-    title = "Matching the score and matching the conditional score rank models alike"
+    title = "Matching the score and matching the conditional score rank models in the same order"
     source = Source("gu2024softmax", "(5)", "(6)")
     population = PairsOfModels()
     relation = EqualInMean(margin=0.03, resolution=0.05, relative=False)
@@ -137,7 +137,7 @@ class ExcessRisk(Claim[TwoModels]):
         E |F - y|² - E |F* - y|² = E |F - F*|².
 
     So F* minimises the training objective of the source in expectation, and the excess over the minimum is the mean
-    squared distance from F*. This holds in expectation, and not for the sum over a given training set.
+    squared distance from F*. This statement holds in expectation, and not for the sum over a given training set.
     """
 
     title = "Least squares on noised data learns the denoiser"
@@ -178,8 +178,8 @@ class LossWeight(Claim[TwoModels]):
         lambda(t) |s - grad log p_t|² = |F - F*|².
 
     The source uses this in two steps: from (6) to the sum of squares, and in Theorem 6.5 from the error of the denoiser
-    to that of the score. Both steps need this weight, which the source does not specify. The weight vanishes like t² at
-    t = 0, so nothing is learned there.
+    to the error of the score. Both steps need this weight, which the source does not specify. The weight vanishes like
+    t² at t = 0, so nothing is learned there.
     """
 
     title = "The weight with which score matching is least squares for the denoiser"

@@ -107,8 +107,9 @@ class ScoreSeminormInNoise(Claim[TwoPoints]):
 
         integral of |d^k (s + z/sigma²) / dz^k|²  =  c_k (m/sigma²)^(2k+1)  ~  sigma^-(4k+2).
 
-    Here c_k depends only on k. Each derivative costs a factor sigma^-4, whereas it costs sigma^-2 for a function that
-    varies on the scale sigma. The reason is that the score varies on the scale sigma²/m.
+    Here c_k depends only on k. Each derivative multiplies the squared seminorm by a factor of order sigma^-4. For a
+    function that varies on the scale sigma, this factor is of order sigma^-2. The reason is that the score varies on
+    the scale sigma²/m.
     """
 
     title = "The Sobolev seminorms of the score of two points explode as the noise falls"
@@ -146,7 +147,7 @@ class ScoreSeminormConstants(Claim[TwoPoints]):
     relation = EqualInMean(margin=0.005, resolution=0.01)
     control = Control("the constants are 1", lambda values, problem: problem.steepness ** jnp.asarray([3.0, 5.0, 7.0]))
     controls = "the Sobolev norm of a score at one level of noise"
-    unexplained = "the norm in the space of a kernel that was not chosen for the step"
+    unexplained = "the norm in the space of a kernel that was not chosen for this smooth step"
     trials = 64
 
     def predict(self, problem: TwoPoints) -> Array:
@@ -203,7 +204,8 @@ class ScoreTransform(Claim[TwoPoints]):
 
         integral of (s + z/sigma²)'(z) exp(-i w z) dz = pi w / sinh(pi w / (2a)).
 
-    It falls like exp(-y w), where y = pi sigma²/(2m) is the half width of the strip in which the score is analytic.
+    The transform falls like exp(-y w), where y = pi sigma²/(2m) is the half width of the strip in which the score is
+    analytic.
     """
 
     title = "The Fourier transform of the derivative of a score"

@@ -138,8 +138,8 @@ class LinearScoreNorm(Claim[NormalScore]):
 
         (R³/3 + R² + R) / v².
 
-    This is half of the integral of f² + f'² plus half of the squares of f at the ends. The norm is finite on every
-    interval and infinite on the whole line. The same holds in all smoother Sobolev spaces without a weight.
+    This squared norm is half of the integral of f² + f'² plus half of the squares of f at the ends. The norm is finite
+    on every interval and infinite on the whole line. The same holds in all smoother Sobolev spaces without a weight.
     """
 
     title = "The Sobolev norm of a linear score on an interval"
@@ -210,12 +210,12 @@ def _seen_coefficients(problem: EqualWidths, n: int) -> float:
 
 
 class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
-    """Let -(z - mu)/v be the score of a normal distribution N(mu, v). On no interval is it in the Hilbert space of the
-    Gaussian kernel exp(-|x - y|²/(2 l²)), because this space contains no polynomial. A basis of the space is (z - mu)^k
-    exp(-(z - mu)²/(2 l²)) / (l^k sqrt(k!)). In this basis z - mu has the squared coefficients l² (2j + 1)!/(4^j j!²) at
-    the odd degrees k = 2j + 1, which grow like sqrt(j). Interpolation at n points, n even, captures n/2 of them. Let
-    N(n) be the squared norm of the least interpolant of the score at n evenly spaced points of an interval about mu of
-    length at most 2 l. Then
+    """Let -(z - mu)/v be the score of a normal distribution N(mu, v). On any interval, this score is outside the
+    Hilbert space of the Gaussian kernel exp(-|x - y|²/(2 l²)), because this space contains no polynomial. A basis of
+    the space is (z - mu)^k exp(-(z - mu)²/(2 l²)) / (l^k sqrt(k!)). In this basis z - mu has the squared coefficients
+    l² (2j + 1)!/(4^j j!²) at the odd degrees k = 2j + 1, which grow like sqrt(j). Interpolation at n points, n even,
+    captures n/2 of these coefficients. Let N(n) be the squared norm of the least interpolant of the score at n evenly
+    spaced points of an interval about mu of length at most 2 l. Then
 
         N(n) / ( (1/v²) sum_{j<n/2} l² (2j + 1)!/(4^j j!²) ) -> 1.
 
@@ -244,7 +244,7 @@ class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
     """Take a mixture of at least two normal distributions with one common variance. On an interval, its score is not in
     the Hilbert space of a Gaussian kernel. The reason is that functions in the space are entire, and the score has
     poles where the density vanishes. Let N(n) be the squared norm of the interpolant of the score at n evenly spaced
-    points. N(n) grows without bound, and the exponent of its growth rises, too:
+    points. N(n) grows without bound, and the exponent of its growth also rises:
 
         log2 N(2n) / N(n)   rises with n,
 
@@ -258,7 +258,7 @@ class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
     relation = Order("n", (4.0, 8.0, 16.0))
     control = Control("the exponent falls, as for a function in the space", lambda sign, problem: -sign)
     controls = "the norm of a score in the space of a Gaussian kernel"
-    unexplained = "which kernels have spaces with poles at the right places"
+    unexplained = "which kernels have spaces that contain functions with poles at the right places"
     traced = False
     trials = 16
     predict = 1.0

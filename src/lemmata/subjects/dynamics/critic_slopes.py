@@ -137,8 +137,8 @@ class KinkAtSamples(Claim[LineOfCritic]):
 
 
 class SmoothUnitsAtSamples(Claim[LineOfCritic]):
-    """Consider a discriminator f of infinite width with a smooth activation, the error function. It is smooth also at a
-    generated point x: along a unit vector v, |f(x + h v) + f(x - h v) - 2 f(x)| falls like h².
+    """Consider a discriminator f of infinite width with a smooth activation, the error function. The discriminator is
+    smooth also at a generated point x: along a unit vector v, |f(x + h v) + f(x - h v) - 2 f(x)| falls like h².
     """
 
     title = "A discriminator with smooth units has gradients at generated points"
@@ -157,8 +157,8 @@ class SmoothUnitsAtSamples(Claim[LineOfCritic]):
 
 
 class BiasesAtOrigin(Claim[LineOfCritic]):
-    """Consider a ReLU discriminator f of infinite width with biases. It is smooth at the origin: along a unit vector v,
-    |f(h v) + f(-h v) - 2 f(0)| falls like h².
+    """Consider a ReLU discriminator f of infinite width with biases. The discriminator is smooth at the origin: along a
+    unit vector v, |f(h v) + f(-h v) - 2 f(0)| falls like h².
     """
 
     title = "A ReLU discriminator with biases has no kink at the origin"
@@ -177,8 +177,8 @@ class BiasesAtOrigin(Claim[LineOfCritic]):
 
 
 class NoBiasesAtOrigin(Claim[LineOfCritic]):
-    """Consider a ReLU discriminator f of infinite width without biases. It is homogeneous of degree 1 and has a kink at
-    the origin. For every h > 0 and every unit vector v
+    """Consider a ReLU discriminator f of infinite width without biases. The discriminator is homogeneous of degree 1
+    and has a kink at the origin. For every h > 0 and every unit vector v,
 
         (f(h v) + f(-h v) - 2 f(0))/h = f(v) + f(-v).
     """

@@ -49,7 +49,7 @@ def integrated(problem: Clouds, at: Float[Array, "p d"]) -> Float[Array, " p"]:
 
 class TrainedCritic(Claim[Clouds]):
     """Train a discriminator in the space of a kernel K by gradient flow for a time tau on fixed real points y and
-    generated points x. At every point z it is, for the losses IPM and LSGAN,
+    generated points x. For the losses IPM and LSGAN, the trained discriminator has at every point z the value
 
         ipm:    tau (mean_real K(z, y) - mean_fake K(z, x)),
         lsgan:  K(z, Z) w^(1/2) (1 - exp(-2 tau S))/S w^(1/2) r,    S = w^(1/2) K(Z, Z) w^(1/2),
@@ -138,7 +138,7 @@ class CriticNorm(Claim[Clouds]):
 class OptimumLeavesSlopesOpen(Claim[Clouds]):
     """For any vectors g_i there is a discriminator with the least LSGAN loss, 0, whose gradient at each generated point
     x_i is g_i. So the loss of a discriminator does not determine its gradients at generated points. An analysis that
-    replaces the discriminator by an optimal one therefore has no gradient for the generator.
+    replaces the discriminator by an optimal one therefore determines no gradient for the generator.
 
     The trials use random g_i and an interpolant in the space of an RBF kernel, and compare its gradients and its loss.
     """

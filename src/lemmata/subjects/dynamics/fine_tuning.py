@@ -63,10 +63,10 @@ def _curved(way: Way) -> tuple[Array, Array]:
 class PromptsLinearise(Claim[FewShotTask]):
     """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
     mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
-    prompt whose label words pre-training has seen in that place, and a random head without a prompt. Let f_0 and f_t be
-    the outputs before and after training, let theta_0 and theta_t be the parameters, and let |f_t - f_0| be a root mean
-    square over the texts. Then the error of the linearisation at the start, per squared movement of the outputs, has a
-    smaller geometric mean with the prompt:
+    prompt whose label words have occurred in this place during pre-training, and a random head without a prompt. Let
+    f_0 and f_t be the outputs before and after training, let theta_0 and theta_t be the parameters, and let |f_t - f_0|
+    be a root mean square over the texts. Then the error of the linearisation at the start, per squared movement of the
+    outputs, has a smaller geometric mean with the prompt:
 
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
     """
@@ -96,10 +96,10 @@ class PromptsLinearise(Claim[FewShotTask]):
 class PromptsKeepTheKernel(Claim[FewShotTask]):
     """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
     mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
-    prompt whose label words pre-training has seen in that place, and a random head without a prompt. Let K_0 and K_t be
-    the kernels of gradient descent on the texts before and after training, let f_0 and f_t be the outputs, and let |f_t
-    - f_0| be a root mean square over the texts. Then the relative change of the kernel, per movement of the outputs,
-    has a smaller geometric mean with the prompt:
+    prompt whose label words have occurred in this place during pre-training, and a random head without a prompt. Let
+    K_0 and K_t be the kernels of gradient descent on the texts before and after training, let f_0 and f_t be the
+    outputs, and let |f_t - f_0| be a root mean square over the texts. Then the relative change of the kernel, per
+    movement of the outputs, has a smaller geometric mean with the prompt:
 
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
     """
@@ -126,10 +126,10 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
 
 class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     """Fine-tune a small masked transformer with the same prompt and two kinds of label words. The first kind are words
-    that pre-training has seen in that place, and the second kind are two words unrelated to the task. The mean loss
-    with the first kind is above 0.4 before training, and both are trained to the mean loss 0.4. The relative error of
-    the linearisation is on average larger with the unrelated words. So the form of a prompt does not make training that
-    of a kernel. How far the outputs have to move is decisive.
+    that have occurred in this place during pre-training, and the second kind are two words unrelated to the task. The
+    mean loss with the first kind is above 0.4 before training. Train with both kinds to the mean loss 0.4. The relative
+    error of the linearisation is on average larger with the unrelated words. So the form of a prompt alone does not
+    make training behave like the training of a kernel model. The distance that the outputs have to move is decisive.
     """
 
     title = "With unrelated label words in a prompt, fine-tuning is less linear"
@@ -140,9 +140,9 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     control = _OPPOSITE
     controls = "whether outputs move as their linearisation predicts"
     unexplained = (
-        "errors at an equal movement of the outputs: 48 tasks did not show that they are larger with unrelated "
-        "words, neither in the mean of errors over movements nor in that of its logarithm (0.02, between -0.2 and "
-        "0.3)"
+        "errors at an equal movement of the outputs; on 48 tasks, neither the mean of the error over the movement "
+        "nor the mean of its logarithm was shown to be larger with unrelated words (the latter by 0.02, between "
+        "-0.2 and 0.3)"
     )
     reading = (
         "A task is nearly solved if outputs have to move little to reach a loss. Rung 0 are words of the task and "
@@ -186,14 +186,14 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
 
 
 class KernelPredictsOutputs(Claim[FewShotTask]):
-    """Use a prompt with label words that pre-training has seen in that place, 16 texts per class, and tasks with a mean
-    loss above 0.4 before training. Let f_tuned be the outputs on unseen texts after fine-tuning to the mean loss 0.4,
-    and let f_start be the outputs before. Let f be the outputs of logistic descent in the function space of the kernel
-    at the start, with the same steps to the same loss. Then the relative distance
+    """Use a prompt with label words that have occurred in this place during pre-training, 16 texts per class, and tasks
+    with a mean loss above 0.4 before training. Let f_tuned be the outputs on unseen texts after fine-tuning to the mean
+    loss 0.4, and let f_start be the outputs before. Let f be the outputs of logistic descent in the function space of
+    the kernel at the start, with the same steps to the same loss. Then the relative distance
 
         |f - f_tuned| / |f_start - f_tuned|
 
-    is on average over tasks smaller than that of a f_start + b, with the best a and b in hindsight.
+    is on average over tasks smaller than the same distance for a f_start + b, with the best a and b in hindsight.
     """
 
     title = "With a prompt, the tangent kernel predicts the outputs after fine-tuning"
@@ -223,10 +223,10 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 
 
 class KernelPredictsAccuracy(Claim[FewShotTask]):
-    """Use a prompt with label words that pre-training has seen in that place, 16 texts per class, and tasks with a mean
-    loss above 0.4 before training. Compare fine-tuning with logistic descent in the function space of the kernel at the
-    start, by the same steps to the same loss 0.4. Their accuracies on unseen texts agree within a point, on average
-    over tasks. The outputs before training are less accurate.
+    """Use a prompt with label words that have occurred in this place during pre-training, 16 texts per class, and tasks
+    with a mean loss above 0.4 before training. Compare fine-tuning with logistic descent in the function space of the
+    kernel at the start, by the same steps to the same loss 0.4. The accuracies of the two on unseen texts agree within
+    a point, on average over tasks. The outputs before training are less accurate.
     """
 
     title = "With a prompt, the tangent kernel is as accurate as fine-tuning"
@@ -261,8 +261,8 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
     """Take a model with more than 6000 parameters and 32 training texts. Start from its outputs before fine-tuning and
     fit the residuals of the class labels by kernel ridge regression, with a ridge of a hundredth of the largest
     eigenvalue. On unseen texts the accuracy is on average higher with the tangent kernel than with a kernel of word
-    counts, which has far fewer parameters. With word counts it is higher than that of the outputs before fine-tuning
-    alone.
+    counts, which has far fewer parameters. With word counts, the accuracy is higher than the accuracy of the outputs
+    before fine-tuning alone.
     """
 
     title = "On few rows, the tangent kernel of a prompt need not overfit"

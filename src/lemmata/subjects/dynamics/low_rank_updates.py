@@ -35,7 +35,7 @@ class SubspaceKeepsTheKernel(Claim[GradientRows]):
     relation = AtMost(delta=_DELTA)
     control = Control("the differences are at most e c²/3", lambda bound, problem: bound / 3)
     controls = "the kernel of fine-tuning in a random subspace"
-    unexplained = "the dimension that is enough in practice, about a fifth of this one"
+    unexplained = "the dimension that is enough in practice, about a fifth of k"
     reading = "The statement on low-rank updates in its known form, with the union over 4 N² events"
 
     def predict(self, problem: GradientRows) -> Array:

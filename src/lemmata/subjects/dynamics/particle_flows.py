@@ -24,8 +24,8 @@ _RATES = (0.1, 1 / 3, 0.5)  # rate times time, in squared lengthscales
 
 class IpmIsDiscrepancyFlow(Claim[Clouds]):
     """Let MMD² = |mean_fake K(., x) - mean_real K(., y)|² be the squared maximum mean discrepancy between m generated
-    points x and real points y. Train an IPM critic for a time tau and hold it fixed. Its gradient at the generated
-    point x_i is
+    points x and real points y. Train an IPM critic for a time tau and hold it fixed. The gradient of the critic at the
+    generated point x_i is
 
         -(m tau/2) d MMD²/dx_i.
 
@@ -60,8 +60,8 @@ class SmallStepsDescend(Claim[Clouds]):
 
         (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|²,    s = eta tau.
 
-    This is positive for s < 2 l²/3, however large the number of points and the dimension. The proof uses that the
-    gradient of MMD² in all points is 6/(m l²)-Lipschitz. The trials use s = l²/10, l²/3 and l²/2.
+    This decrease is positive for s < 2 l²/3, however large the number of points and the dimension. The proof uses that
+    the gradient of MMD² in all points is 6/(m l²)-Lipschitz. The trials use s = l²/10, l²/3 and l²/2.
     """
 
     title = "Small steps of the generator lower the maximum mean discrepancy"

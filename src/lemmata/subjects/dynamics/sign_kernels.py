@@ -64,7 +64,8 @@ class AdamOnOneExampleEach(Claim[TunedNetwork]):
 
 class AdamOnABatch(Claim[TunedNetwork]):
     """Let chi_i be the derivative of the loss of example i in the output f(x_i) of a network. Take one step of Adam on
-    the sum of the losses of all examples, with the learning rate eta and moments that are 0. It moves the outputs by
+    the sum of the losses of all examples, with the learning rate eta and moments that are 0. This step moves the
+    outputs by
 
         -eta <grad f(.), sign(sum_i chi_i grad f(x_i))> + O(eta²).
 

@@ -57,7 +57,7 @@ class StepwiseModes(Claim[SmallStart]):
         lambda sizes, problem: _slow(problem),
     )
     controls = "the course of training in each mode"
-    unexplained = "starts that are not aligned, except when they are small"
+    unexplained = "starts that are neither aligned nor small"
     traced = False
 
     def predict(self, problem: SmallStart) -> Array:
@@ -89,7 +89,7 @@ class AnySmallStart(Claim[SmallStart]):
         ln(1/(s_j² gamma_j) - 1) / (8 gamma_j)    as s -> 0,
 
     where s_j is the length of the part of W(0) v_j that is orthogonal to W(0) v_1, ..., W(0) v_{j-1}. The largest
-    relative distance between the measured step times and these times vanishes.
+    relative distance between the measured step times and this formula vanishes as s -> 0.
     """
 
     title = "The step times of an embedding from a small random start"
@@ -116,8 +116,9 @@ class StepsApart(Claim[SmallStart]):
 
         s^(2 (1 - gamma_{j+1}/gamma_j))
 
-    in the scale s. The largest of these over j < d has the exponent of the closest pair of modes. So steps separate
-    like a power of the scale if the modes are distinct, and never if two modes are equal.
+    in the scale s. The largest of these next eigenvalues over j < d has the exponent of the closest pair of modes. So
+    steps separate like a power of the scale if the modes are distinct. The steps do not separate if two modes are
+    equal.
     """
 
     title = "Learning steps separate as a power of the scale of the start"
@@ -141,8 +142,8 @@ class StepsApart(Claim[SmallStart]):
 class TerminalSolution(Claim[SmallStart]):
     """Let Gamma be a symmetric matrix with eigenvalues gamma_j, and let V be its d leading eigenvectors. Let a matrix W
     of d rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. Training ends at W'W = V
-    diag(1/gamma_1, ..., 1/gamma_d) V'. The error is of the order s^(1 - gamma_{d+1}/gamma_d). The reason is that mode d
-    + 1 grows until mode d is learned, and then keeps its size.
+    diag(1/gamma_1, ..., 1/gamma_d) V'. The error of this formula is of the order s^(1 - gamma_{d+1}/gamma_d). The
+    reason is that mode d + 1 grows until mode d is learned, and then keeps its size.
     """
 
     title = "The end of training of a linear embedding, and its dependence on the start"

@@ -90,8 +90,9 @@ class WideNetworkSteps(Claim[ViewPairs]):
 
 class SmallNetworksStep(Claim[ViewPairs]):
     """Train all layers of a network with two hidden layers of 48 units and a small readout on |C - I|², where C is the
-    cross-correlation of its embeddings between two views. It learns one dimension at a time: whenever an eigenvalue of
-    C is 1/2, all earlier eigenvalues are above 3/4 and all later ones below 1/4, with probability at least 0.9.
+    cross-correlation of its embeddings between two views. The network learns one dimension at a time: whenever an
+    eigenvalue of C is 1/2, all earlier eigenvalues are above 3/4 and all later ones below 1/4, with probability at
+    least 0.9.
     """
 
     title = "A small network learns one dimension of its embedding at a time"

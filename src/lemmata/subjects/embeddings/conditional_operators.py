@@ -45,9 +45,10 @@ def _norms(problem: ConditionalSamples) -> float:
 
 class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
     """Let two samples s and t consist of representations z and labels y. Let the columns of Phi be the features of z in
-    one sample, and the columns of Psi those of y. Let K = Phi'Phi, L = Psi'Psi and A = (L + n e)^-1, where n is the
-    number of rows of the sample and e > 0 is a ridge. Let U = C_zy (C_yy + e)^-1 be the conditional mean operator of a
-    sample, where C_zy and C_yy are second moments about 0. The squared Hilbert-Schmidt distance of the two operators is
+    one sample, and the columns of Psi the features of y. Let K = Phi'Phi, L = Psi'Psi and A = (L + n e)^-1, where n is
+    the number of rows of the sample and e > 0 is a ridge. Let U = C_zy (C_yy + e)^-1 be the conditional mean operator
+    of a sample, where C_zy and C_yy are second moments about 0. The squared Hilbert-Schmidt distance of the two
+    operators is
 
         |U_s - U_t|² = tr(L_s A_s K_s A_s) + tr(L_t A_t K_t A_t) - 2 tr(L_ts A_s K_st A_t).
 
@@ -115,8 +116,9 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
     """Let each sample have a conditional mean operator U and a conditional covariance operator R. Let the squared
     discrepancy of a source s and a target t be |U_s - U_t|² plus the squared Bures distance of R_s and R_t. The
     discrepancy satisfies the triangle inequality: it is at most the sum of the discrepancies of s and t from a third
-    sample. Here the third sample has the labels of the source. Its representations are half way from those of the
-    source to those that the conditional means of the target would give.
+    sample. Here the third sample has the labels of the source. The representations of the third sample lie half way
+    between the representations of the source and the representations that the conditional means of the target would
+    give.
     """
 
     title = "The conditional discrepancy satisfies the triangle inequality"
@@ -195,7 +197,7 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
 
         |U_s - U_t|² = |b|² (v_s/(v_s + e) - v_t/(v_t + e))².
 
-    It is above 0 if b is not 0, although the conditional distributions are equal.
+    This distance is above 0 if b is not 0, although the conditional distributions are equal.
     """
 
     title = "With a ridge, a shift of the labels alone enters the discrepancy"

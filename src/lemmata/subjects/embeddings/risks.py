@@ -26,8 +26,8 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
 
         (E |f_y|²)^1/2 (E |d_y|²)^1/2,   f_y = (w², -2 w y),
 
-    where d_y is the difference between target and source of the conditional means of (z², z) given y. Its mean square
-    over p is the squared distance of the conditional mean operators, weighted by the labels.
+    where d_y is the difference between target and source of the conditional means of (z², z) given y. The mean of
+    |d_y|² over p is the squared distance of the conditional mean operators, weighted by the labels.
     """
 
     title = "The conditional discrepancy bounds the change of the risk under a shift"

@@ -104,8 +104,8 @@ class InformationRises(Claim[AspectRatio]):
     The estimated optimal ratio is 4/((20 + 3 k) v). At ratios 1.1 to 4 times as large as this estimate, the information
     between the two groups is at least as large as at the estimate.
 
-    The estimate is the maximum of a cubic, not of the information. The cubic has the first two terms of the expansion
-    in e^(v r) - 1, with v r in its place. The first two terms of the expansion in v r itself have their maximum at
+    The estimate maximises a cubic, not the information. The cubic consists of the first two terms of the expansion in
+    e^(v r) - 1, with v r in place of e^(v r) - 1. The first two terms of the expansion in v r have their maximum at
     4/((14 + 3 k) v).
     """
 

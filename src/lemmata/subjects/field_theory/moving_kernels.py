@@ -155,7 +155,7 @@ class KernelMovesByDepth(Claim[SteppedNetwork]):
     where C does not depend on L. The typical change is the geometric mean over networks.
     """
 
-    title = "In one step, the tangent kernel of a linear network changes like the depth"
+    title = "In one step, the tangent kernel of a linear network changes in proportion to the depth"
     source = Source(_KEY, "Abstract, representation learning")
     population = SteppedNetworks("identity")
     relation = Rate("L", (2.0, 4.0, 8.0), margin=0.12, resolution=0.2)
@@ -178,7 +178,7 @@ class KinkedKernelMovesByRoot(Claim[SteppedNetwork]):
         C n^(-1/2),
 
     where C does not depend on n. The typical change is the geometric mean over networks. The reason for the power is
-    that a share n^(-1/2) of the units is pushed over the kink. Only units that were active pass it, so their
+    that a share n^(-1/2) of the units is pushed over the kink. Only units that were active pass the kink, so their
     contributions to the change add up instead of cancelling.
     """
 

@@ -127,7 +127,7 @@ class VertexOfTwoLines(Claim[TwoLineNetwork]):
 
         n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
 
-    To first order in l/n this is v (l - 1), which is 5 a layer for ReLU and 2 a layer for the identity. The excess
+    To first order in l/n this is v (l - 1), which is 5 per layer for ReLU and 2 per layer for the identity. The excess
     kurtosis of the outputs is 3/n times as large.
     """
 
@@ -157,8 +157,8 @@ def _grown(problem: TwoLineNetwork, more: float) -> np.ndarray:
 
 class VertexOfSmoothUnits(Claim[SmoothNetwork]):
     """Let a critical network have n units in each layer, with tanh or GELU as the activation s. Let G be the variance
-    of the preactivations of layer L given the layer before. Let V be the vertex of a layer and V' that of the next
-    layer. To first order in L/n,
+    of the preactivations of layer L given the layer before. Let V be the vertex of a layer and V' the vertex of the
+    next layer. To first order in L/n,
 
         n Var G = V,    V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V,    V = 0 in layer 1.
 
@@ -203,11 +203,11 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
 
         3 (e^(v r) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
 
-    This is a function of r times a number v of the activation. At a fixed ratio r it does not vanish as the width
-    grows.
+    This kurtosis is a function of v r, where v depends only on the activation. At a fixed ratio r the excess kurtosis
+    does not vanish as the width grows.
     """
 
-    title = "The excess kurtosis depends on the aspect ratio times a number of the activation"
+    title = "The excess kurtosis depends on the aspect ratio times a constant of the activation"
     source = Source(_KEY, "Abstract, aspect ratio", note="with the number of the activation")
     population = TwoLineNetworks()
     relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.08)
@@ -254,8 +254,8 @@ class VertexWithSkips(Claim[TwoLineNetwork]):
         V' = V + c (v c + 4 skip²) + 2 C_W o T,    T' = skip (T + C_W o),    o = (1 - a²) sqrt(2/pi),
 
     where V = T = 0 in layer 1, v = 6 (1 + a⁴)/(1 + a²)² - 1, and T = n E[z_i z_j²] for two units i and j. The growth of
-    V with depth goes to 0 as the skip goes to 1. For ReLU and skips up to 0.74, it is above 5, the growth without a
-    skip.
+    V with depth goes to 0 as the skip goes to 1. For ReLU and skips up to 0.74, the growth is above 5, which is the
+    growth without a skip.
     """
 
     title = "The four-point vertex of residual networks follows a recursion over layers"

@@ -88,11 +88,12 @@ class LabelledMarginError(Claim[LabelledMargins]):
     0 beforehand. For a linear classifier x -> <w, x> with |w| <= 1 let the margin loss be min(1, max(0, 1 - t/gamma))
     at t = y <w, x>. With probability at least 1 - delta over the n rows, every such classifier satisfies
 
-        mean loss on new rows <= mean loss on the n rows + 2 r/(gamma sqrt(n)) + sqrt(log(1/delta) / (2n)),
+        mean loss on new rows <= mean loss on the n rows + 2 r/(gamma sqrt(n)) + sqrt(log(1/delta) / (2n)).
 
-    and the share of new rows that it gets wrong is at most the left side. The margin is in units of r: multiplying the
-    features by a factor changes nothing in the bound, whereas 1/(gamma sqrt(n)) alone changes by that factor. The
-    trials use r = 4, delta = 0.05 and the normalised mean of the labelled rows y x as w, a classifier that fits noise.
+    The share of new rows that such a classifier gets wrong is at most the left side. The margin is in units of r: the
+    bound does not change if the features and gamma are multiplied by a factor, whereas 1/(gamma sqrt(n)) alone changes
+    by this factor. The trials use r = 4, delta = 0.05 and the normalised mean of the labelled rows y x as w, a
+    classifier that fits noise.
     """
 
     title = "The error on new rows of a linear classifier with a margin on its labelled rows"

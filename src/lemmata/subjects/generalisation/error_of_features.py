@@ -47,7 +47,7 @@ class SquareOfTheError(Claim[ErrorParts]):
 
         epsilon_dis² <= 2 C_F² (epsilon + log|N|/n).
 
-    This is the inequality (a + b)² <= 2 (a² + b²). Equality holds if epsilon = log|N|/n.
+    The bound is the inequality (a + b)² <= 2 (a² + b²). Equality holds if epsilon = log|N|/n.
     """
 
     title = "A bound on the squared error of random features"

@@ -160,9 +160,10 @@ class ErrorByTheStretch(Claim[SparseExamples]):
         mean (Phi rho^ - Phi rho*)² <= (lambda + nu)² V_k / 4,
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)².
 
-    Proof: let delta = rho^ - rho*. The condition of stationarity, multiplied by delta, gives 2 mean (Phi delta)² <= nu
-    |delta|_1 - lambda (|rho^|_1 - |rho*|_1) <= (lambda + nu) (|delta_S|_1 - |delta_off|_1/k). The last term is at most
-    (lambda + nu) times the root of V_k mean (Phi delta)². Equality holds for one feature without noise.
+    Here V_k is the stretch. Proof: let delta = rho^ - rho*. The condition of stationarity, multiplied by delta, gives 2
+    mean (Phi delta)² <= nu |delta|_1 - lambda (|rho^|_1 - |rho*|_1) <= (lambda + nu) (|delta_S|_1 - |delta_off|_1/k).
+    The last term is at most (lambda + nu) times the root of V_k mean (Phi delta)². Equality holds for one feature
+    without noise.
     """
 
     title = "A bound on the error of the Lasso on sparse targets, by the stretch"

@@ -202,7 +202,7 @@ class ConsistentClassifiers(Claim[FiniteClass]):
     The order is 1/N, whereas the theorem for general labels has the order 1/sqrt(N).
     """
 
-    title = "Members that fit all N rows of a realisable problem have an error of order 1/N"
+    title = "Classifiers that fit all N rows of a realisable problem have an error of order 1/N"
     source = Source("emergence2026", "Figure 7.3", note="the faster dependence on N under realisability")
     stated = Kind.THEOREM
     population = RealisableClasses()
@@ -233,14 +233,14 @@ def _chosen(problem: CodedNetworks) -> Int[Array, "2"]:
 
 class DescriptionLength(Claim[CodedNetworks]):
     """Fix a prefix code for classifiers before N independent rows are drawn, and let b(h) be the length in bits of the
-    word for a classifier h. Let err_S(h) be the share of the rows that h gets wrong, and let err_D(h) be the
+    code word for a classifier h. Let err_S(h) be the share of the rows that h gets wrong, and let err_D(h) be the
     probability that h gets a new row wrong. With probability at least 1 - delta, for all h at once,
 
         err_D(h) - err_S(h) <= sqrt( (b(h) ln 2 + ln(1/delta)) / (2 N) ),   delta = 1/20.
 
     The trials use 600 pruned ReLU networks with weights -1, 0, 1. The code has one bit for a weight 0 and two bits for
-    any other weight. The bound is tested on two of the networks: the one with the fewest errors on the rows and the one
-    with the smallest bound.
+    any other weight. The bound is tested on two of the networks: the network with the fewest errors on the rows and the
+    network with the smallest bound.
     """
 
     title = "A classifier with a short description that fits many rows generalises"

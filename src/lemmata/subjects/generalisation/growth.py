@@ -122,7 +122,7 @@ class ProductGrowth(Claim[ClassPair]):
 
         G_{H1 x H2}(N) <= G_{H1}(N) G_{H2}(N).
 
-    Equality holds if the same points are best for both classes.
+    Equality holds if the same points give both classes their largest number of patterns.
     """
 
     title = "The growth function of a product of classes is at most the product"
@@ -153,8 +153,8 @@ class ProductGrowth(Claim[ClassPair]):
 
 
 class SignNetworkGrowth(Claim[GeneralPoints]):
-    """Consider a network of k sign units on d inputs and a sign unit on top, all without thresholds. It labels N points
-    in at most
+    """Consider a network of k sign units on d inputs and a sign unit on top, all without thresholds. Such networks
+    label N points in at most
 
         C(N, d)^k C(N, k),   C(N, d) = 2 sum_{i<d} binom(N - 1, i),
 
@@ -199,7 +199,7 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
 
         2 (N + binom(N, 3))
 
-    ways. On the half circle of directions its label changes an odd number of times, once or three times, and every
+    ways. On the half circle of directions its label changes once or three times, because this number is odd, and every
     choice of places occurs. The product of the counts of the units is much larger, of the order N^5.
     """
 
@@ -229,10 +229,10 @@ class CountBelowParameters(Claim[SignArchitecture]):
         2^min(N, W),
 
     with equality for one unit. So for up to N = W rows the product does not exclude a single labelling. A bound on the
-    error that is built on it is empty until there are more rows than weights.
+    error that uses this product is vacuous until there are more rows than weights.
     """
 
-    title = "Counting labellings gives no bound if there are at most as many rows as weights"
+    title = "Counting labellings gives no bound unless there are more rows than weights"
     source = Source("emergence2026", "Figure 7.10", note="the logarithm of the count, in bits")
     stated = Kind.OWN
     population = SignArchitectures()

@@ -38,7 +38,8 @@ class HeadComplexity(Claim[HeadOutputs]):
 
         sum_h (B/n) E |sum_i s_i A_h(x_i)|,
 
-    where the s_i are independent random signs. For heads that are alike it grows in proportion to the number of heads.
+    where the s_i are independent random signs. For similar heads this complexity grows in proportion to the number of
+    heads.
     """
 
     title = "The complexity of separately bounded heads is proportional to their number"
@@ -66,7 +67,8 @@ class JointHeadComplexity(Claim[HeadOutputs]):
 
         (B/n) E ( sum_h |sum_i s_i A_h(x_i)|² )^(1/2),
 
-    where the s_i are independent random signs. For heads that are alike it grows like the root of the number of heads.
+    where the s_i are independent random signs. For similar heads this complexity grows like the root of the number of
+    heads.
     """
 
     title = "The complexity of jointly bounded heads grows as the root of their number"

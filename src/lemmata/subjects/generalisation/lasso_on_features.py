@@ -47,7 +47,7 @@ class AbstractEstimateClaim(Claim[FinitePopulation]):
 
     population = FinitePopulations(least=sufficient_penalty)
     relation = AtMost()
-    controls = "coefficients whose objective is nearly as small as that of rho*"
+    controls = "coefficients whose objective is nearly as small as the objective at rho*"
     unexplained = "the smaller risk of sparse coefficients"
 
 
@@ -90,10 +90,10 @@ class FitOfEstimates(AbstractEstimateClaim):
 
         mean (y - phi rho)² <= mean z² + mean r² + 2 mean z r + lambda |rho*|_1 + epsilon_opt.
 
-    So short coefficients cost the misfit of rho* and the penalty on rho*.
+    Besides the noise, this bound contains the misfit of rho* and the penalty on rho*.
     """
 
-    title = "The fit of coefficients with a nearly minimal Lasso objective"
+    title = "The empirical risk of coefficients with a nearly minimal Lasso objective"
     source = Source("li2025incontext", "(90)", note="proof of Lemma 2")
     control = Control(
         "half of the bound is enough",
@@ -123,7 +123,7 @@ class RiskOfEstimates(AbstractEstimateClaim):
         E (phi rho - f)² <= epsilon² + sigma epsilon sqrt(8 u/N) + lambda |rho*|_1 + epsilon_opt + D(|rho - rho*|_1),
 
     and |rho - rho*|_1 <= 5 |rho*|_1 + C_F + 4 epsilon_opt/lambda, where D is the bound on the uniform deviation between
-    fit and risk. The bound exceeds the risk of the best constant until N is of the order of C_F^4.
+    empirical risk and risk. The bound exceeds the risk of the best constant until N is of the order of C_F^4.
     """
 
     title = "The risk of coefficients with a nearly minimal Lasso objective"

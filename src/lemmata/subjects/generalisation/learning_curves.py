@@ -49,7 +49,7 @@ def _infinite_population(error: Array, problem: Regression) -> Array:
 
 class LearningCurveEstimate(Claim[Regression]):
     """Let A be the Gram matrix of N rows and y their targets. Train kernel ridge regression on n = N // 2 of the rows,
-    chosen at random. Its mean squared error on the other rows is
+    chosen at random. The mean squared error on the other rows is
 
         n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 )
 
@@ -60,10 +60,10 @@ class LearningCurveEstimate(Claim[Regression]):
     On your data, the training and held-out rows are pooled for this. If N is much larger than n, this is the
     eigenlearning estimate.
 
-    The error term O(1/n) needs a ridge and noise. Its sign depends on the kernel, the ridge, the noise and the number
-    of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120 rows with the RBF kernel, the
-    measured mean is 41 % above it at ridge 0.001 (noise 0.5), and 25 % above it without noise (ridge 0.1). The settings
-    exclude both cases.
+    The error term is O(1/n) only with a ridge and noise. Its sign depends on the kernel, the ridge, the noise and the
+    number of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120 rows with the RBF kernel,
+    the measured mean is 41 % above the estimate at ridge 0.001 and noise 0.5. The measured mean is 25 % above the
+    estimate at ridge 0.1 without noise. The settings exclude both cases.
     """
 
     title = "The learning curve of kernel ridge regression from eigenvalues and targets"

@@ -39,7 +39,7 @@ def _averaged(residuals: Array, problem: Regression) -> Array:
 
 class LeaveOneOutIdentity(Claim[Regression]):
     """Let K be the n x n Gram matrix of the training rows x_i, and let y be their targets. Let f_(-i) be the kernel
-    ridge regression on the other n - 1 rows. Its residual at row i is exactly
+    ridge regression on the other n - 1 rows. The residual of f_(-i) at row i is exactly
 
         y_i - f_(-i)(x_i) = [(K + ridge I)^-1 y]_i / [(K + ridge I)^-1]_ii
 

@@ -56,7 +56,7 @@ class AbstractNoiseSumClaim(Claim[NoiseOnMisfit]):
     population = BoundedMisfits()
     relation = Rate("N", _EXAMPLES, margin=0.1)
     control = Control("the term falls like 1/N", lambda exponent, problem: exponent - 0.5)
-    controls = "the noise in the fit"
+    controls = "the noise in the empirical risk"
     unexplained = "the constant"
     trials = 64
     predict = -0.5
@@ -71,11 +71,11 @@ def _mean_sum(problem: NoiseOnMisfit, rung: float) -> Array:
 class NoiseSumAsPrinted(AbstractNoiseSumClaim):
     """Let z be independent normal noise at N examples x_i, and let f(x_i) - phi_i rho be a bounded misfit, where f is
     the target, phi_i are the features and rho the coefficients. The source states, with a misprint, that the term E_3 =
-    2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of fit minus risk is O(sqrt(log N/N)). The bound (96)
-    includes the factor 1/N, which the definition in (91) lacks.
+    2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of empirical risk minus risk is O(sqrt(log N/N)). The bound
+    (96) includes the factor 1/N, which the definition in (91) lacks.
     """
 
-    title = "The noise term of fit minus risk, as printed, with a misprint"
+    title = "The noise term of empirical risk minus risk, as printed, with a misprint"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6, with the term that (91) defines")
     passage = Passage(
         "004_53e1e75f8b75373c.txt",
@@ -95,10 +95,10 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
 class NoiseSum(AbstractNoiseSumClaim):
     """Let z be independent normal noise at N examples x_i, and let f(x_i) - phi_i rho be a bounded misfit, where f is
     the target, phi_i are the features and rho the coefficients. The term E_3 = (2/N) |sum_i z_i (f(x_i) - phi_i rho)|
-    of the decomposition of fit minus risk falls like N^(-1/2).
+    of the decomposition of empirical risk minus risk falls like N^(-1/2).
     """
 
-    title = "The noise term of fit minus risk falls like N^(-1/2)"
+    title = "The noise term of empirical risk minus risk falls like N^(-1/2)"
     source = Source("li2025incontext", "(91)", "(96)", note="proof of Lemma 6, with the factor 1/N that (91) lacks")
     corrects = NoiseSumAsPrinted
 

@@ -53,8 +53,8 @@ class NoFreeLunch(Claim[Lunch]):
 
         (1/2) (1 - 1/(2 m))^m
 
-    whatever it predicts at the other points. This error lies between 1/4 and its limit e^(-1/2)/2 = 0.303 for large m.
-    Some labelling has at least this error, because it is the mean over all labellings.
+    whatever the learner predicts at the other points. This error lies between 1/4 and its limit e^(-1/2)/2 = 0.303 for
+    large m. Some labelling has at least this error, because it is the mean over all labellings.
     """
 
     title = "The expected error of every consistent learner on random labels"
@@ -197,12 +197,13 @@ class MemorisingNetwork(Claim[Memorised]):
 
 
 class ChanceOnRandomLabels(Claim[Rows]):
-    """Train a ReLU network with one wide hidden layer to the end on labels that are fair coins. It fits the labels, and
-    its error on new rows with such labels is that of chance. So the test error minus the training error is
+    """Train a ReLU network with one wide hidden layer to the end on labels that are fair coins. The network fits the
+    labels, and its error on new rows with such labels is the error of chance. So the test error minus the training
+    error is
 
         1/2.
 
-    The error on new rows is that of chance for any network, because their labels are coins.
+    Any network has the error of chance on new rows, because the labels of these rows are coins.
     """
 
     title = "Networks fit random labels and have the error of chance on new rows"

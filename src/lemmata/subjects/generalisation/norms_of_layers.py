@@ -71,7 +71,7 @@ def attained_by_one_path(x: Float[Array, "n d"], signs: Float[Array, "m n"], key
 
 class NormBasedDepth(Claim[NormBall]):
     """Consider networks W_L relu(W_(L-1) ... relu(W_1 x)) with L layers of any widths and one output, where the
-    Frobenius norms satisfy |W_l| <= B_l. Their Rademacher complexity on n points x_i is at most
+    Frobenius norms satisfy |W_l| <= B_l. The Rademacher complexity of these networks on n points x_i is at most
 
         (sqrt(2 L ln 2) + 1) prod_l B_l sqrt( sum_i |x_i|² ) / n.
 

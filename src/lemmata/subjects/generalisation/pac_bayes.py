@@ -205,7 +205,7 @@ class DivergenceMomentBound(Claim[ErrorCounts]):
         lambda value, problem: jnp.sqrt(jnp.pi * problem.n / 2) * jnp.ones(2),
     )
     controls = DivergenceMoment.controls
-    unexplained = "the exact value, which is another claim"
+    unexplained = "the exact value, which another claim gives"
     traced = False  # sums over counts are NumPy's
 
     def predict(self, problem: ErrorCounts) -> Array:
@@ -233,8 +233,8 @@ class PacBayesOfTheBest(Claim[BestRule]):
 
         kl(k/n || p) <= (ln |H| + ln(2 sqrt(n) / delta)) / n,
 
-    where kl is the divergence of two coins. This is the PAC-Bayes bound for a point mass and the uniform prior on the
-    rules. Here delta = 0.05, and the rules err independently.
+    where kl is the divergence of two coins. This bound is the PAC-Bayes bound for a point mass and the uniform prior on
+    the rules. Here delta = 0.05, and the rules err independently.
     """
 
     title = "A PAC-Bayes bound on the error of the best of finitely many rules"

@@ -19,9 +19,9 @@ _DRAWS = 384
 
 class RecurrenceMemory(Claim[Recurrence]):
     """Consider a fixed linear recurrence x_k(t) = a_k x_k(t-1) + b_k u(t) with white inputs u, and its readouts Re <c,
-    x(T)> with |c| <= B. Its memory is 1/(1 - |a|), where |a| is the largest |a_k|. Let all 1 - |a_k| fall in
-    proportion. Then the Rademacher complexity of the readouts grows like the root of the memory, whatever the number of
-    states, because the mean square of the state is sum_k |b_k|²/(1 - |a_k|²).
+    x(T)> with |c| <= B. The memory of the recurrence is 1/(1 - |a|), where |a| is the largest |a_k|. Let all 1 - |a_k|
+    fall in proportion. Then the Rademacher complexity of the readouts grows like the root of the memory, whatever the
+    number of states, because the mean square of the state is sum_k |b_k|²/(1 - |a_k|²).
     """
 
     title = "The complexity of a linear recurrence grows as the root of its memory"

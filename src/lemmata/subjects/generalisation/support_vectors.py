@@ -37,15 +37,15 @@ def support_vectors(x: np.ndarray, y: np.ndarray) -> int:
 
 class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
     """Let the separator of largest margin through the origin be the w of least |w| with y_i <w, x_i> >= 1 on n rows,
-    and let S be its number of support vectors. For each row in turn, train it on the other n - 1 rows and test it on
-    this row. It is wrong on at most
+    and let S be its number of support vectors. For each row in turn, train the separator on the other n - 1 rows and
+    test it on this row. The share of rows with a wrong answer is at most
 
-        S / n
+        S / n,
 
-    of the rows, because leaving out a row that is not a support vector does not change the separator.
+    because leaving out a row that is not a support vector does not change the separator.
     """
 
-    title = "The leave-one-out error of the separator of largest margin, by support vectors"
+    title = "Support vectors bound the leave-one-out error of the separator of largest margin"
     source = _VAPNIK
     population = LinearlySeparableSets()
     relation = AtMost()

@@ -76,14 +76,14 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     """The source prints that a model of depth L in d dimensions needs a number of rows of the order L d log(1/epsilon)
     for the error epsilon.
 
-    At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n. This is faster than any
-    power, so it is faster than n^-2 in particular. The trials read the statement for thresholds on an interval without
-    noise, which one layer on one token of dimension 1 computes. They use the rule with the least mean error, the
-    midpoint between the last row below the threshold and the first row above it. No other rule has a smaller error, and
-    neither has a trained transformer.
+    At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n. Such a fall is faster than
+    any power, so it is faster than n^-2 in particular. The trials read the statement for thresholds on an interval
+    without noise, which one layer on one token of dimension 1 computes. They use the rule with the least mean error,
+    the midpoint between the last row below the threshold and the first row above it. No other rule has a smaller error,
+    and this includes a trained transformer.
     """
 
-    title = "A number of samples in proportion to log(1/epsilon), as printed"
+    title = "As printed, a number of rows in proportion to log(1/epsilon) suffices"
     source = Source("foundation2025", "(19)", note="as printed")
     population = UniformThresholds()
     relation = Rate("n", (4.0, 16.0, 64.0), upper=True)
@@ -146,7 +146,7 @@ class ThresholdSamples(Claim[Thresholds]):
 
 class ThresholdQuestions(Claim[Thresholds]):
     """Let a threshold be uniform on an interval of length b. Learn it by bisection: choose n rows one after the other,
-    each in the middle of the interval where the threshold can still be. The mean error is
+    each in the middle of the interval that still contains the threshold. The mean error is
 
         b 2^-(n+2).
 

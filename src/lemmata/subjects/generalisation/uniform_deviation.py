@@ -60,7 +60,7 @@ class AbstractDeviationClaim(Claim[FinitePopulation]):
 
     population = FinitePopulations()
     relation = AtMost()
-    controls = "the difference of fit and risk"
+    controls = "the difference of empirical risk and risk"
     unexplained = "the smaller deviations along the directions of the estimates"
 
 
@@ -74,7 +74,7 @@ class QuadraticDeviation(AbstractDeviationClaim):
     Far from rho* along one feature, this is nearly an equality.
     """
 
-    title = "The difference of fit and risk is bounded by moments of the features"
+    title = "The difference of empirical risk and risk is bounded by moments of the features"
     source = Source("li2025incontext", "(92)", note="proof of Lemma 6")
     control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     expected = Status.VACUOUS
@@ -98,15 +98,15 @@ class QuadraticDeviation(AbstractDeviationClaim):
 
 class NoiseDeviation(AbstractDeviationClaim):
     """Let phi be the row of features at an example, f its value, z its noise, and rho* fixed coefficients. Write mean
-    for the mean over N examples. For every vector rho of coefficients, the contribution of the noise to the fit mean (f
-    + z - phi rho)² satisfies
+    for the mean over N examples. For every vector rho of coefficients, the contribution of the noise to the empirical
+    risk mean (f + z - phi rho)² satisfies
 
         |mean 2 z (f - phi rho)| <= 2 |mean z (f - phi rho*)| + 2 |mean z phi|_inf |rho - rho*|_1.
 
     If rho - rho* lies along the feature that correlates most with the noise, this is nearly an equality.
     """
 
-    title = "A bound on the contribution of the noise to the fit"
+    title = "A bound on the contribution of the noise to the empirical risk"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6")
     control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     expected = Status.VACUOUS
@@ -145,7 +145,7 @@ class UniformDeviation(AbstractDeviationClaim):
     where rho* are any fixed coefficients, epsilon = sup |f - phi rho*| and u = log(((n+1)(n+6) + 4)/0.1).
     """
 
-    title = "A bound on the difference of fit and risk for all coefficients at once"
+    title = "A bound on the difference of empirical risk and risk for all coefficients at once"
     source = Source("li2025incontext", "Lemma 6", "(83)", note="with constants")
     relation = AtMost(DELTA)
     control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
@@ -168,8 +168,8 @@ class UniformDeviation(AbstractDeviationClaim):
 
 class NoBargain(AbstractDeviationClaim):
     """Let phi be the row of features at an example, y = f + z its target with noise z, and rho* fixed coefficients.
-    Write mean for the mean over N examples. For every vector rho of coefficients, the fit is better than that of rho*
-    by at most
+    Write mean for the mean over N examples. For every vector rho of coefficients, the fit of rho is better than the fit
+    of rho* by at most
 
         mean (y - phi rho*)² - mean (y - phi rho)² <= mean (f - phi rho*)² + 2 |mean z phi|_inf |rho - rho*|_1.
 

@@ -68,7 +68,7 @@ class MoreDataHurt(Claim[Regression]):
     and it rises as rows are added, although the fit then uses more data.
     """
 
-    title = "Double descent: if noise outweighs signal, more rows hurt until they are as many as the features"
+    title = "Double descent: if noise outweighs signal, more rows hurt while rows are fewer than features"
     source = _THEOREM
     population = TablesOfRows(_RISE)
     relation = Order(along="rows / features", rungs=_RISE)
@@ -101,7 +101,7 @@ class DescentBeyondThreshold(Claim[Regression]):
     and it falls from its peak as rows are added.
     """
 
-    title = "Double descent: beyond as many rows as features, more rows lower the test error"
+    title = "Double descent: with more rows than features, further rows lower the test error"
     source = _THEOREM
     population = TablesOfRows(_FALL)
     relation = Order(along="rows / features", rungs=_FALL)

@@ -58,7 +58,8 @@ def _far_from_threshold(problem: LinearDesign) -> Hypothesis:
 
 class UnderparameterisedVariance(Claim[LinearDesign]):
     """Fit least squares to n rows with d isotropic inputs, where sigma² is the variance of the noise, and let gamma =
-    d/n < 1. The variance is the mean squared prediction, on fresh inputs, of fits to the noise alone. It tends to
+    d/n < 1. The variance is the mean squared prediction, on fresh inputs, of fits to the noise alone. The variance
+    tends to
 
         sigma² gamma / (1 - gamma)
 
@@ -87,7 +88,7 @@ class UnderparameterisedVariance(Claim[LinearDesign]):
 class OverparameterisedVariance(Claim[LinearDesign]):
     """Fit least squares with the smallest norm to n rows with d isotropic inputs, where sigma² is the variance of the
     noise, and let gamma = d/n > 1. The variance is the mean squared prediction, on fresh inputs, of fits to the noise
-    alone. It tends to
+    alone. The variance tends to
 
         sigma² / (gamma - 1),
 

@@ -112,15 +112,15 @@ def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
 
 class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
     """Let the transformer with momentum have D x D matrices, where D = d + 3n + 8 for d inputs and n features. Apply
-    these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens after layer l. They hold
-    coefficients, the previous coefficients and a prediction in rows of their own, with the values
+    these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens after layer l. Separate rows of
+    H(l) hold the coefficients, the previous coefficients and a prediction. Their values are
 
         H(2t): rho_t, the iterate before it, and 0;   H(2t+1): rho_t + beta_t (rho_t - rho_{t-1}), rho_t, and the
         prediction there,
 
-    for t = 1, ..., T, where T is the number of steps. This holds in every column, and all other rows are unchanged.
-    Here rho_t is the t-th iterate of accelerated proximal gradient on the Lasso, and beta_t is its momentum. Only the
-    matrices Attn2 and FF2 depend on t.
+    for t = 1, ..., T, where T is the number of steps. These values hold in every column, and all other rows are
+    unchanged. Here rho_t is the t-th iterate of accelerated proximal gradient on the Lasso, and beta_t is its momentum.
+    Only the matrices Attn2 and FF2 depend on t.
     """
 
     title = "The matrices of the accelerated transformer execute the intended steps"
@@ -257,7 +257,7 @@ class ObjectiveFallsWithTheSquare(Claim[Prompt]):
 
 class StepsThatAreSaved(Claim[Prompt]):
     """Let beta_k be the momenta of FISTA. Count the plain proximal gradient steps that reach the Lasso objective of T
-    accelerated steps. Their number grows in proportion to c_T, where
+    accelerated steps. The number of these plain steps grows in proportion to c_T, where
 
         c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}) ~ T²/8,   c_0 = 0, c_1 = 1,
 

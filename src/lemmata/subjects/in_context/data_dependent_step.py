@@ -79,8 +79,8 @@ class GainIsAtLeast(Claim[Prompt]):
 
         gamma = 2 p/lambda_max(H) >= 2 p/trace(H) = 1/mean of phi_ij²,
 
-    where the mean is over all entries. One mean over the prompt gives 1/trace(H). This step is safe and has the gain of
-    the lower bound.
+    where the mean is over all entries. One mean over the prompt gives 1/trace(H). The step 1/trace(H) is safe and has
+    the gain of the lower bound.
     """
 
     title = "A lower bound on the gain of the step 1/lambda_max(H), from the trace"
@@ -142,8 +142,8 @@ class ObjectiveOfTheStep(Claim[Prompt]):
 
         l(rho_T) - l(rho) <= lambda_max(H) |rho|_2² / (2 T),
 
-    which is Lemma 3 of the source with lambda_max(H)/2 in the place of n + 1, the number of features. The bound is
-    tested for T = 32, 64, with the minimiser as rho. For fewer steps it is above the objective at the start.
+    which is Lemma 3 of the source with lambda_max(H)/2 in place of the number n + 1 of features. The bound is tested
+    for T = 32, 64, with the minimiser as rho. For fewer steps it is above the objective at the start.
     """
 
     title = "An upper bound on the Lasso objective after T steps of 1/lambda_max(H)"
@@ -187,13 +187,14 @@ class ObjectiveOfTheStep(Claim[Prompt]):
 
 class StepsSavedByTheCurvature(Claim[Prompt]):
     """Let l be the Lasso objective of a prompt with p features bounded by 1, and let Phi be these features at its N
-    examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0. To
-    reach the same objective, it needs fewer steps with the step 1/lambda_max(H) than with 1/(2 p), by the factor
+    examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0. In
+    the directions that are flat enough to matter late, the step 1/lambda_max(H) needs fewer steps than the step 1/(2 p)
+    to reach the same objective, by the factor
 
-        gamma = 2 p/lambda_max(H),
+        gamma = 2 p/lambda_max(H).
 
-    in the directions that are flat enough to matter late. The objective is taken after 128 steps of 1/(2 p), and the
-    number of steps that reach it is interpolated. Momentum would give a factor of at most sqrt(gamma).
+    The objective is taken after 128 steps of 1/(2 p). The number of longer steps that reach it is interpolated.
+    Momentum would give a factor of at most sqrt(gamma).
     """
 
     title = "The step 1/lambda_max(H) takes gamma times fewer steps to the same objective"

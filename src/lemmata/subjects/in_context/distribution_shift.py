@@ -62,8 +62,8 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
 
         median |(1/N) sum_i z_i phi(x_i)|_inf ~ N^(-1/3)
 
-    where |.|_inf is the largest absolute entry. It does not fall like sqrt(log N / N), because this rate of Lemma 6
-    needs sub-Gaussian noise.
+    where |.|_inf is the largest absolute entry. The mean does not fall like sqrt(log N / N), because this rate of Lemma
+    6 needs sub-Gaussian noise.
     """
 
     title = "The mean of noise with infinite variance falls only like N^(-1/3)"

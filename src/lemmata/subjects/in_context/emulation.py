@@ -49,7 +49,7 @@ class WeightsExecuteTheSteps(AbstractTokens):
 
     for t = 1, ..., T, in every column, and all other rows are unchanged. Here rho_t are the results of T steps of
     proximal gradient on the Lasso of penalty lambda, with logistic functions at temperature tau in the place of
-    products. One side of the comparison computes with the matrices, and the other with vectors of n + 1 numbers.
+    products. One side of the comparison computes with the matrices, and the other side with vectors of n + 1 numbers.
     """
 
     title = "The matrices of the transformer execute the intended steps"
@@ -218,8 +218,9 @@ def product_with_rho(problem: Prompt) -> Array:
 
 class PredictionAsPrinted(AbstractPrediction):
     """Let a prompt have N examples with w_i = 1 and a query with w = 0, with features phi_i. Let rho be the
-    coefficients, let y^ be the prediction before, and let sigma be a logistic function at temperature tau. As printed,
-    the last row of V is 4 tau (u_{d+1} - u_{d+3}), where u_j are unit vectors. Then Attn2 writes the prediction
+    coefficients, let y^ be the previous prediction, and let sigma be a logistic function at temperature tau. As
+    printed, the last row of V is 4 tau (u_{d+1} - u_{d+3}), where u_j are unit vectors. Then Attn2 writes the
+    prediction
 
         y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
 
@@ -246,8 +247,8 @@ class PredictionAsPrinted(AbstractPrediction):
 
 class PredictionWithN(AbstractPrediction):
     """Let a prompt have N examples with w_i = 1 and a query with w = 0, with features phi_i. Let rho be the
-    coefficients and y^ the prediction before. Take 4 tau N (u_{d+1} - u_{d+3}) as the last row of V, where u_j are unit
-    vectors. Then Attn2 writes the prediction
+    coefficients and y^ the previous prediction. Take 4 tau N (u_{d+1} - u_{d+3}) as the last row of V, where u_j are
+    unit vectors. Then Attn2 writes the prediction
 
         y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
 

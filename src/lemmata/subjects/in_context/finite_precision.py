@@ -73,7 +73,7 @@ class Linearisation(AbstractLinearisation):
     The constant 2 could be as small as 0.133, which is the largest value of |u - 2 tanh(u/2)| / u².
     """
 
-    title = "A product by logistic functions differs from x by at most 2 x² / tau"
+    title = "Logistic functions compute a product x up to an error of at most 2 x² / tau"
     source = Source("li2025incontext", "(119)", "(117)", "(123)", note="proof of Lemma 4")
     control = Control(
         "the constant is 0.13",
@@ -93,7 +93,7 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
     with equality to lowest order, because the second derivative of the logistic function at 0 is 0.
     """
 
-    title = "A product by logistic functions differs from x by at most |x|³ / (12 tau²)"
+    title = "Logistic functions compute a product x up to an error of at most |x|³ / (12 tau²)"
     source = Source("li2025incontext", "(119)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
     control = Control("the bound |x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
@@ -110,7 +110,7 @@ class FormWithoutCancellation(Claim[Products]):
     and the right side has no cancellation. In double precision it is accurate to 32 eps, where eps = 2^-52.
     """
 
-    title = "A product by logistic functions equals 2 tau tanh(x / (2 tau))"
+    title = "The product that logistic functions compute equals 2 tau tanh(x / (2 tau))"
     source = Source("li2025incontext", "(117)", note="as a hyperbolic tangent")
     population = ProductsAroundTau()
     relation = Equal()
@@ -138,9 +138,9 @@ class TruncationFalls(Claim[Products]):
     """Let a product x of order 1 be computed by the logistic function sigma at temperature tau. In exact arithmetic its
     error |x - 4 tau (sigma(x/tau) - 1/2)| falls with tau as
 
-        C tau^-2;
+        C tau^-2,
 
-    here C is a constant. Inequality (119) of the source would allow an error of order tau^-1.
+    where C is a constant. Inequality (119) of the source would allow an error of order tau^-1.
     """
 
     title = "The truncation error of a product by logistic functions falls like tau^-2"
@@ -162,9 +162,9 @@ class RoundingGrows(Claim[Products]):
     """Let products 4 tau (sigma(x/tau) - 1/2) stand for numbers x of order 1, where sigma is the logistic function at
     temperature tau. In float64 the rounding error of such a product grows with tau as
 
-        C tau:
+        C tau,
 
-    here C is a constant. The error grows because sigma is near 1/2, where neighbouring numbers are a fixed distance
+    where C is a constant. The error grows because sigma is near 1/2, where neighbouring numbers are a fixed distance
     apart.
     """
 
@@ -201,7 +201,7 @@ def searched(problem: Products) -> tuple[Array, Array]:
 
 class BestTemperatureGrows(Claim[Products]):
     """Let a product x of order 1 be computed by the logistic function sigma in a precision eps. Let tau be the
-    temperature at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is least. It grows as
+    temperature at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is least. This temperature grows as
 
         C eps^(-1/3)
 
@@ -227,7 +227,7 @@ class BestTemperatureGrows(Claim[Products]):
 
 class LeastErrorFalls(Claim[Products]):
     """Let a product x of order 1 be computed by the logistic function sigma at a temperature tau, in a precision eps.
-    Take the least error |x - 4 tau (sigma(x/tau) - 1/2)| over all temperatures. It falls as
+    Take the least error |x - 4 tau (sigma(x/tau) - 1/2)| over all temperatures. The least error falls as
 
         C eps^(2/3)
 
@@ -257,8 +257,8 @@ class ErrorAtBestTemperature(Claim[Products]):
 
         1 / (12 tau²) + 2 eps tau + 2 eps:
 
-    the first term is the truncation error. The others come from a logistic function that is accurate to eps/2 (times 4
-    tau), and from the rounding of tau, x/tau and the product.
+    the first term is the truncation error. The other two terms come from a logistic function that is accurate to eps/2
+    (times 4 tau), and from the rounding of tau, x/tau and the product.
     """
 
     title = "An upper bound on the error of a product at the best temperature"
@@ -291,10 +291,10 @@ class ErrorAtBestTemperature(Claim[Products]):
 
 class NothingIsLeft(Claim[Prompt]):
     """Let a transformer have n features, L layers and the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7. Here
-    C_F is the Barron parameter of the class of functions. Let the number of examples N be larger than `reachable` gives
-    (13 for n = 8 and L = 41). The transformer in float32 predicts 0 for every prompt whose targets are at most C_F,
-    because all logistic functions are rounded to 1/2. In exact arithmetic, by contrast, it is close to proximal
-    gradient at this temperature.
+    C_F is the Barron parameter of the class of functions. Let the number of examples N be larger than the number that
+    the function `reachable` returns, which is 13 for n = 8 and L = 41. The transformer in float32 predicts 0 for every
+    prompt whose targets are at most C_F, because all logistic functions are rounded to 1/2. In exact arithmetic, by
+    contrast, it is close to proximal gradient at this temperature.
     """
 
     title = "In float32, at the temperature of Lemma 7, the transformer predicts 0"
@@ -327,9 +327,9 @@ class RoundingOfThePass(Claim[Prompt]):
 
         eps tau (10 T p + 2),   p = n + 1.
 
-    Here p counts the features and the constant 1. Two products a token are off by 2 eps tau each, which makes an error
-    of 8 eps tau (1 + 1/N) in an entry of the coefficients. A proximal step does not enlarge distances, and features
-    have |phi| <= sqrt(p).
+    Here p counts the features and the constant 1. Two products per token have errors of 2 eps tau each, which together
+    make an error of 8 eps tau (1 + 1/N) in an entry of the coefficients. A proximal step does not enlarge distances,
+    and features have |phi| <= sqrt(p).
     """
 
     title = "An upper bound on the rounding error of a whole forward pass"

@@ -188,14 +188,14 @@ class LayersAreDescent(Claim[LinearPrompt]):
 
 class BestPreconditioner(Claim[LinearPrompt]):
     """Let N normal inputs X have covariance S with eigenvalues s. Let the targets be y = X w + z, where w ~ N(0, I) and
-    the noise z has variance sigma². One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>. Its
-    least risk over all G is
+    the noise z has variance sigma². One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>. The
+    least risk of this layer over all G is
 
         sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N),
 
     attained at G with the eigenvalues g_s. This G is not S^(-1), because it is damped by the number of examples and by
     the noise. Two numbers are measured. The first is the risk at G. The second is half of the sum by which the risks at
-    0.9 G and 1.1 G exceed it, which is predicted to be 0.01 sum_s s² g_s.
+    0.9 G and 1.1 G exceed the risk at G. This half sum is predicted to be 0.01 sum_s s² g_s.
     """
 
     title = "The least risk of one linear attention layer, and its best preconditioner"

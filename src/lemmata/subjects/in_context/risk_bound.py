@@ -73,20 +73,21 @@ class RiskBelowTheBound(AbstractRiskClaim):
 
 class RiskAtTheChoices(AbstractRiskClaim):
     """Let e be a target error, C_F the Barron parameter of the class, and sigma the standard deviation of the noise.
-    Let log |cover| be the logarithm of the size of a cover of pairs of an input and a value. The transformer has a mean
-    squared error of at most e with n features, N examples and L layers, where
+    Let log |cover| be the logarithm of the size of a cover of pairs of an input and a value. Suppose that the
+    transformer has the penalty of the theory, and that all hidden constants are 1. Then its mean squared error is at
+    most e with n features, N examples and L layers, where
 
-        2 n + 7 = C_F² log|cover|/e,   N = C_F² (C_F + sigma)²/e²,   L = (2 n + 7) C_F (C_F + sigma)/e
+        2 n + 7 = C_F² log|cover|/e,   N = C_F² (C_F + sigma)²/e²,   L = (2 n + 7) C_F (C_F + sigma)/e.
 
-    if it also has the penalty of the theory, and if all hidden constants are 1. The class is one slow cosine in one
-    dimension. In most trials the best constant prediction already has a smaller error than e.
+    The class is one slow cosine in one dimension. In most trials the best constant prediction already has a smaller
+    error than e.
     """
 
     title = "The sizes that the theorem chooses reach the target error"
     source = Source("li2025incontext", "(25a)", "(25b)", "(25c)")
     population = ChosenSizes()
     control = Control("the error is at most a quarter of the target", lambda error, problem: error / 4)
-    unexplained = "why fewer examples, features and layers do as well"
+    unexplained = "why fewer examples, features and layers are also enough"
     reading = "the constants hidden in O(.) are 1"
     expected = Status.VACUOUS
 

@@ -137,7 +137,7 @@ class RiskAgainstFeatures(AbstractRiskClaim):
 
 class RiskAlongTheChoices(AbstractRiskClaim):
     """Let N = 16 s² be the number of examples, n = 8 s the number of features and L = 32 s² + 1 the number of layers.
-    These are the orders that the theorem chooses for an error of 1/s. The penalty is a hundredth of the theory's
+    These sizes have the orders that the theorem chooses for an error of 1/s. The penalty is a hundredth of the theory's
     penalty. The mean squared error of the transformer in context falls at least like the bound
 
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n:

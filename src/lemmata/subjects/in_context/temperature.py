@@ -75,8 +75,8 @@ class GradientError(AbstractGradientError):
     """Let a prompt have N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query be token
     N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
     (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
-    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. It differs by e from
-    the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i, where
+    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. This step differs by e
+    from the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i, where
 
         |e|_inf <= (4 eta² / (N tau)) {sum_{i <= N} y_i² + sum_{i <= N+1} (phi_i^T rho)² + y^²}
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|,
@@ -102,9 +102,9 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
     """Let a prompt have N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query be token
     N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
     (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
-    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. It differs by e from
-    the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Because the second derivative of sigma is 0
-    at 0,
+    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. This step differs by e
+    from the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Because the second derivative of sigma
+    is 0 at 0,
 
         |e|_inf <= (eta³ / (6 N tau²)) {sum_{i <= N} |y_i|³ + sum_{i <= N+1} |phi_i^T rho|³ + |y^|³}
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|,
@@ -125,8 +125,8 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
 
 class PredictionError(AbstractErrorBound):
     """Let phi be the features of the query, rho the coefficients, and sigma the logistic function at temperature tau.
-    Attention writes the prediction y^ = 4 tau (sigma(phi^T rho / tau) - 1/2). It differs from the product of phi and
-    rho by
+    Attention writes the prediction y^ = 4 tau (sigma(phi^T rho / tau) - 1/2). This prediction differs from the product
+    of phi and rho by
 
         |y^ - phi^T rho| <= |phi^T rho|³ / (12 tau²),
 
@@ -184,7 +184,7 @@ class StepError(AbstractStepError):
         (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau),   R = |rho_{t-1}|_1,
 
     where |.|_1 is the sum of absolute entries. In the place of the mean of y², the source has C_F² + sigma², where C_F
-    is the Barron parameter of the class and sigma the standard deviation of the noise. It hides the constants.
+    is the Barron parameter of the class and sigma the standard deviation of the noise. The source hides the constants.
     """
 
     title = "A bound of order 1/tau on the error of a proximal step by attention"
@@ -303,8 +303,8 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. The measured value is the least power of 2 that suffices. The slack says by how many orders of
-    magnitude it is smaller.
+    C_F² in all T steps. The measured value is the least power of 2 that suffices. The slack is the number of orders of
+    magnitude by which this power of 2 is smaller than tau.
     """
 
     title = "The temperature of Lemma 7 suffices for its inequalities"
@@ -317,14 +317,14 @@ class TemperatureAsked(AbstractSufficientTemperature):
 
 class TemperatureOfThirdOrder(AbstractSufficientTemperature):
     """Let a transformer of L layers with n features and the step eta = 1/(2(n+1)) read N examples with targets y of a
-    function of a class with Barron parameter C_F. Because the errors are of third order, the temperature tau may be the
-    square root of an expression,
+    function of a class with Barron parameter C_F. Because the errors are of third order, the temperature tau may be
+    chosen by
 
-        tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F,
+        tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
 
-    so that the error e_t of a proximal step has (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as the coefficients
-    rho_{t-1} before it have |rho_{t-1}|_1 <= R. The measured value is the least power of 2 at which the three
-    inequalities of Lemma 7 hold.
+    Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature,
+    (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The measured value is the least power of 2 at
+    which the three inequalities of Lemma 7 hold.
     """
 
     title = "A lower temperature suffices, because errors are of third order"

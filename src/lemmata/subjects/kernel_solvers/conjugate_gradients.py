@@ -133,7 +133,7 @@ class ConditionBound(Claim[LinearSystem]):
         |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    k = 4, ..., 8.
 
     The bound holds for every k, but it says nothing for the first iterates, for which it is above the error at the
-    start. The sampled spectra fill [1, c] like the nodes of Chebyshev, for which the bound is nearly attained.
+    start. The sampled spectra fill [1, c] like the Chebyshev nodes, and for these spectra the bound is nearly attained.
     """
 
     title = "The condition number bounds the error of conjugate gradients"

@@ -111,7 +111,7 @@ class PivotedCholeskyStep(Claim[GramMatrix]):
 
         E tr(K - F F^T) = tr K - tr K² / tr K.
 
-    Each later step satisfies the same formula, with the part of K that is then missing in place of K.
+    Each later step satisfies the same formula, if K is replaced by the part of K that is then missing.
     """
 
     title = "The expected missing trace after one step of randomly pivoted Cholesky"
@@ -224,7 +224,7 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
             "times the value found even for K = I"
         ),
     )
-    controls = "how many features give predictions close to those of the kernel"
+    controls = "how many features give predictions close to the predictions with the kernel"
     unexplained = "why fewer features are often enough: n / ridge bounds every leverage score, but most are smaller"
     traced = False
 
