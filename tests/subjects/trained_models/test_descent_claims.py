@@ -105,7 +105,7 @@ def test_what_breaks_the_balance_is_seen(balanced):
     )  # the same function, which descent from this start does not reach
     assert gauge(claim, moved, 0).status == "disagrees"
     for change, words in (
-        ({"rate": None}, "rate of full-batch descent"), ({"decay": None}, "stated as 0"), ({"decay": 0.01}, "stated as 0"),
+        ({"rate": None}, "full-batch descent"), ({"decay": None}, "stated as 0"), ({"decay": 0.01}, "stated as 0"),
         ({"start": None}, "the initial parameters"), ({"rate": 10.0}, "largest curvature"),
     ):  # fmt: skip
         found = gauge(claim, dataclasses.replace(balanced, **change), 0)

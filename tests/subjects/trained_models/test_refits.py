@@ -136,5 +136,5 @@ def test_targets_by_chance_are_drawn_from_those_of_the_training_rows():
 
 
 def test_without_a_fit_there_is_a_remedy():
-    with pytest.raises(SettingError, match="def fit"):
+    with pytest.raises(SettingError, match="define fit"):
         by_chance(trained(targets=Y))

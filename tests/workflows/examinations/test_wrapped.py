@@ -149,7 +149,7 @@ def test_loaders_and_datasets_of_pytorch_are_their_rows():
     own = read_trained(LINE, torch.utils.data.DataLoader(data), None, held=held)
     np.testing.assert_array_equal(own.held[0], NEW)
     alone = torch.utils.data.TensorDataset(torch.tensor(X))
-    with pytest.raises(SettingError, match="gives no pairs"):
+    with pytest.raises(SettingError, match="yields no pairs"):
         bare_rows(alone)
 
 
