@@ -165,7 +165,7 @@ def _is_baseline(sentence: str) -> bool:
 
 
 def _agrees_emptily(cell: Cell) -> bool:
-    """Whether the page says "agree" of an interval that contains half of the error of one constant answer and all of it."""
+    """Whether the page says "agree" of an interval that contains half of the constant answer's error and all of it."""
     own = cell.gauges.get("held_out_error_from_training_rows")
     if own is None or not own["predicted"] or not any(line.endswith(" measurement agree.") for line in cell.sentences):
         return False

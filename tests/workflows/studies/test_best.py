@@ -165,7 +165,8 @@ def test_of_models_that_are_not_told_apart_the_one_held_against_more_rows_is_bes
     found = answers(SEEN, [lucky, held(known, 5000.0)], question())
     assert found.best == "known"
     assert "the lucky model may be as good" in " ".join(found.sentences)
-    told = "The lucky model has 1.47, but this may be luck: this model was tested on only 1,000 rows"
+    told = "The lucky model has 1.47, but this may be luck: this model was tested on only 1,000 rows, "
+    told += "and the known model on 5,000 rows."
     assert told in found.sentences
     assert answers(SEEN, [lucky, held(candidate("known", lambda n: 0.8, se=0.01), 5000.0)], question()).best == "lucky"
 

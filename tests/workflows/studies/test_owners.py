@@ -182,7 +182,8 @@ def test_splits_that_are_left_out_are_told_once():
     ]
     assert say_left_out({**one, "ReLU network, depth 1": LeftOut(2106.0, 1, 10, 84)}) == [
         "The fits of 2 models broke down in a few splits with 33 to 84 rows: lasso; ReLU network, depth 1. These "
-        "splits are left out of their curves, and none of these models is called significantly better than guessing. In the "
+        "splits are left out of their curves, and none of these models is called significantly better than "
+        "guessing. In the "
         "worst case, ReLU network, depth 1 had up to 2,106 times the squared error of guessing in 1 of 10 splits with "
         "84 rows."
     ]
