@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lemmata.workflows.studies import Dataset
 
 UNSURE = "*"
-"""Stands behind a model that does not surely beat guessing: a file and a pipe show no dim letters."""
+"""Marks a model that is not significantly better than guessing: a file and a pipe show no dim letters."""
 NEAR = "="
 """Stands behind a model that may be as good as the best."""
 

@@ -45,7 +45,7 @@ def sentences(
     if predicts(best) and best.error.value > LARGE and len(results) > 1:
         found.append(
             f"Yet {told(best.error.value)} of the variance is left. Either the target is noisy, or it follows a rule "
-            "that no mixer here can express. An example is a recurrence that selects tokens by their content."
+            "that no mixer here can express. An example is a selective recurrence (a choice by content)."
         )
     found += _learning(data, best)
     found += _shuffled(results)
