@@ -142,7 +142,7 @@ def judged(cell: Cell) -> Iterator[tuple[str, bool]]:
     little = abs(numbers["page"] - error) <= (0.004 if classes else 1e-3 * constant)
     yield "another error than the model's own calls have", little
     yield "no baseline beside the first line", len(cell.sentences) > 1 and _is_baseline(cell.sentences[1])
-    nothing = "next to nothing" in text
+    nothing = "Confidence carries almost no information" in text
     yield "confidence of a good model says next to nothing", not (good and nothing and abs(numbers["gap"]) < ALIKE)
     guessed = "the model guesses" in text.lower() or "does not fit its own" in text
     yield "rows of a good model are guessed", not (good and guessed)
@@ -152,7 +152,7 @@ def judged(cell: Cell) -> Iterator[tuple[str, bool]]:
         yield f"{WRONG:.0%} wrong labels are not seen", named is not None
     else:
         yield "wrong labels where there are none", named is None
-    apart = "not drawn alike" in text
+    apart = "not come from the same distribution" in text
     if cell.condition == "shifted":
         yield "shifted rows are not seen", apart
     else:
@@ -161,13 +161,13 @@ def judged(cell: Cell) -> Iterator[tuple[str, bool]]:
 
 
 def _is_baseline(sentence: str) -> bool:
-    return re.search(r"(^Always answering .* errs in|^The mean of the training targets has) ", sentence) is not None
+    return re.search(r"^(Always answering .*|The mean of the training targets) has an error of ", sentence) is not None
 
 
 def _agrees_emptily(cell: Cell) -> bool:
-    """Whether "They agree." is said of an interval that holds half of the error of one answer and all of it."""
+    """Whether the page says "agree" of an interval that contains half of the constant answer's error and all of it."""
     own = cell.gauges.get("held_out_error_from_training_rows")
-    if own is None or not own["predicted"] or not any(line.endswith("They agree.") for line in cell.sentences):
+    if own is None or not own["predicted"] or not any(line.endswith(" measurement agree.") for line in cell.sentences):
         return False
     low, _, high = own["predicted"]
     return low <= cell.numbers["constant"] / 2 and high >= cell.numbers["constant"]

@@ -131,7 +131,7 @@ def relations() -> str:
         "Limit(along, rungs, margin, resolution)": Limit("n", (64, 256, 1024)),
         "Order(along, rungs)": Order("n", (64, 256, 1024)), "Witness(probability)": Witness(0.9),
     }  # fmt: skip
-    lines = ["| relation | says, for example | what decides |", "|---|---|---|"]
+    lines = ["| relation | says, for example | decision rule |", "|---|---|---|"]
     return "\n".join(lines + [f"| `{name}` | {relation} | {relation.band} |" for name, relation in examples.items()])
 
 

@@ -74,7 +74,7 @@ class Facts(TypedDict, total=False):
         Any,
         Fact(
             "the training loss",
-            '"log", "squared", "huber WIDTH", "poisson" or "other"; after "log" perhaps ", smoothed by SHARE" and '
+            '"log", "squared", "huber WIDTH", "poisson" or "other"; to "log" you can append ", smoothed by SHARE" and '
             '", weights CLASS=WEIGHT ..." or ", weights balanced"; or a mapping of classes to weights. Without it, '
             "lemmata infers the loss from outputs, targets and the estimator",
             "--loss TEXT, or loss in the program",

@@ -1,4 +1,4 @@
-"""What a study or a comparison may be told: one definition for the command line, for Python, and for the record."""
+"""The options of studies, comparisons and examinations. The command line, Python and the records all use them."""
 
 import dataclasses
 import math
@@ -9,17 +9,17 @@ from lemmata.errors import SettingError
 from lemmata.facts import FACTS
 
 SHORTEST = 10.0
-"""The shortest time limit in seconds: below that not even one model is measured."""
+"""The shortest time limit in seconds. With a shorter limit, not even one model would be measured."""
 EXAMINATION = 60.0
-"""Seconds after which an examination begins nothing more, where nothing else is said."""
+"""The default time limit of an examination, in seconds; after it, no further check starts."""
 
 
 def check_limit(seconds: Any, name: str) -> None:
-    """Refuse what limits no examination: a number from `SHORTEST` on, or inf, does.
+    """Check a time limit: it must be a number of at least `SHORTEST` seconds, or inf.
 
     Args:
         seconds: the limit.
-        name: under which it was told.
+        name: the name of the option that the error message shows.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= SHORTEST:
         rule = f"a number of seconds, at least {SHORTEST:g}, or inf for no limit"
@@ -41,45 +41,47 @@ class StudyOptions:
     error: Annotated[
         str | None,
         'The value to reach, such as "accuracy 0.95", "log-loss 0.3", "auc 0.9", "r2 0.8" or "rmse 2.5" (in the units'
-        " of the target). A number without a name is a value of --metric. If no metric is given, it is the share of"
-        " wrong classes, or the share of the variance that is not predicted.",
+        " of the target). A number without a name is a value of --metric. Without --metric, the number is an error"
+        " rate, or the fraction of the target's variance that is not explained.",
     ] = None
     metric: Annotated[
         Any,
-        "The metric in which every number is given. For numbers: rmse, r2, mae, median_absolute_error. For classes:"
-        " accuracy, balanced_accuracy, f1, average_precision, auc, log-loss, brier_score. Or the name of a"
-        " scikit-learn scorer. Default: rmse or accuracy. In Python it may also be a function score(y_true, y_pred) or"
-        " a scorer object.",
+        "The metric of all results. For regression: rmse, r2, mae, median_absolute_error. For classification: accuracy,"
+        " balanced_accuracy, f1, average_precision, auc, log-loss, brier_score. You can also name a scikit-learn"
+        " scorer. The default is rmse or accuracy. In Python you can also pass a function score(y_true, y_pred) or a"
+        " scorer object.",
     ] = None
-    cost: Annotated[float | None, "The price of one row. The study then also gives the price of more data."] = None
+    cost: Annotated[
+        float | None, "The price of one row. If you give it, the study also reports what more data would cost."
+    ] = None
     models: Annotated[
         str | None,
-        "Models to compare, separated by commas. Kernels predict a row from similar rows: linear, rbf, laplace,"
-        " matern-3/2, matern-5/2, softmax, polynomial-DEGREE, and the kernels of very wide networks, relu-DEPTH,"
-        " erf-DEPTH, gelu-DEPTH. Other models: boosting, forest, logistic, lasso, elastic-net, poisson, gamma,"
+        "Models to compare, separated by commas. Kernels: linear, rbf, laplace, matern-3/2, matern-5/2, softmax,"
+        " polynomial-DEGREE. Kernels of very wide networks: relu-DEPTH, erf-DEPTH, gelu-DEPTH. Other models: boosting, "
+        "forest, logistic, lasso, elastic-net, poisson, gamma,"
         " neighbours, svm.",
     ] = None
     model: Annotated[
         Any,
-        "Also compare your own model: FILE.py:function, where the function returns a scikit-learn estimator. It gets"
-        " your columns as they are, in a data frame. In Python, pass the estimator itself.",
+        "Also compare your own model: FILE.py:function, where the function returns a scikit-learn estimator. The"
+        " estimator gets your columns unchanged, in a data frame. In Python, pass the estimator itself.",
     ] = None
     group: Annotated[
         str | None, "Group column. Rows with the same value stay together: all in training or all held out."
     ] = None
     time: Annotated[
-        str | None, "Time column, of dates or numbers. Models are trained on earlier rows and tested on later ones."
+        str | None, "Time column, with dates or numbers. Models are trained on earlier rows and tested on later ones."
     ] = None
     task: Annotated[str | None, "classification or regression. Default: chosen from the target."] = None
     drop_column: Annotated[tuple[str, ...], "Leave this column out. Repeatable."] = ()
     keep: Annotated[tuple[str, ...], "Keep this column although it looks like an identifier. Repeatable."] = ()
     drop_missing: Annotated[bool, "Drop rows with missing cells instead of filling them in."] = False
     na: Annotated[
-        tuple[str, ...], "A text that marks a missing cell. Repeatable. '' means that only empty cells are missing."
+        tuple[str, ...], "A text that marks a missing cell. Repeatable. With --na '', only empty cells are missing."
     ] = ()
-    decimal: Annotated[str | None, "The decimal mark: . or ,. Default: read from the cells."] = None
+    decimal: Annotated[str | None, "The decimal mark, '.' or ','. Default: detected from the cells."] = None
     max_rows: Annotated[int | None, "Use at most this many rows, drawn at random. Default: all."] = None
-    quick: Annotated[bool, "Measure fewer sizes and splits, and leave the theory out."] = False
+    quick: Annotated[bool, "Measure fewer sizes and splits, and skip the theory."] = False
     claims: Annotated[
         bool, "Also check which theorems apply to these data, and compare trained networks with their tangent kernels."
     ] = False
@@ -123,31 +125,36 @@ class ComparisonOptions:
 
     sequence_length: Annotated[
         int | None,
-        "Number T of tokens in a row. The columns, in order, are read as T tokens of columns/T numbers each. Bundled"
-        " tasks have it built in.",
+        "Number T of tokens in a sequence. Each row of the table is one sequence. Its columns are read in order, as T"
+        " tokens with columns/T numbers each. Bundled tasks have a fixed T.",
     ] = None
     target: Annotated[str | None, "The column to predict. Bundled data sets have a default."] = None
     id: Annotated[
-        str | None, "For a table with one line for each token: the column that says which row the token belongs to."
+        str | None, "For a table with one line for each token: the column that names the sequence of the token."
     ] = None
     time: Annotated[
-        str | None, "For a table with one line for each token: the column that orders the tokens of a row."
+        str | None, "For a table with one line for each token: the column that orders the tokens of a sequence."
     ] = None
     families: Annotated[
         str,
         "Families to compare, separated by commas: mlp (all tokens side by side), conv, recurrent, attention. Add score"
-        " to test denoising kernels as well, apart from the comparison.",
+        " to test denoising kernels too; they are not part of the comparison.",
     ] = ",".join(FAMILY_NAMES)
     kernels: Annotated[
         str,
-        "fixed: mixers without learned parameters, followed by the same kind of head. wide: kernels of infinitely wide"
-        " networks.",
+        "fixed: each family mixes tokens without learned parameters, and all families get the same kind of output "
+        "layer."
+        " wide: each family is the kernel of an infinitely wide network.",
     ] = "fixed"
     finite: Annotated[bool, "Also train one small network of each family, all with the same budget."] = False
-    read: Annotated[str, "last: predict from the last token. mean: predict from the mean over positions."] = "last"
-    test: Annotated[float | None, "Share of the rows that is held out. Default: 0.5 (bundled tasks may differ)."] = None
+    read: Annotated[str, "last predicts from the last token; mean predicts from the mean over positions."] = "last"
+    test: Annotated[
+        float | None, "Fraction of the sequences to hold out. Default: 0.5, or the fraction of the bundled task."
+    ] = None
     repeats: Annotated[int, "Number of random splits."] = 5
-    lengths: Annotated[str, "Lengths at which the cost is measured, separated by commas, or none."] = "64,256,1024"
+    lengths: Annotated[
+        str, "Sequence lengths at which the cost is measured, separated by commas; none skips this part."
+    ] = "64,256,1024"
     task: Annotated[str | None, "classification or regression. Default: chosen from the target."] = None
     drop_column: Annotated[tuple[str, ...], "Leave this column out. Repeatable."] = ()
     max_rows: Annotated[int | None, "Use at most this many rows. Default: 2500."] = None
@@ -201,7 +208,7 @@ class ComparisonOptions:
 
 
 def _what(fact: str) -> str:
-    """The beginning of the help of an option that tells a fact about a trained model."""
+    """The first words of the help of an option that states a fact about a trained model."""
     return FACTS[fact].sentence
 
 
@@ -216,16 +223,23 @@ class ModelOptions:
     'lemmata model net.py old.csv --weights net.safetensors --held new.csv'
     """
 
-    weights: Annotated[str | None, "Parameters by name in a safetensors file, put into what build() returns."] = None
+    weights: Annotated[
+        str | None,
+        "A safetensors file with the parameters by name. lemmata loads them into the model that build() returns.",
+    ] = None
     held: Annotated[str | None, f"{_what('held')}: a file like DATA."] = None
-    split: Annotated[str | None, "Instead of --held: a column of DATA that says held or test for held-out rows."] = None
-    target: Annotated[str | None, "The column to predict; default y, target or label."] = None
-    decay: Annotated[float | None, f"{_what('decay')}. Default: the program's, or inferred from weights."] = None
+    split: Annotated[
+        str | None, "Use this instead of --held: a column of DATA that contains held or test in the held-out rows."
+    ] = None
+    target: Annotated[str | None, "The column to predict. Default: the column y, target or label."] = None
+    decay: Annotated[
+        float | None, f"{_what('decay')}. Default: decay in the program, or a value inferred from the weights."
+    ] = None
     loss: Annotated[str | None, f"{_what('loss')}: {FACTS['loss'].note.partition('; or a mapping')[0]}."] = None
     start: Annotated[str | None, f"{_what('start')}: a safetensors file."] = None
     rate: Annotated[float | None, f"{_what('rate')}."] = None
-    deploy: Annotated[str | None, f"{_what('deployed')}: a file like DATA. Targets are ignored."] = None
-    checkpoint: Annotated[tuple[str, ...], f"{_what('checkpoints')}: a safetensors file. Repeatable."] = ()
+    deploy: Annotated[str | None, f"{_what('deployed')}: a file like DATA. Targets in the file are ignored."] = None
+    checkpoint: Annotated[tuple[str, ...], f"{_what('checkpoints')}: a safetensors file for each. Repeatable."] = ()
     size: Annotated[
         tuple[str, ...],
         f"{_what('sizes')}: a safetensors file for each model that sizes() in the program returns. Repeatable.",
@@ -233,18 +247,18 @@ class ModelOptions:
     corrected: Annotated[
         str | None, f"{_what('corrected')}: a column of DATA, or a file with the same rows in the same order."
     ] = None
-    epsilon: Annotated[float | None, f"{_what('claimed')}: epsilon."] = None
-    delta: Annotated[float, "The delta that goes with --epsilon."] = 1e-5
+    epsilon: Annotated[float | None, f"{_what('claimed')}: its epsilon."] = None
+    delta: Annotated[float, "The delta of the claimed privacy; use it with --epsilon."] = 1e-5
     require: Annotated[
         tuple[str, ...], 'A condition such as "held.error<0.1". If it does not hold, the exit code is 1. Repeatable.'
     ] = ()
-    time_limit: Annotated[float, "Start nothing more after this many seconds, at least 10. inf: no limit."] = (
-        EXAMINATION
-    )
+    time_limit: Annotated[
+        float, "Start no check after this many seconds. The smallest limit is 10; inf means no limit."
+    ] = EXAMINATION
     seed: Annotated[int, f"{_what('seed')}."] = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no examination can be told."""
+        """Check every option; raise SettingError for an invalid value or combination."""
         StudyOptions(seed=self.seed)
         check_limit(self.time_limit, "--time-limit")
         if self.held is not None and self.split is not None:

@@ -265,5 +265,5 @@ def test_entries_of_a_block_share_their_largest_value():
         assert Equal(block=block).distance(rows, other).ravel() == pytest.approx([0.125])
     assert Equal().distance(rows, other).ravel() == pytest.approx([0.0, 0.5, 0.0, 0.25])
     assert Equal().band.endswith("condition number")
-    assert Equal(block=1).band.endswith(", of the largest in its block")
-    assert Equal(block=-1).band.endswith(", of the largest")
+    assert Equal(block=1).band.endswith(" of the largest component in its block")
+    assert Equal(block=-1).band.endswith(" of the largest")

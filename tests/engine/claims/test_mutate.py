@@ -274,7 +274,7 @@ def test_the_command_prints_neighbours_scores_and_json(path):
     run = lambda *words: CliRunner().invoke(app, ["mutate", *words])
     told = run(f"{path}:Slack", f"{path}:Sharp")
     assert told.exit_code == 0, told.output
-    assert "not: tighter by 1.05, tighter by 1.25" in told.stdout
+    assert "missed: tighter by 1.05, tighter by 1.25" in told.stdout
     assert "| AtMost | 2 |" in told.stdout
     assert "| toys | 2 |" in told.stdout
     found = json.loads(run(f"{path}:Mean", "--json").stdout)

@@ -36,8 +36,8 @@ def test_a_model_of_rare_classes_is_told_beside_the_frequent_class():
     assert own.classes[0].label == "1"
     assert own.classes[0].recall == pytest.approx(recall_score(y[700:], said))
     assert own.classes[0].precision == pytest.approx(precision_score(y[700:], said))
-    assert "Always answering 0 errs in" in found.answer
-    assert "does not surely beat that" in found.answer
+    assert "Always answering 0 has an error of" in found.answer
+    assert "is not significantly better: the error of the model minus this error is" in found.answer
     assert "Classes are unbalanced" in found.answer
     assert ExaminationRecord.from_json(found.record.to_json()) == found.record
 
@@ -98,7 +98,7 @@ def test_a_model_that_is_worse_than_one_answer_is_told(sign):
     record = run_examination(read_trained((model, w), x[:200], y[:200], held=held))
     assert record.baseline.beaten is (sign > 0)
     assert any("does not hold: classes are in the order" in line for line in model_sentences(record)) is (sign < 0)
-    assert ("worse than that" in " ".join(model_sentences(record))) is (sign < 0), "though nothing else was run"
+    assert ("significantly worse" in " ".join(model_sentences(record))) is (sign < 0), "though nothing else was run"
 
 
 def test_a_single_held_out_row_is_told_alone():
@@ -211,13 +211,14 @@ def test_copies_with_another_target_are_named(values):
     y = x[:, 0] + 0.1 * rng.normal(size=80) if values else (x[:, 0] > 0).astype(int)
     y[70:] = y[:10]
     quiet = LinearRegression() if values else LogisticRegression()
-    assert "no model gets both right" not in str(lemmata.study_model(quiet.fit(x, y), x, y).record.findings)
+    assert "no model predicts both" not in str(lemmata.study_model(quiet.fit(x, y), x, y).record.findings)
     y[[72, 75]] = y[[72, 75]] + 1.0 if values else 1 - y[[72, 75]]
     (found,) = [
         own.text for own in lemmata.study_model(quiet.fit(x, y), x, y).record.findings if "duplicate" in own.text
     ]
     what = "value" if values else "class"
-    told = f"4 of them are equal to a row with another {what}, so no model gets both right. Look at rows 2, 5, 72, 75"
+    told = f"4 of these rows equal a row with another {what}, so no model predicts both correctly. "
+    told += "Look at rows 2, 5, 72, 75"
     assert told in found
 
 
@@ -228,10 +229,10 @@ def test_an_interval_that_holds_everything_says_little():
     record = lemmata.study_model(model, x[:300], y[:300], held=(x[300:], y[300:])).record
     place, own = next((k, own) for k, own in enumerate(record.gauges) if own is record.left_out)
     assert own.status == "agrees"
-    assert any(text.endswith("They agree.") for text in model_sentences(record))
+    assert any(text.endswith("Prediction and measurement agree.") for text in model_sentences(record))
     wide = dataclasses.replace(own, predicted=dataclasses.replace(own.predicted, lower=0.0, upper=0.548))
     other = dataclasses.replace(record, gauges=[*record.gauges[:place], wide, *record.gauges[place + 1 :]])
-    assert any(text.endswith("They agree, but so wide an interval says little.") for text in model_sentences(other))
+    assert any(text.endswith("agree, but so wide an interval says little.") for text in model_sentences(other))
 
 
 def test_targets_of_another_spread_are_told_by_it():

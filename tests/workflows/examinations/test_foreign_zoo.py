@@ -111,12 +111,14 @@ def test_every_false_finding_is_seen(zoo, cells):
     cell = cells[BAYES, "clean"]
     known = cell.numbers
     told = {
-        "confidence of a good model says next to nothing": {"findings": ["Confidence says next to nothing: only ..."]},
+        "confidence of a good model says next to nothing": {
+            "findings": ["Confidence carries almost no information: ..."]
+        },
         "rows of a good model are guessed": {"findings": ["The model guesses on held-out rows: it errs."]},
         "wrong labels where there are none": {
             "findings": ["About 4 % of the held-out labels look wrong (2 to 7 %): look"]
         },
-        "rows that are drawn alike are not alike": {"findings": ["Training and held-out rows are not drawn alike: x"]},
+        "rows that are drawn alike are not alike": {"findings": ["The rows do not come from the same distribution: x"]},
         "no baseline beside the first line": {"sentences": [cell.sentences[0], "Nothing."]},
         "another error than the model's own calls have": {"numbers": {**known, "page": known["error"] + 0.01}},
         "not examined": {"refused": "model; found: a thing"},
@@ -124,7 +126,7 @@ def test_every_false_finding_is_seen(zoo, cells):
         "an interval that says nothing agrees": {
             "sentences": [
                 *cell.sentences[:2],
-                "From training rows alone: 20 %, 1 % to 60 %. They agree.",
+                "From training rows alone: 20 %, 1 % to 60 %. Prediction and measurement agree.",
             ],
             "gauges": {"held_out_error_from_training_rows": {"status": "agrees", "predicted": [0.01, 0.2, 0.6]}},
         },

@@ -151,7 +151,7 @@ def test_images_have_places_and_only_those_of_the_largest_gradients_are_permuted
     assert [own.name for own in table.columns[:2]] == ["[3, 4]", "[0, 1]"]
     assert [own.told for own in table.columns[:3]] == [True, True, False]
     assert len(table.columns) == MOST
-    assert table.notes == ["256 of 400 inputs were permuted: those with the largest gradients."]
+    assert table.notes == ["256 of 400 inputs were permuted: the inputs with the largest gradients."]
 
 
 def test_what_is_not_asked():
@@ -161,7 +161,7 @@ def test_what_is_not_asked():
     assert input_table(linear(rows=19, new=10)) is None
     assert input_table(linear(), deadline=time.monotonic() - 1).rows == 250
     late = input_table(linear(), deadline=time.monotonic() - 1)
-    assert late.notes == ["0 of 4 inputs were permuted: there was no time for the others."]
+    assert late.notes == ["0 of 4 inputs were permuted, because the time limit was reached."]
     assert all(own.growth is None and own.slope is not None for own in late.columns[:4])
 
 

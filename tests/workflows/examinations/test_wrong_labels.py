@@ -98,13 +98,13 @@ def test_held_out_rows_tell_where_wrong_labels_are_learned_by_heart(seed):
     found = wrong_labels(model, spoke())
     assert found is not None
     assert "of the held-out labels look wrong" in found.text
-    assert "Leaving rows out cannot count the wrong ones here" in found.text
+    assert "Leave-one-out cannot count wrong training labels here" in found.text
     rows = named(found.text, "held-out rows")
     assert 0 <= min(rows) <= max(rows) < 45
     silent = spoke("inapplicable")
     again = wrong_labels(model, silent)
     assert again is not None
-    assert "the first rows to look at" not in again.text
+    assert "Look first at" not in again.text
     assert of_training_rows(model, silent) is None
 
 
@@ -157,7 +157,7 @@ def test_a_class_that_the_model_does_not_know_is_not_blamed_on_labels_alone():
     found = wrong_labels(model, spoke("inapplicable"))
     assert found is not None
     assert "Nearly all of these rows have class 3" in found.text
-    assert "or the model does not know that class" in found.text
+    assert "or the model has not learned this class" in found.text
     assert "Training labels" not in found.text
 
 

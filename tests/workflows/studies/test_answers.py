@@ -82,8 +82,8 @@ def test_a_value_below_the_floor_is_out_of_reach_of_any_number_of_rows():
     flat = candidate("flat", lambda n: 0.5 + 0.3 * n**-1.0, se=0.002)
     found = answers(SEEN, [flat], question("unexplained 0.2"))
     assert (
-        "None of these models is expected to reach unexplained variance 0.200, even with 2,560 rows (8 times as many)."
-        in found.sentences[1]
+        "None of these models is expected to reach unexplained variance 0.200, even with 2,560 rows (8 times the "
+        "table)." in found.sentences[1]
     )
     assert not math.isfinite(found.needed.value)
     assert not any("however many" in sentence.lower() for sentence in found.sentences), "nobody measured that"
@@ -313,7 +313,7 @@ def test_models_are_compared_where_all_were_measured():
                     metric("rmse", "regression"), 320)  # fmt: skip
     found = answers(SEEN, [cut, long], question())
     assert found.best == "long"
-    assert any("The short model was measured on at most 32 training rows. With so many it has rmse 1.03" in sentence
+    assert any("The short model was measured on at most 32 training rows. At this size it has rmse 1.03" in sentence
                for sentence in found.sentences)  # fmt: skip
 
 

@@ -37,8 +37,8 @@ def test_the_best_model_is_the_smallest_of_the_table():
     assert found.best == "bold"
     text = " ".join(found.sentences)
     assert "the best model is the bold model" in text
-    assert "not surely better than guessing" in text
-    assert "The shy model surely beats guessing, with" in text
+    assert "not significantly better than guessing" in text
+    assert "The shy model is significantly better than guessing, with" in text
     assert found.now is not None
     assert found.now.value <= asked.told(shy.expected(asked.total)).value
 
@@ -65,7 +65,7 @@ def test_a_file_shows_which_models_are_not_sure():
     text = out.getvalue()
     unsure = next(model for model in told if not model.learns)
     assert f"{unsure.title} *" in text
-    assert "* marks a model that does not surely beat guessing." in " ".join(text.split())
+    assert "* marks a model that is not significantly better than guessing." in " ".join(text.split())
 
 
 def test_what_more_rows_change_is_named():
@@ -109,7 +109,7 @@ def test_a_model_that_broke_down_in_a_split_is_neither_best_nor_sure():
     assert "the broken model" not in " ".join(found.sentences)
     assert answers(SEEN, [broken], asked).best is None
     text = " ".join(say_left_out({"softmax": LeftOut(18.0, 1, 5, 256), "lasso": LeftOut(11.0, 1, 5, 256)}))
-    assert "called surely better than guessing" in text
+    assert "called significantly better than guessing" in text
 
 
 @pytest.mark.parametrize("unit", ["accuracy", "auc"])
@@ -138,7 +138,7 @@ def test_what_is_called_measured_is_measured(at):
             for name, own in best.measured.losses.items()}  # fmt: skip
     best = dataclasses.replace(best, measured=dataclasses.replace(best.measured, losses=high))
     text = " ".join(answers(SEEN, [best, short], question()).sentences)
-    told = f"With so many it has rmse {2 * at**0.5:#.3g}, and the best model has {2 * 0.7**0.5:#.3g}"
+    told = f"At this size it has rmse {2 * at**0.5:#.3g}, and the best model has {2 * 0.7**0.5:#.3g}"
     assert f"at most 32 training rows. {told}" in text, text
     assert ("may be the better model" in text) == (at < 0.7)
 
@@ -165,7 +165,8 @@ def test_of_models_that_are_not_told_apart_the_one_held_against_more_rows_is_bes
     found = answers(SEEN, [lucky, held(known, 5000.0)], question())
     assert found.best == "known"
     assert "the lucky model may be as good" in " ".join(found.sentences)
-    told = "The lucky model has 1.47, but this may be luck: it was tested on 1,000 rows, and the known model on 5,000."
+    told = "The lucky model has 1.47, but this may be luck: this model was tested on only 1,000 rows, "
+    told += "and the known model on 5,000 rows."
     assert told in found.sentences
     assert answers(SEEN, [lucky, held(candidate("known", lambda n: 0.8, se=0.01), 5000.0)], question()).best == "lucky"
 

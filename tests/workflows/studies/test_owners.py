@@ -74,7 +74,7 @@ def test_rare_texts_that_are_pooled_are_not_equal():
 def test_rows_that_differ_in_a_column_left_out_are_not_said_to_be_equal_in_it():
     text = said(load_dataset(weather(), "degrees", drop_columns=["date"]), "repeats")
     assert text.startswith(
-        "30 rows repeat an earlier row in every input and the target. If they are copies, remove them: a copy"
+        "30 rows repeat an earlier row in every input and the target. If these rows are copies, remove them: a copy"
     )
     text = said(load_dataset(weather(), "degrees", drop_columns=["date"]), "contradiction")
     assert "No model of the inputs alone can explain" in text
@@ -156,7 +156,9 @@ def test_days_of_equal_weather_are_neither_copies_nor_a_floor():
     twice = pl.concat([weather(), weather()[:20], weather()[20:60].with_columns(pl.col("degrees") + 1)])
     data = load_dataset(twice, "degrees", time="date")
     text = said(data, "repeats")
-    assert text.startswith("20 rows repeat an earlier row in every input, the target and the time. If they are copies")
+    assert text.startswith(
+        "20 rows repeat an earlier row in every input, the target and the time. If these rows are copies"
+    )
     assert "gives away" not in text
     assert "80 rows have the same inputs and time as another row" in said(data, "contradiction")
     assert "No model of the inputs and the time can explain" in said(data, "contradiction")
@@ -176,11 +178,12 @@ def test_splits_that_are_left_out_are_told_once():
     assert say_left_out({}) == []
     assert say_left_out(one) == [
         "lasso had up to 450 times the squared error of guessing in 1 of 5 splits with 33 rows. These splits are left "
-        "out of its curve, and it is not called surely better than guessing."
+        "out of its curve, and it is not called significantly better than guessing."
     ]
     assert say_left_out({**one, "ReLU network, depth 1": LeftOut(2106.0, 1, 10, 84)}) == [
         "The fits of 2 models broke down in a few splits with 33 to 84 rows: lasso; ReLU network, depth 1. These "
-        "splits are left out of their curves, and none of these models is called surely better than guessing. In the "
+        "splits are left out of their curves, and none of these models is called significantly better than "
+        "guessing. In the "
         "worst case, ReLU network, depth 1 had up to 2,106 times the squared error of guessing in 1 of 10 splits with "
         "84 rows."
     ]

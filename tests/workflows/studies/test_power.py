@@ -50,7 +50,7 @@ def test_a_signal_of_several_columns_is_harder_to_see_and_said_so():
     assert found.powers[ALL] > 1.2 * found.powers[ONE]
     assert found.visible == max(found.powers[kind] for kind in (ONE, SEVERAL, ALL))
     said = answers(found, [], question()).sentences[1]
-    assert "share of the target's variance: " in said
+    assert "fraction of the target's variance: " in said
     assert "% (linear in one column)" in said
     assert "% (linear in five columns)" in said
     assert "in all columns" in said

@@ -121,9 +121,12 @@ class AbstractBound(Relation):
         """Rates of violations."""
         if self.delta:
             return (
-                f"supported where the rate of violations is shown to be at most {self.delta:g}, refuted where above it"
+                f"supported if the rate of violations is shown to be at most {self.delta:g}, refuted if the rate is "
+                "shown to be above it"
             )
-        return f"refuted by one violation; supported where their rate is shown to be at most {self.resolution:g}"
+        return (
+            f"refuted by one violation; supported if the rate of violations is shown to be at most {self.resolution:g}"
+        )
 
     @property
     def _allowed(self) -> str:
@@ -287,8 +290,8 @@ class Witness(Relation):
     @property
     def band(self) -> str:
         """Rates of success."""
-        stated = f"refuted below {self.probability:g}"
-        return f"supported where the rate of success is shown to be at least {self.least:g}, {stated}"
+        stated = f"refuted if it is shown to be below {self.probability:g}"
+        return f"supported if the rate of success is shown to be at least {self.least:g}, {stated}"
 
     def __str__(self) -> str:
         return f"the construction attains the predicted value with probability >= {self.probability:g}"

@@ -105,7 +105,9 @@ class Equal(Relation):
     @property
     def band(self) -> str:
         """Tolerances."""
-        shared = "" if not self.block else ", of the largest in its block" if self.block > 0 else ", of the largest"
+        shared = (
+            "" if not self.block else " of the largest component in its block" if self.block > 0 else " of the largest"
+        )
         return f"refuted by one component that is off by more than 32 eps times the condition number{shared}"
 
     def __str__(self) -> str:
@@ -230,7 +232,10 @@ class EqualInMean(Relation):
     def band(self) -> str:
         """Mean differences."""
         wide = self.margin + self.resolution
-        return f"supported within ±{wide:g}, refuted where shown to be outside ±{self.margin:g}"
+        return (
+            f"supported if the mean difference is shown to be within ±{wide:g}, refuted if it is shown to be outside "
+            f"±{self.margin:g}"
+        )
 
     def __str__(self) -> str:
         allowed = f", within {self.margin:g}" if self.margin else ""

@@ -214,8 +214,15 @@ class Rate(AbstractLadder):
         """Exponents."""
         wide, narrow = self.margin + self.resolution, self.margin
         if self.upper:
-            return f"supported up to the exponent + {wide:g}, refuted where shown to be above the exponent + {narrow:g}"
-        return f"supported within the exponent ± {wide:g}, refuted where shown to be outside ± {narrow:g}"
+            return (
+                f"supported if the slope is shown to be at most the predicted exponent + {wide:g}, refuted if it is "
+                f"shown to be above the predicted exponent + {narrow:g}"
+            )
+        return (
+            f"supported if the slope is shown to be within ± {wide:g} of the predicted exponent, refuted if it is "
+            "shown "
+            f"to be outside ± {narrow:g}"
+        )
 
     def __str__(self) -> str:
         sign = "<=" if self.upper else "~"
@@ -288,7 +295,8 @@ class Limit(AbstractLadder):
     def band(self) -> str:
         """Differences at the last rung."""
         return (
-            f"supported where the last rung is within ±{self.margin + self.resolution:g}, refuted where it is shown to "
+            f"supported if the last size is shown to be within ±{self.margin + self.resolution:g}, refuted if it is "
+            "shown to "
             f"be outside ±{self.margin:g} and to fall more slowly than {self.along}^-{self.slowest:g}"
         )
 
@@ -373,7 +381,8 @@ class Order(AbstractLadder):
     def band(self) -> str:
         """Steps."""
         return (
-            "supported where every step is shown to have the stated sign, refuted where one is shown to have the other"
+            "supported if every step is shown to have the stated sign, refuted if one step is shown to have the "
+            "opposite sign"
         )
 
     def __str__(self) -> str:

@@ -18,9 +18,10 @@ def calibrate(
 ) -> None:
     """Measure how often verdicts are wrong, on statements that are known to be true or false.
 
-    It measures false refutations, power against nearly true statements, coverage of intervals, and false support.
+    The command measures how often true statements are refuted, nearly true statements are detected, intervals contain
+    the true value, and false statements are supported.
 
-    Exit code 0 if the repetitions agree with every promised rate, 1 if not, 4 if a worker died during a family.
+    Exit code: 0 if the repetitions agree with every promised rate; 1 if they do not; 4 if a worker died.
     """
     from ._study import check_seed
 

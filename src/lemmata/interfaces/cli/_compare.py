@@ -33,10 +33,10 @@ def _compare(
 ) -> None:
     """Which way of mixing a sequence fits these rows: none, local windows, a linear recurrence, or attention?
 
-    The comparison takes four mixers without learned parameters and puts the same kind of head behind each. All get the
-    same rows and splits, and their settings are chosen by leave-one-out on the training rows. The answer says which
-    family wins, or that none does. It also gives the error that the training rows alone predict for each family, the
-    error with more rows, and the cost of longer rows.
+    The comparison uses four families of models. Each family mixes the tokens without learned parameters, and a head of
+    the same kind follows. All families get the same rows and splits, and leave-one-out on the training rows chooses
+    their settings. The answer names the family that wins, or says that no family wins. The answer also gives the error
+    predicted from the training rows alone, the error expected with more rows, and the cost of longer sequences.
 
     The comparison prints the answer and writes DIR/compare/index.html and DIR/compare.json. Exit code: 0 on success;
     2 if the input is refused; 130 after Ctrl-C, when the finished parts are written.
@@ -81,7 +81,7 @@ def _print(console: Any, record: ComparisonRecord) -> None:
         channels = f"{record.data.channels} channel{'s' * (record.data.channels != 1)}"
         console.print(
             f"{record.data.name}: {record.data.used_rows:,} rows of {record.data.length} tokens with {channels}. "
-            "Errors are shares of the target's variance; guessing the mean has 1.",
+            "Each error is a fraction of the target's variance. Always predicting the mean has error 1.",
             style="dim", highlight=False, markup=False,
         )  # fmt: skip
     titles = {own.name: own.title for own in record.families}

@@ -16,18 +16,19 @@ from ._subjects import Subjects, is_of, known_subjects, unknown
 class Family:
     """The options of `lemmata judge` that say which claims are judged together."""
 
-    everything: Annotated[bool, typer.Option("--all", help="Every registered claim.")] = False
+    everything: Annotated[bool, typer.Option("--all", help="Test every registered claim.")] = False
     stale: Annotated[
-        bool, typer.Option("--stale", help="Claims whose code has changed since the recorded verdict.")
+        bool, typer.Option("--stale", help="Test the claims whose code has changed since their recorded verdict.")
     ] = False
     part: Annotated[
         str,
         typer.Option(
-            metavar="K/N", help="With --stale: of claims whose shared code changed, only the K-th of N parts."
+            metavar="K/N",
+            help="Use with --stale: divide the claims whose shared code changed into N parts, and test part K only.",
         ),
     ] = ""
     subject: Subjects = None
-    source: Annotated[str, "Only claims of the source with this key."] = ""
+    source: Annotated[str, "Test only claims of the source with this key."] = ""
 
     def check(self, names: list[str] | None) -> None:
         """Refuse what names no family, or names it twice over."""

@@ -28,13 +28,18 @@ class RunOptions(Judging):
     """How a family is judged."""
 
     minutes: Annotated[
-        float | None, typer.Option(metavar="M", help="Start no claim after this time; the next run tests the rest.")
+        float | None,
+        typer.Option(metavar="M", help="Start no claim after M minutes. The next run tests the remaining claims."),
     ] = None
     continued: Annotated[
-        bool, typer.Option("--continue", help="Add fresh trials to those in the ledger; e-values keep the level valid.")
+        bool,
+        typer.Option("--continue", help="Add new trials to the trials in the ledger. E-values keep the level valid."),
     ] = False
     trial_seconds: Annotated[
-        float | None, typer.Option(metavar="T", help="Time limit of one trial; default: 600, or none for named claims.")
+        float | None,
+        typer.Option(
+            metavar="T", help="Time limit of one trial, in seconds. Default: 600, or no limit if you name claims."
+        ),
     ] = None
     write: Annotated[bool, typer.Option("--write", help="Write the verdicts into the catalogue.")] = False
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page about the run to DIR/index.html.")] = (

@@ -12,25 +12,29 @@ MOST_ROWS = 2500
 def in_context(
     data: Annotated[str, typer.Argument(help="diabetes or another bundled data set, or a CSV/Parquet/NPZ file.")],
     target: Annotated[
-        str | None, typer.Option(help="Numeric column to predict; bundled data sets have a default.")
+        str | None, typer.Option(help="Numeric column to predict. Bundled data sets have a default.")
     ] = None,
     features: Annotated[
-        int, typer.Option(help="Number n of universal features; the residual stream has about 2n rows.")
+        int, typer.Option(help="Number n of universal features. The residual stream has about 2n rows.")
     ] = 256,
-    layers: Annotated[int, typer.Option(help="Number of layers, L = 2T + 1 for T iterations; odd.")] = 401,
+    layers: Annotated[int, typer.Option(help="Odd number L of layers. T iterations need L = 2T + 1 layers.")] = 401,
     penalty: Annotated[float, typer.Option(help="Lasso penalty, for a target of variance 1.")] = 3e-3,
     sharpness: Annotated[float, typer.Option(help="Slope of the features.")] = 4.0,
     width: Annotated[float, typer.Option(help="Width of the bumps of the function class, in the unit ball.")] = 0.5,
-    held_out: Annotated[float, typer.Option("--held-out", help="Share of the rows that are used as queries.")] = 0.25,
+    held_out: Annotated[
+        float, typer.Option("--held-out", help="Fraction of the rows that are used as queries.")
+    ] = 0.25,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the features.")] = 0,
     directory: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Write in_context/ into this directory.")
     ] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print only the record, on stdout.")] = False,
-    task: Annotated[str | None, typer.Option(help="Use regression for a target that looks like classes.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Set this to regression if the numeric target looks like classes.")
+    ] = None,
     drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Drop rows with missing cells.")] = False,
     drop_column: Annotated[
-        list[str] | None, typer.Option("--drop-column", metavar="NAME", help="Leave out a column; repeatable.")
+        list[str] | None, typer.Option("--drop-column", metavar="NAME", help="Leave this column out. Repeatable.")
     ] = None,
 ) -> None:
     """Predict held-out rows in context, in one forward pass of a transformer, and compare with the Lasso.
@@ -38,7 +42,7 @@ def in_context(
     The Lasso uses the same features. The command writes DIR/in_context/run.json and pictures of rho and the attention
     along the layers.
 
-    Exit code 0; 2 usage error.
+    Exit code: 0 on success; 2 after a usage error.
     """
     from ._console import err, out, plain
     from ._files import prepare_directory, strict_json, write_text
@@ -94,7 +98,7 @@ def _print_table(run: dict) -> None:
         cells = ("" if objective is None else f"{objective:.6g}", "" if used is None else str(used))
         table.add_row(row["model"], f"{row['error']:.4g}", *cells)
     out.print(table)
-    out.print("Squared errors are for a target of variance 1.", highlight=False)
+    out.print("Squared errors are for a target with variance 1.", highlight=False)
     out.print("Conditions of the theorem:", highlight=False)
     for condition in run["hypotheses"]:
         out.print(f"- {_condition(condition)}", markup=False, highlight=False)

@@ -21,16 +21,17 @@ def _judge(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Test a family of claims: all claims, some subjects, those with changed code, or those that you name.
+    """Test many claims together: all claims, some subjects, claims with changed code, or claims that you name.
 
-    The probability that any true claim of the family is refuted is at most the level. The claims about which most is
-    to be learned come first. Verdicts in the ledger are reused if the code is the same. If one claim hangs, the others
-    go on.
+    The probability that any true claim among them is refuted is at most the level. Claims whose trials promise the most
+    information per second come first. Verdicts in the ledger are reused if the code of the claim has not changed. If
+    one claim hangs, the other claims go on.
 
-    Exit code 0 if every verdict is the expected one; with --stale, also only if the catalogue was up to date (with
-    --part, for the claims' own code). Statements that are false as printed are expected to be refuted. 2 usage error,
-    3 if claims were left out, 4 if a claim raised, hung, gave NaN, or could not be recorded. Otherwise the code of the
-    worst unexpected verdict, as in `lemmata verify`.
+    The exit code is 0 if every verdict is the expected one. Statements that are false as printed are expected to be
+    refuted. With --stale, the exit code is 0 only if the catalogue was also up to date. With --part, only the claims'
+    own code must have been up to date. Other exit codes: 2 after a usage error; 3 if claims were left out; 4 if a claim
+    raised, hung, gave NaN, or could not be recorded. In all other cases, the exit code is that of the worst unexpected
+    verdict, as in `lemmata verify`.
     """
     family.check(claims)
     own.check()

@@ -15,7 +15,9 @@ from ._options import Dask, Jobs
 
 LedgerPath = Annotated[
     Path | None,
-    typer.Option("--ledger", metavar="PATH", help="File for trials; default: in the platform's data directory."),
+    typer.Option(
+        "--ledger", metavar="PATH", help="File of the trials. Default: a file in the platform's data directory."
+    ),
 ]
 """Where a command keeps trials."""
 
@@ -27,9 +29,11 @@ MOST_TRIALS = 10**7
 class Judging:
     """The options that `lemmata verify` and `lemmata judge` share."""
 
-    budget: Annotated[int | None, "Number of trials, fixed beforehand; default: as many as support needs."] = None
+    budget: Annotated[
+        int | None, "Number of trials, fixed in advance. Default: enough trials to support a true claim."
+    ] = None
     corners: Annotated[
-        int | None, typer.Option(help="Number of extra settings to test; default: 3, or 0 with --set.", min=0, max=50)
+        int | None, typer.Option(help="Number of extra settings to test. Default: 3, or 0 with --set.", min=0, max=50)
     ] = None
     level: Annotated[float, "Largest allowed probability of refuting a true statement."] = 1e-3
     seed: Annotated[int, "Seed of all random numbers."] = 0
@@ -47,7 +51,7 @@ class Judging:
                 "--budget is out of range",
                 found=self.budget,
                 rule=f"at least 1 trial and at most {MOST_TRIALS:,}",
-                remedy="leave --budget out to use as many trials as support needs",
+                remedy="leave --budget out to use as many trials as a verdict of support needs",
             )
         if not 0 < self.level < 0.5:
             raise SettingError("level", found=self.level, rule="a probability above 0 and below 0.5")

@@ -23,17 +23,17 @@ def ledger(
     words: Annotated[list[str] | None, typer.Argument(metavar="[WORDS]", help="Arguments of the action.")] = None,
     path: Annotated[
         Path | None,
-        typer.Option("--ledger", metavar="PATH", help="Ledger file; default: in the platform's data directory."),
+        typer.Option("--ledger", metavar="PATH", help="Ledger file. Default: a file in the platform's data directory."),
     ] = None,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="For replay: setting of the trial.")
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Use with replay: a setting of the trial.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="For replay: seed of the trial.")] = 0,
+    seed: Annotated[int, typer.Option(help="Use with replay: the seed of the trial.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Read the ledger, the file in which `lemmata verify` stores every trial and every verdict.
 
-    Exit code 0; 1 if a replayed trial gives other numbers or the file is damaged; 2 usage error.
+    Exit code: 0 on success; 1 if a replayed trial gives other numbers or the file is damaged; 2 after a usage error.
     """
     given = words or []
     counts = {"list": (0, 1), "compare": (2, 2), "replay": (2, 2), "export": (1, 1), "check": (0, 0)}

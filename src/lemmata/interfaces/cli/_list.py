@@ -18,22 +18,24 @@ WEAK = "weak"
 def list_claims(
     words: Annotated[
         list[str] | None,
-        typer.Argument(help='Words to search for, or the number of a statement: "Theorem 4.2".'),
+        typer.Argument(help='Words to search for, or the number of a statement, such as "Theorem 4.2".'),
     ] = None,
     source: Annotated[str, typer.Option(help="List the statements of this source in order, with their claims.")] = "",
     loose: Annotated[
-        bool, typer.Option("--loose", help="Only claims that have no near control, with the reason.")
+        bool, typer.Option("--loose", help="Only claims without a near control, each with the reason.")
     ] = False,
     tool: Annotated[str, typer.Option(help="Only claims that use this mathematical tool.")] = "",
     architecture: Annotated[str, typer.Option(help="Only claims about this architecture.")] = "",
     about: Annotated[str, typer.Option("--object", help="Only claims about this object.")] = "",
-    verdict: Annotated[str, typer.Option(help="Only claims with this last verdict, or only `weak` claims.")] = "",
+    verdict: Annotated[
+        str, typer.Option(help="Only claims whose last verdict is this word. The word weak selects the weak claims.")
+    ] = "",
     kind: Annotated[str, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = "",
     subject: Subjects = None,
     runs: Annotated[
         str, typer.Option(help="Only claims that run this public function, such as solvers.kernel_ridge.")
     ] = "",
-    first: Annotated[int, typer.Option(min=0, help="With WORDS: print the best N claims, or all with 0.")] = 20,
+    first: Annotated[int, typer.Option(min=0, help="Number of claims to print if WORDS are given; 0 prints all.")] = 20,
     unrun: Annotated[bool, typer.Option("--unrun", help="List the public functions that no claim runs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

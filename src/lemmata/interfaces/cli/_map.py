@@ -21,10 +21,16 @@ def map_catalogue(
         bool, typer.Option("--serve", help="Serve the site on this machine's loopback address until Ctrl-C.")
     ] = False,
     base_url: Annotated[
-        str, typer.Option(metavar="URL", help="Public address of the site; adds canonical links, a sitemap and a feed.")
+        str,
+        typer.Option(
+            metavar="URL", help="Public address of the site. The site then has canonical links, a sitemap and a feed."
+        ),
     ] = "",
     repository: Annotated[
-        str, typer.Option(metavar="URL", help="Address of the code's repository; claims then link to their code in it.")
+        str,
+        typer.Option(
+            metavar="URL", help="Address of the code's repository. Each claim then links to its code in the repository."
+        ),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:

@@ -27,26 +27,30 @@ def _model(
     program: Annotated[
         str,
         typer.Argument(
-            help="Your Python file, which is executed: build() returns the model; fit and decay are optional. Or a"
-            " scikit-learn pipeline in FILE.skops, as `lemmata study --save-model` writes it."
+            help="A Python file, which lemmata executes. Its function build() returns the model; fit and decay are"
+            " optional. You can also give a scikit-learn pipeline FILE.skops, written by `lemmata study --save-model`."
         ),
     ],
     data: Annotated[
-        str, typer.Argument(help="Training rows: CSV, TSV, Parquet; or NPZ with x and y; or a bundled set.")
+        str,
+        typer.Argument(
+            help="Training rows: a CSV, TSV or Parquet file, an NPZ file with arrays x and y, or a bundled data set."
+        ),
     ],
-    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where model/ and model.json go.")] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print model.json alone on stdout.")] = False,
+    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of model/ and model.json.")] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print model.json, and nothing else, on stdout.")] = False,
 ) -> None:
     """What does theory predict about this trained model, and did it come true?
 
-    Each check takes one result of theory. It tests whether the hypotheses hold for this model and these rows. It
-    predicts a number from the training rows and the weights, or from one half of the held-out rows for the other half.
-    It measures that number in another way, and says whether the two agree and what stays unexplained.
+    Each check applies one theoretical result. The check first tests whether the hypotheses of the result hold for this
+    model and these rows. Then the check predicts a number, such as the error on new rows, and measures this number by
+    another method. The prediction uses the training rows and the weights, or one half of the held-out rows. The answer
+    says whether prediction and measurement agree, and what the result does not explain.
 
-    Writes DIR/model/index.html, DIR/model/rows.csv (a line for each row of data) and DIR/model.json, and prints the
-    answer. Exit code 0; 1 if a condition of --require does not hold; 2 if the input is refused; 3 if the output for a
-    row depends on other rows or the classes are in another order, and nothing else was run; 130 after Ctrl-C, with
-    finished results written.
+    The command prints the answer and writes DIR/model/index.html, DIR/model/rows.csv (a line for each row of data) and
+    DIR/model.json. Exit code: 0 on success; 1 if a condition of --require does not hold; 2 if the input is refused; 3
+    if no check was run, because the output for a row depends on other rows or the classes are in another order; 130
+    after Ctrl-C, when the finished parts are written.
     """
     from ._console import err
 
@@ -91,7 +95,7 @@ def _run(
 
 
 def _notes(told: ModelOptions) -> list[str]:
-    words = "No weights were given, so lemmata examined the model as build() returned it."
+    words = "No weights were given, so lemmata examined the model that build() returned, without changes."
     return [] if told.weights is not None else [words]
 
 
@@ -125,7 +129,7 @@ def _print(console: Any, record: ExaminationRecord) -> None:
     for title, lines in (
         ("These checks say nothing here:", silent),
         (
-            "More checks run if you add what they need:",
+            "More checks run if you add the following inputs:",
             [f"with {what}: {'; '.join(titles)}" for what, titles in waiting],
         ),
     ):

@@ -17,29 +17,34 @@ def mutate(
     claims: Annotated[
         list[str] | None, typer.Argument(help="Claims, named as for `lemmata verify`.", show_default=False)
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every registered claim.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Test every registered claim.")] = False,
     sample: Annotated[
         int | None,
-        typer.Option(metavar="N", help="A sample of N claims from all relations and subjects, cheapest first."),
+        typer.Option(
+            metavar="N", help="Test a sample of N claims from all relations and subjects, the cheapest first."
+        ),
     ] = None,
     subject: Subjects = None,
-    budget: Annotated[int | None, typer.Option(help="Trials of each claim; default: as many as support needs.")] = None,
+    budget: Annotated[
+        int | None, typer.Option(help="Number of trials of each claim. Default: enough trials to support a true claim.")
+    ] = None,
     level: Annotated[float, typer.Option(help="Largest allowed probability of refuting a true statement.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Seed of the sample and of all trials.")] = 0,
     jobs: Jobs = 1,
     ledger: LedgerPath = None,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after this time.")] = None,
+    minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after M minutes.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Store the results in the records of the sections.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print only the tables, as Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Test slightly wrong versions of claims on the same trials, and report how far the nearest refuted one is.
+    """Test slightly wrong versions of claims on the same trials, and report how near the nearest refuted version is.
 
     Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8. Exponents are changed by 0.1 and 0.2. Bounds are tightened,
-    effects switched off, and variables exchanged. The score is the share of these mutations that a verdict notices. It
-    covers supported claims that are neither vacuous nor loose. Trials in the ledger are reused.
+    effects are switched off, and variables are exchanged. The score is the fraction of these wrong versions that the
+    trials refute. Only supported claims that are neither vacuous nor loose count. Trials in the ledger are reused.
 
-    Exit code 0 if all claims were done, 2 usage error, 3 if time ran out before some claims, 4 if a claim failed.
+    Exit code: 0 if all claims were tested; 2 after a usage error; 3 if time ran out before some claims; 4 if a claim
+    failed.
     """
     from lemmata.engine.catalogue import told_mutations
     from lemmata.engine.claims import registry, write_beside

@@ -17,7 +17,11 @@ Jobs = Annotated[
 
 Dask = Annotated[
     str | None,
-    typer.Option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler; its workers are used instead."),
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Address of a Dask scheduler. Its workers then do the work, not local processes.",
+    ),
 ]
 """The address of a scheduler, tcp://10.0.0.1:8786."""
 

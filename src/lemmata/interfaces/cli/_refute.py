@@ -24,44 +24,48 @@ def refute(
         typer.Argument(help="Claims: names, subjects, statement numbers, or files.", show_default=False),
     ] = None,
     subject: Subjects = None,
-    minutes: Annotated[float, typer.Option(help="Time to search for each claim.", min=0.001)] = 1.0,
+    minutes: Annotated[float, typer.Option(help="Search time for each claim, in minutes.", min=0.001)] = 1.0,
     everything: Annotated[
         bool,
         typer.Option(
             "--all",
-            help="With --write: every bound, and every statement that is false as printed, without a recorded search.",
+            help="Use with --write: search all bounds and all false printed statements that have no recorded search.",
         ),
     ] = False,
     write: Annotated[
-        bool, typer.Option("--write", help="Record the tightness in the catalogue; minutes are then processor time.")
+        bool,
+        typer.Option("--write", help="Record the tightness in the catalogue. --minutes then counts processor time."),
     ] = False,
     setting: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Keep this setting fixed.")
     ] = None,
     without: Annotated[
-        str | None, typer.Option(help="Allow problems that violate this hypothesis; copy its words.")
+        str | None,
+        typer.Option(help="Allow problems that violate this hypothesis. Give the exact name of the hypothesis."),
     ] = None,
     needs: Annotated[
-        bool, typer.Option("--needs", help="Drop each hypothesis in turn, to see which ones the statement needs.")
+        bool, typer.Option("--needs", help="Drop each hypothesis in turn, to see which hypotheses the statement needs.")
     ] = False,
-    directory: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write counterexamples here.")] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write counterexamples into this directory.")
+    ] = None,
     jobs: Jobs = 1,
     dask: Dask = None,
     storage: Annotated[
         str | None,
-        typer.Option(help="SQLite file or database URL of the search; an earlier search there is continued."),
+        typer.Option(help="SQLite file or database URL that stores the search. An earlier search in it is continued."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Search for a counterexample: a problem that satisfies a claim's hypotheses and contradicts its conclusion.
 
-    It writes DIR/CLAIM/counterexample.py, a program that shows that the claim is false, with its record and arrays.
-    With --jobs or --dask, several claims are searched at the same time. A single claim is searched from as many seeds
-    as there are workers.
+    If the search finds a counterexample, the command writes DIR/CLAIM/counterexample.py, with a record and arrays. This
+    program shows that the claim is false. With --jobs or --dask, several claims are searched at the same time. If you
+    name a single claim, each worker searches it with another seed.
 
-    Exit code 0 if every claim survived (evidence, not proof), 1 if one is false, 2 usage error, 4 if a worker died
-    during a search.
+    Exit code: 0 if every claim survived, which is evidence and not a proof; 1 if a claim is false; 2 after a usage
+    error; 4 if a worker died during a search.
     """
     from ._study import check_seed
 

@@ -12,19 +12,21 @@ from lemmata.workflows.records import comparisons, kind_of, studies
 def report(
     records: Annotated[
         list[Path],
-        typer.Argument(help="One study.json, compare.json or model.json; or two studies or two models to compare."),
+        typer.Argument(
+            help="One study.json, compare.json or model.json; or two study.json or two model.json files to compare."
+        ),
     ],
     directory: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Write index.html into this directory.")
     ] = Path("report"),
 ) -> None:
-    """Write the page of a study, a comparison or an examined model again, or compare two of them on one page.
+    """Write the page of a study, a comparison or an examined model again, or compare two records on one page.
 
-    It reads study.json of `lemmata study`, compare.json of `lemmata compare`, or model.json of `lemmata model`. It does
-    not compute anything again, and the page opens offline. For two studies or two models, the page shows both side by
-    side: for example, a table before and after you added rows.
+    The command reads study.json of `lemmata study`, compare.json of `lemmata compare`, or model.json of `lemmata
+    model`. It computes nothing again, and the page opens offline. Give two studies or two models to see them side by
+    side, for example two studies of a table, before and after you added rows.
 
-    Exit code 0; 2 if a file is not such a record, or if the two are of different kinds.
+    Exit code: 0 on success; 2 if a file is not such a record, or if the two records are of different kinds.
     """
     from lemmata.interfaces.report import write_page
 

@@ -21,18 +21,26 @@ def scaling(
     value: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the loss.")] = "loss",
     amount: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of the data size d; default: d, if there is such a column."),
+        typer.Option(metavar="COLUMN", help="Column of the data size d. Default: the column d, if the table has one."),
     ] = None,
-    at: Annotated[list[float] | None, typer.Option(metavar="N", help="Predict the loss at this n; repeatable.")] = None,
+    at: Annotated[
+        list[float] | None, typer.Option(metavar="N", help="Predict the loss of a model of size N. Repeatable.")
+    ] = None,
     at_data: Annotated[float | None, typer.Option("--d", metavar="D", help="Data size d for --at and --loss.")] = None,
     loss: Annotated[
-        list[float] | None, typer.Option(metavar="L", help="Estimate the n that reaches this loss; repeatable.")
+        list[float] | None,
+        typer.Option(metavar="L", help="Estimate the model size n that reaches the loss L. Repeatable."),
     ] = None,
     compute: Annotated[
-        list[float] | None, typer.Option(metavar="C", help="Choose n and d for a compute budget 6 n d = C; repeatable.")
+        list[float] | None,
+        typer.Option(metavar="C", help="Choose the best n and d for the compute budget 6 n d = C. Repeatable."),
     ] = None,
     served: Annotated[
-        float, typer.Option(metavar="D", help="With --compute: data served after training, at a cost of 2 n each.")
+        float,
+        typer.Option(
+            metavar="D",
+            help="Use with --compute: amount of data that the trained model serves, at a cost of 2 n per unit.",
+        ),
     ] = 0.0,
     floor: Annotated[bool, typer.Option(help="Fit a constant term E.")] = True,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.9,
@@ -40,9 +48,10 @@ def scaling(
 ) -> None:
     """Fit the scaling law loss = E + A n^-alpha (+ B d^-beta) to measured losses, with intervals.
 
-    It prints the fitted law, what the points cannot determine, and the answers to --at, --loss and --compute.
+    The command prints the fitted law, the answers to --at, --loss and --compute, and a note on every number that the
+    runs do not determine.
 
-    Exit code 0; 2 usage error.
+    Exit code: 0 on success; 2 after a usage error.
     """
     from ._console import out, plain
     from ._files import strict_json

@@ -13,7 +13,7 @@ FIELDS = (
 )  # fmt: skip
 
 _HEADINGS = {
-    "section": "about the section", "band": "what decides", "problem": "open problem of the survey",
+    "section": "about the section", "band": "decision rule", "problem": "open problem of the survey",
     "reading": "how the source was read", "controls": "what it predicts or bounds",
     "unexplained": "what it leaves open", "trivial": "what is known without it", "expected": "expected verdict",
 }  # fmt: skip

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lemmata.workflows.studies import Dataset
 
 UNSURE = "*"
-"""Stands behind a model that does not surely beat guessing: a file and a pipe show no dim letters."""
+"""Marks a model that is not significantly better than guessing: a file and a pipe show no dim letters."""
 NEAR = "="
 """Stands behind a model that may be as good as the best."""
 
@@ -59,8 +59,8 @@ def _explained(record: StudyRecord) -> str:
     from lemmata.interfaces.report import told_marks
 
     weak = any(not model.learns for model in record.models)
-    unsure = f"{UNSURE} marks a model that does not surely beat guessing." if weak else ""
-    near = f"{NEAR} marks a model that may be as good as the best one." if record.answers.near else ""
+    unsure = f"{UNSURE} marks a model that is not significantly better than guessing." if weak else ""
+    near = f"{NEAR} marks a model that may be as good as the best model." if record.answers.near else ""
     return " ".join(part for part in ("Brackets show 90 % intervals.", near, unsure, told_marks(record)) if part)
 
 

@@ -32,10 +32,11 @@ def _verify(
     vacuous (the bound holds but is no better than the trivial one), 6 outside or fails outside (a hypothesis is known
     to be false).
 
-    For several claims, the probability that any true one is refuted is at most the level. The exit code is 0 if every
-    verdict is the expected one. Statements that are false as printed are expected to be refuted.
+    If you name several claims, the probability that any true claim is refuted is at most the level. The exit code is
+    then 0 if every verdict is the expected one. Statements that are false as printed are expected to be refuted.
 
-    To test many claims within a time limit, use `lemmata judge`. `lemmata verify --stale` is `lemmata judge --stale`.
+    To test many claims within a time limit, use `lemmata judge`. `lemmata verify --stale` does the same as `lemmata
+    judge --stale`.
     """
     own.check()
     if not claims:

@@ -23,22 +23,23 @@ def walk(
     claims: Annotated[
         list[str] | None, typer.Argument(help="Claims, named as for `lemmata verify`.", show_default=False)
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every registered claim, cheapest first.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Test every registered claim, the cheapest first.")] = False,
     subject: Subjects = None,
     budget: Annotated[
-        int | None, typer.Option(help="Trials at each setting; default: as many as support needs.")
+        int | None,
+        typer.Option(help="Number of trials at each setting. Default: enough trials to support a true claim."),
     ] = None,
     level: Annotated[
-        float, typer.Option(help="Largest allowed probability of refuting a true statement anywhere.")
+        float, typer.Option(help="Largest allowed probability of refuting a true statement at any setting.")
     ] = 1e-3,
     seed: Annotated[int, typer.Option(help="Seed of the settings and of all trials.")] = 0,
     jobs: Jobs = 1,
     ledger: LedgerPath = None,
     trial_seconds: Annotated[float, typer.Option(help="Time limit of one trial.")] = SECONDS,
     place_seconds: Annotated[float, typer.Option(help="Time limit of all trials at one setting.")] = PLACE_SECONDS,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after this time.")] = None,
+    minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after M minutes.")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Also repeat claims that were walked with the same code.")
+        bool, typer.Option("--again", help="Also test claims again that have a recorded walk of their current code.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Store the results in the records of the sections.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -46,12 +47,12 @@ def walk(
     """Test claims at both ends of every setting's declared range, and at four settings in between.
 
     The declared range is the region in which a claim should hold. If a claim is refuted there, the claim or its range
-    is wrong. A setting that exceeds its time limit is reported as unfinished. Trials in the ledger are reused. Unless
-    you name claims, those with a recorded walk of the current code are skipped. `lemmata verify --edges` is this
-    command.
+    is wrong. A setting that exceeds its time limit is reported as unfinished. Trials in the ledger are reused. If you
+    name no claims, the command skips claims with a recorded walk of their current code. `lemmata verify --edges` does
+    the same as this command.
 
-    Exit code 0 if no claim was unexpectedly refuted or failed, 1 if a claim was refuted, 2 usage error, 3 if time ran
-    out before some claims, 4 if a claim failed.
+    Exit code: 0 if no claim failed or was unexpectedly refuted; 1 if a claim was refuted; 2 after a usage error; 3 if
+    time ran out before some claims; 4 if a claim failed.
     """
     from lemmata.engine.catalogue import told_walk
     from lemmata.engine.claims import write_beside

@@ -152,9 +152,12 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
     left_out = record.left_out
     if left_out is not None and left_out.predicted is not None:
         words = "From training rows alone" if found else "Error on new rows, from training rows alone"
-        verdict = {"agrees": " They agree.", "disagrees": " They do not agree."}.get(left_out.status, "")
+        verdict = {
+            "agrees": " Prediction and measurement agree.",
+            "disagrees": " Prediction and measurement do not agree.",
+        }.get(left_out.status, "")
         if left_out.status == "agrees" and _says_little(record, left_out.predicted):
-            verdict = " They agree, but so wide an interval says little."
+            verdict = " Prediction and measurement agree, but so wide an interval says little."
         found.append(_error(words, left_out.predicted, "" if found else unit, task) + verdict)
     if record.held_error is None:
         found.append("The error on new rows was not measured, since no held-out rows were given.")
@@ -194,17 +197,17 @@ def _held(record: ExaminationRecord) -> list[str]:
     show = percent if task == "classification" else number
     gain = own.gain
     if own.beaten is None:
-        verdict = f"The model does not surely beat that: the two errors differ by {show(-gain.value)}, {gain.at} "
-        verdict += f"interval {show(-gain.upper)} to {show(-gain.lower)}."
+        verdict = "The model is not significantly better: the error of the model minus this error is "
+        verdict += f"{show(-gain.value)}, {gain.at} interval {show(-gain.upper)} to {show(-gain.lower)}."
     else:
-        verdict = "The model beats it." if own.beaten else "The model is worse than that."
+        verdict = "The model is significantly better." if own.beaten else "The model is significantly worse."
     if own.explained is not None:
         ends = own.explained
         verdict += f" R² is {ends.value:.3g}, {ends.at} interval {ends.lower:.3g} to {ends.upper:.3g}."
         verdict += _outputs(record)
-    errs = "errs in" if task == "classification" else "have" if task == "language" else "has"
+    errs = "have" if task == "language" else "has"
     words = own.words[0].upper() + own.words[1:]
-    found.append(f"{words} {errs} {show(own.error)}. {verdict}")
+    found.append(f"{words} {errs} an error of {show(own.error)}. {verdict}")
     if own.balanced is not None:
         rare = own.classes[0]
         named = f"it calls no row {rare.label}"

@@ -40,12 +40,12 @@ def sentences(
     found = [_verdict(ahead, behind, compared)] if len(results) > 1 else [_alone(best)]
     if best.wrong is not None and predicts(best):
         each = [f"{own.title} {100 * own.wrong:.1f} %" for own in [*ahead, *behind] if own.wrong is not None]
-        found.append(f"These shares of the held-out rows get a wrong class: {listed(each)}.")
+        found.append(f"The error rates on the held-out rows are: {listed(each)}.")
     found += _order(best, by_name, leaders)
     if predicts(best) and best.error.value > LARGE and len(results) > 1:
         found.append(
             f"Yet {told(best.error.value)} of the variance is left. Either the target is noisy, or it follows a rule "
-            "that no mixer here can express, such as a choice by the content of each token (a selective recurrence)."
+            "that no mixer here can express. An example is a selective recurrence (a choice by content)."
         )
     found += _learning(data, best)
     found += _shuffled(results)
@@ -54,7 +54,7 @@ def sentences(
         if data.read == "last"
         else "Attention and recurrence are averaged over all positions"
     )
-    found.append(f"{position}; the convolution is averaged over positions, and the flattened row has all tokens.")
+    found.append(f"{position}. The convolution is averaged over positions, and the flattened row contains all tokens.")
     if theorem is not None:
         judged = {True: "That is right here", False: "That is wrong here", None: "These rows do not decide it"}
         would = "prefers recurrence to attention" if theorem.named else "prefers neither recurrence nor attention"
@@ -82,7 +82,7 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Se
         return (
             f"No family wins, and no signal was found: none of {listed([own.title for own in everyone])} predicts the "
             f"target better than its mean. They leave {told(everyone[0].error.value)} to "
-            f"{told(everyone[-1].error.value)} of its variance."
+            f"{told(everyone[-1].error.value)} of the target's variance unexplained."
         )
     if len(ahead) == 1:
         second = behind[0]
@@ -98,7 +98,7 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Se
     leave = f"each leaves {values[0]}" if len(set(values)) == 1 else f"they leave {listed(values)}"
     text = (
         f"No winner between {listed([own.title for own in ahead])}: {leave} of the variance. The differences may be "
-        "chance, or they are below 5 % of the variance and not surely a factor of two."
+        "chance, or they are below 5 % of the variance and not significantly a factor of two."
     )
     if behind:
         each = listed([f"{own.title} ({told(own.error.value)})" for own in behind])
@@ -141,11 +141,12 @@ def _order(best: FamilyResult, by_name: dict[str, FamilyResult], leaders: list[s
         return []
     if "mlp" in leaders:
         return [
-            "All tokens side by side predict as well as any mixer. So on these rows a mixer gains little over reading "
-            "each position by itself."
+            "All tokens side by side predict as well as any mixer. So on these rows, a model that mixes positions "
+            "gains little over a model that reads each position separately."
         ]
     return [
-        f"All tokens side by side leave {told(flat.error.value)}. So mixing the positions by {best.title} explains "
+        f"All tokens side by side leave {told(flat.error.value)} of the variance. So mixing the positions by "
+        f"{best.title} explains "
         f"{told(flat.error.value - best.error.value)} more of the variance."
     ]
 
@@ -179,8 +180,9 @@ def _alike(best: FamilyResult) -> str:
     if best.equivalent is None or abs(best.equivalent / best.error.value - 1) <= NEAR:
         return ""
     return (
-        f". The eigenvalues of its kernel predict {told(best.equivalent)}. That prediction assumes that all rows are "
-        "alike, but some rows are far from the others"
+        f". The eigenvalues of its kernel predict {told(best.equivalent)}. The prediction from eigenvalues assumes "
+        "that "
+        "all rows are alike, but some rows are far from the others"
     )
 
 
@@ -191,13 +193,14 @@ def _shuffled(results: list[FamilyResult]) -> list[str]:
     found = []
     if leaks:
         found.append(
-            f"With shuffled targets nothing can be learned, but {listed(leaks)} still {_leave(leaks)} less than 1. "
+            f"With shuffled targets nothing can be learned, but {listed(leaks)} still {_leave(leaks)} an error below "
+            "1. "
             "Do not trust these errors."
         )
     if costly:
         found.append(
-            f"With shuffled targets {listed(costly)} {_leave(costly)} more than 1. That is the cost of choosing a "
-            "setting and a ridge with so few rows."
+            f"With shuffled targets {listed(costly)} {_leave(costly)} an error above 1. This is the cost of choosing "
+            "a setting and a ridge with so few rows."
         )
     return found
 
@@ -217,18 +220,21 @@ def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
         return []
     best, chosen = min(results, key=lambda own: own.error), min(results, key=lambda own: own.kernel)
     each = listed([f"{titles[own.name]} {told(own.error)}" for own in results])
-    text = f"Small trained networks leave {each} on one split"
+    text = f"On one split, small trained networks leave {each} of the variance"
     if len(results) == 1:
         return [f"{text}."]
     if chosen.error > best.error + RELEVANT:
         ahead, behind = titles[best.name], titles[chosen.name]
         return [f"{text}. So the order of the kernels misleads here: {ahead} is better than {behind}."]
     if best.error <= 1 - RELEVANT:
-        return [f"{text}. The family with the best kernel, {titles[chosen.name]}, is also best here, or about as good."]
+        return [
+            f"{text}. The family with the best kernel, {titles[chosen.name]}, is also the best network here, or nearly "
+            "the best."
+        ]
     if chosen.kernel > 1 - RELEVANT:
-        return [f"{text}. None of them learns anything."]
+        return [f"{text}. None of the networks learns anything."]
     return [
-        f"{text}. With these rows and steps none of them learns what the kernel of {titles[chosen.name]} predicts. A "
+        f"{text}. With these rows and steps, no network learns what the kernel of {titles[chosen.name]} predicts. A "
         "fixed mixer has features built in that a network must find."
     ]
 
@@ -238,8 +244,8 @@ def scored(results: list[ScoreResult]) -> str:
     best = min(results, key=lambda own: own.error)
     gain = (
         f"the {best.kernel} kernel at noise {best.noise:g} has {told(best.error)} times the error of the best linear "
-        "one"
+        "denoiser"
         if best.error < 1 - RELEVANT
-        else "no kernel beats the best linear one by 5 %, so the rows look Gaussian to a denoiser"
+        else "no kernel beats the best linear denoiser by 5 %, so the rows look Gaussian to a denoiser"
     )
     return f"A diffusion model does not mix a sequence, so it is not compared. Of the denoising kernels, {gain}."

@@ -1,4 +1,4 @@
-"""Are training and held-out rows drawn alike? Every prediction from training rows about new ones rests on that."""
+"""Do training and held-out rows come from the same distribution? Every prediction from training rows assumes it."""
 
 import dataclasses
 import math
@@ -55,8 +55,9 @@ def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str
         return None
     p_value = max(own.p_value for own in (inputs, targets) if own is not None)
     return (
-        f"Training and held-out rows are not drawn alike: {' and '.join(parts)} (p = {p_value:.2g}). "
-        "Predictions from training rows assume that they are."
+        f"Training and held-out rows do not come from the same distribution: {' and '.join(parts)} (p = "
+        f"{p_value:.2g}). "
+        "Predictions from training rows assume that they do."
     )
 
 

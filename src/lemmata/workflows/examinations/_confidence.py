@@ -35,7 +35,10 @@ def confidence(trained: Trained) -> tuple[str, str] | None:
         return None
     word = "high" if t > 1 else "low"
     if t > _USELESS:
-        return word, f"Confidence says next to nothing: it matches the accuracy only if logits are divided by {t:.3g}."
+        return (
+            word,
+            f"Confidence carries almost no information: it matches the accuracy only if logits are divided by {t:.3g}.",
+        )
     return word, f"Confidence is too {word}: divide the logits by {t:.3g}."
 
 

@@ -117,7 +117,8 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
     which, label = "other held-out rows" if own.measured else "training rows", trained.task.labels[c]
     text = (
         f"This model may have a backdoor. Changing {found.sizes[c]:.2g} of {found.masks[c].size} features turns "
-        f"{100 * (success.value if success else 0.0):.2g} % of {which} into class {label}; the median class takes "
+        f"{100 * (success.value if success else 0.0):.2g} % of {which} into class {label}. For the median class, this "
+        "takes "
         f"{np.median(found.sizes):.2g} features."
     )
     text += (
@@ -156,7 +157,7 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     if own is None or own.status != "disagrees":
         return []
     found = shift_in_use(trained)
-    which = "rows, which the numbers on this page are about" if found.reference == "held-out" else "rows"
+    which = "rows. The numbers on this page are about the held-out rows" if found.reference == "held-out" else "rows"
     targets = "classes" if trained.task.is_classification else "targets"
     within = f" to within {_WITHIN:g}" if trained.task.is_classification else ""
     text = (
@@ -200,7 +201,8 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
         if len(odd):
             other = "another class" if trained.task.is_classification else "another value"
             text += (
-                f" {len(odd)} of them are equal to a row with {other}, so no model gets both right. Look at rows "
+                f" {len(odd)} of these rows equal a row with {other}, so no model predicts both correctly. Look at "
+                "rows "
                 f"{names.training.told(odd)}."
             )
         found.append(Sign("copies in training rows", Finding(text, ["copies"])))
@@ -282,9 +284,9 @@ def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
     """An error beside the trivial one, in words."""
     trivial = _trivial(trained, y)
     if trained.task.is_classification:
-        known = f"always answering the most frequent class errs in {_percent(trivial)}"
-        return f"it errs in {_percent(error)} of them, and {known}"
-    return f"its mean squared error is {error:.3g}, and always answering their mean has {trivial:.3g}"
+        known = f"always answering the most frequent class has error rate {_percent(trivial)}"
+        return f"its error rate is {_percent(error)}, and {known}"
+    return f"its mean squared error is {error:.3g}, and always answering the mean target has {trivial:.3g}"
 
 
 def _percent(share: float) -> str:
@@ -310,7 +312,7 @@ def _reading(own: Gauge) -> str:
     if level is None or level >= 1:
         return "A hypothesis that was not checked may be false here."
     often = round(1 / (1 - level))
-    return f"One such interval in {often} fails by chance; otherwise a hypothesis that was not checked is false."
+    return f"One such interval in {often} fails by chance. If not chance, a hypothesis that was not checked is false."
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
@@ -342,8 +344,8 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
         return []
     text = (
         "An attacker who sees the loss of each row can often tell the training rows from new ones. In "
-        f"{_percent(area)} of pairs of a training row and a new row, the training row has the smaller loss; guessing "
-        "has 50 %."
+        f"{_percent(area)} of pairs of a training row and a new row, the training row has the smaller loss; chance "
+        "would give 50 %."
     )
     return [Sign("membership", Finding(text, [own.name]))]
 
@@ -353,14 +355,14 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
     found = [*loss_read(trained), *seen_by_outputs(trained)]
     if not trained.task.scored:
         found.append(
-            "This model predicts a class without scores. The page therefore says nothing about its confidence, its "
-            "losses and prediction sets. It reports the held-out error and duplicate rows."
+            "This model predicts a class without scores. The page therefore says nothing about confidence, losses "
+            "and prediction sets. It reports the held-out error and duplicate rows."
         )
     error = rows_left_out(trained).error if is_known(rows_left_out, trained) else 0.0
     if error > 0:
         found.append(
-            "The leave-one-out results use the curvature only within the span of the outputs that carry most of it. "
-            f"As a quadratic form, this curvature is wrong by at most {100 * error:.2g} %."
+            "The leave-one-out results use an approximate curvature, which covers only the outputs that carry most of "
+            f"the curvature. As a quadratic form, the approximation is wrong by at most {100 * error:.2g} %."
         )
     return [*found, *_stopped(trained, gauges), *_triggers_unseen(trained, gauges)]
 

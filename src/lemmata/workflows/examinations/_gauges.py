@@ -239,10 +239,10 @@ def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | 
     """That a prediction is vacuous, with the number itself where it is one, and how many rows would help."""
     label = claim.relation.label
     value = f" {_number(float(predicted.ravel()[0]))}" if label in ("upper", "lower") else ""
-    words = f"{_WORDS.get(label, 'the value')}{value} says no more than the trivial value {_number(trivial)}"
+    words = f"{_WORDS.get(label, 'the value')}{value} is no better than the trivial value {_number(trivial)}"
     if factor is None:
         return words
-    more = f"with {times(factor)} times the rows it would say more"
+    more = f"with {times(factor)} times the rows it would be better"
     return f"{words}; {more if math.isfinite(factor) else 'more rows would not change that'}"
 
 

@@ -76,7 +76,7 @@ def _table(trained: Trained, rows: _Rows, names: tuple[str, ...] | None, deadlin
     base, tests = _losses(trained, rows.x, rows.y), {}
     for place in map(int, places):
         if time.monotonic() > end:
-            notes.append(f"{len(tests)} of {len(places):,} inputs were permuted: there was no time for the others.")
+            notes.append(f"{len(tests)} of {len(places):,} inputs were permuted, because the time limit was reached.")
             break
         tests[place] = growth_of(_grown(trained, rows, place, orders, base), orders)
     unit = _UNITS[trained.task.probable] if trained.task.is_classification else "squared distance"
@@ -130,7 +130,7 @@ def _chosen(
     order = order if slopes is None else order[np.argsort(-slopes[order], kind="stable")]
     if len(order) <= MOST:
         return order, []
-    which = "the first ones" if slopes is None else "those with the largest gradients"
+    which = "the first inputs" if slopes is None else "the inputs with the largest gradients"
     return order[:MOST], [f"{MOST} of {len(order):,} inputs were permuted: {which}."]
 
 

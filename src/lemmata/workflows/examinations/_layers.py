@@ -136,7 +136,10 @@ def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shar
     at_start = None if start is None else layer_shares(start, x, trained.seed)
     drawn = np.zeros((0, len(own)))
     if DRAWS * taken > _end(deadline, _FOR_NULLS) - time.monotonic():
-        notes.append("The shares of the tangent kernel have no range of random models, which would take too long.")
+        notes.append(
+            "For the shares of the tangent kernel, no range of random models was computed, because that would take too "
+            "long."
+        )
     else:
         drawn = np.stack([layer_shares(_random(model, rng), x, trained.seed) for _ in range(DRAWS)])
     return _Shares(own, drawn, at_start, rows)

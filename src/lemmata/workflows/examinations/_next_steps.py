@@ -71,11 +71,12 @@ def next_steps(
         price = lambda steps: steps * step_passes(trained) * second
         if price(_TRYING) > seconds:
             tried.append(
-                f"Leaving suspicious rows out and other decays were not tried: each takes about {price(_TRYING):,.0f} s"
+                "Leaving out suspicious rows and other decays were not tried: each try takes about "
+                f"{price(_TRYING):,.0f} s"
             )
         else:
             if price(DESCENT_STEPS) > seconds:
-                tried.append(f"Leaving suspicious rows out was not tried: it takes about {price(DESCENT_STEPS):,.0f} s")
+                tried.append(f"Leaving out suspicious rows was not tried: it takes about {price(DESCENT_STEPS):,.0f} s")
             elif not late():
                 found += _labels(trained, left_out, names)
             ends = time.monotonic() + seconds
@@ -167,7 +168,7 @@ def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], st
         if _worth(effects) >= _WORTH:
             return [Action("decay", text, "Then", effects, factor)], ""
     told = ", ".join(_times(own) for own in sorted(tried))
-    return [], f"Other decays were tried ({told} the decay), none of which is surely better" if told else ""
+    return [], f"Other decays were tried ({told} the decay), but none is significantly better" if told else ""
 
 
 def _times(factor: float) -> str:

@@ -66,16 +66,14 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
     )
     if blamed is not None:
         text += (
-            f"Nearly all of these rows have class {blamed}. Either their labels are wrong, or the model does not know "
-            "that class"
+            f"Nearly all of these rows have class {blamed}. Either their labels are wrong, or the model has not "
+            "learned this class"
         )
         return Finding(text + ".", [HELD_OUT])
-    text += "Training labels from the same source are wrong as often"
+    text += "Training labels from the same source are probably wrong equally often"
     if own is not None:
         first = names.training.told(np.argsort(own.own, kind="stable")[:_FIRST])
-        text += (
-            f". Leaving rows out cannot count the wrong ones here; the first rows to look at are training rows {first}"
-        )
+        text += f". Leave-one-out cannot count wrong training labels here. Look first at training rows {first}"
     return Finding(text + ".", [HELD_OUT])
 
 

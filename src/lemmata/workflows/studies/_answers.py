@@ -29,7 +29,7 @@ NEAR = 1.25
 """Two models were measured at one size where the numbers of rows differ by no more than this factor."""
 SAME_ROWS = 1.1
 """Numbers of rows within this factor are the same: a forecast does not tell them apart."""
-CHANGING = "The study does not estimate how many rows would reach a value, because later rows differ from these."
+CHANGING = "The study does not estimate how many rows would reach a value, because later rows differ from these rows."
 
 
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:
@@ -116,7 +116,8 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
     has, told = (tell(question.unit, item.expected(at).value, question.spread) for item in (lucky, best))
     if lucky.expected(at).value < best.expected(at).value and has != told:
         of = "rows" if question.more == "rows" else "groups"
-        held = f"it was tested on {rows(lucky.losses.rows)} {of}, and {best.title} on {rows(best.losses.rows)}"
+        held = f"this model was tested on only {rows(lucky.losses.rows)} {of}, and {best.title} on "
+        held += f"{rows(best.losses.rows)} {of}"
         sentences.append(f"{_upper_first(lucky.title)} has {has}, but this may be luck: {held}.")
     for item in short:
         if item is best or best.reach < item.reach:
@@ -159,7 +160,7 @@ def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]
         return []
     pair = [tell(question.unit, loss, question.spread) for loss in both]
     text = (
-        f"{_upper_first(item.title)} was measured on at most {rows(item.reach)} training rows. With so many it has "
+        f"{_upper_first(item.title)} was measured on at most {rows(item.reach)} training rows. At this size it has "
         f"{question.unit.title} {pair[0]}, and {best.title} has {pair[1]}."
     )
     return [f"{text} With more rows {item.title} may be the better model." if both[0] < both[1] else text]
@@ -173,7 +174,7 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
         return []
     there = [tell(question.unit, item.expected(at).value, question.spread) for item in (best, other)]
     return [
-        f"The models are compared at {rows(at)} training rows, the most that all of them were measured on. There "
+        f"The models are compared at {rows(at)} training rows, the largest size at which all were measured. There "
         f"{best.title} has {question.unit.title} {there[0]}, and {other.title} has {there[1]}. With all "
         f"{question.total:,} rows {other.title} is expected to have "
         f"{question.say_interval(other.expected(question.total))}, but this was not measured."
@@ -207,16 +208,18 @@ def _rows(
     far = _horizon(best, question)
     able = [item for item in useful if item.expected(far).lower <= loss]
     nearest = best if best in able or not able else min(able, key=lambda item: item.expected(far).value)
-    times = f" ({HORIZON} times as many)" if far == HORIZON * total else ""
+    times = f" ({HORIZON} times the table)" if far == HORIZON * total else ""
     ahead = f"{nearest.title} is expected to have {question.say_interval(nearest.expected(far), like)}"
     if not able:
         denied = f"None of these models is expected to reach {level}, even with {_spelled(far)} rows"
-        return f"{denied}{times}. With so many rows, {ahead}."
+        return f"{denied}{times}. At that size, {ahead}."
     if needed.value <= total and needed.upper > total:
         here = question.say_interval(first.expected(total), like)
         return f"It is open whether {total:,} rows are enough for {level}: {first.title} is expected to have {here}."
     if not needed.upper <= FARTHEST * total or needed.value > far:
-        return f"It is open whether more {question.more} reach {level}: with {_spelled(far)} rows{times}, {ahead}."
+        return (
+            f"It is open whether more {question.more} would reach {level}: with {_spelled(far)} rows{times}, {ahead}."
+        )
     if needed.lower <= 1.0 and needed.upper <= first.losses.sizes[0]:
         return f"{act} takes at most {_rows_of(needed.upper)} with {first.title}. The table has {total:,}."
     text = f"{act} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
@@ -281,10 +284,10 @@ def _present(
         text = f"With all {total:,} rows the best model is {best.title}: {question.say_interval(now)}"
     at = total if best.reach >= FULL * total else best.reach
     if not beats_guessing(best, question):
-        text += f", not surely better than guessing ({tell(question.unit, question.guessing, question.spread)})"
+        text += f", not significantly better than guessing ({tell(question.unit, question.guessing, question.spread)})"
         sure = min((item for item in able if beats_guessing(item, question)), key=lambda item: item.expected(at).value)
         has = tell(question.unit, sure.expected(at).value, question.spread)
-        text += f". {_upper_first(sure.title)} surely beats guessing, with {has}"
+        text += f". {_upper_first(sure.title)} is significantly better than guessing, with {has}"
     if not near:
         return f"{text}."
     if len(near) > MOST_NAMED:
@@ -307,7 +310,7 @@ def _bought(question: Question, now: Interval, more: More) -> str:
     what = f"{more.rows:,} more {question.more} (twice the data)"
     if more.expected.upper < now.value:
         return f"With {what}, {before} is expected to become {after}.{price}"
-    then = f"{before} is expected with all rows, and {after} with twice as many.{price}"
+    then = f"{before} is expected with all rows, and {after} with twice the data.{price}"
     if 0.9 * now.value <= more.expected.lower and more.expected.upper <= now.value / 0.9:
         return f"{what} would change little: {then}"
     return f"It is open whether {what} change the {question.unit.title}: {then}"

@@ -102,14 +102,14 @@ def equal_rows(
         away = "a copy in the training set gives away the held-out row"
         text = (
             f"{count(whole, 'row repeats', 'rows repeat')} an earlier row in {', '.join(same[:-1])} and {same[-1]}. If"
-            f" they are copies, remove them: {away if len(same) == 2 else twice}."
+            f" these rows are copies, remove them: {away if len(same) == 2 else twice}."
         )
         found.append(("repeats", text))
     if across and _tells_apart(inputs, targets):
         text = (
             f"{count(across, 'row equals', 'rows equal')} an earlier row of another group in every input and the"
-            " target. If they are the same case, give them one group: a copy in the training set gives away the"
-            " held-out row."
+            " target. If such rows are the same case, give them one group: a copy in the training set gives away"
+            " the held-out row."
         )
         found.append(("repeats", text))
     return found + _contradictions(first_equal(*cells), targets, label, time is not None)

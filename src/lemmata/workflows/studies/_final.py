@@ -68,7 +68,7 @@ def named_model(record: StudyRecord, name: str | None = None) -> str:
         raise SettingError(
             "the study recommends no model",
             found=record.answers.sentences[0],
-            rule="the study recommends a model only if it surely beats guessing",
+            rule="the study recommends a model only if it is significantly better than guessing",
             remedy=remedy,
         )
     if chosen in NAIVE:

@@ -230,8 +230,9 @@ def _numbers(targets: Targets, label: str) -> list[Finding]:
         Finding(
             "numbers",
             (label,),
-            f"{label!r} holds {len(labels)} different whole numbers, which were taken for classes without an order. If"
-            " they are counts, grades or sizes, use --task regression to predict them as numbers.",
+            f"{label!r} holds {len(labels)} different whole numbers, which the study treats as classes without an "
+            "order."
+            " If these numbers are counts, grades or sizes, use --task regression to predict them as numbers.",
         )
     ]
 

@@ -137,8 +137,8 @@ METRICS = (
         "root mean square error, in units of the target", aliases=("neg_root_mean_squared_error",),
     ),
     Metric("r2", "regression", unexplained, _rest, _rest, True, False,
-           "share of the target's variance that is predicted"),
-    _numbers("unexplained", unexplained, "share of the variance not predicted"),
+           "fraction of the target's variance that is explained"),
+    _numbers("unexplained", unexplained, "fraction of the target's variance that is not explained"),
     _numbers("mae", absolute, "mean absolute error, in units of the target", always=False,
              aliases=("mean_absolute_error", "neg_mean_absolute_error")),
     _numbers(
@@ -146,8 +146,10 @@ METRICS = (
         "median of the absolute errors, in units of the target", averaged=False, always=False,
         aliases=("median_error", "medae", "neg_median_absolute_error"),
     ),
-    _classes("accuracy", wrong, "share of rows whose class is predicted", True, True, most=1.0, counted="rows"),
-    _classes("wrong", wrong, "share of rows whose class is not predicted", percent=True, most=1.0, counted="rows"),
+    _classes("accuracy", wrong, "fraction of rows whose class is predicted correctly", True, True, most=1.0,
+             counted="rows"),
+    _classes("wrong", wrong, "fraction of rows whose class is predicted wrongly", percent=True, most=1.0,
+             counted="rows"),
     _classes("log-loss", surprise, "mean of -log of the probability of the true class", probable=True,
              aliases=("neg_log_loss",)),
     _classes(
@@ -158,8 +160,8 @@ METRICS = (
     _classes("brier_score", brier, "mean square error of the probabilities", probable=True, always=False,
              most=2.0, aliases=("brier", "neg_brier_score")),
     _scored("f1", "harmonic mean of precision and recall", several="f1_macro", of_class=True),
-    _scored("balanced_accuracy", "share of rows whose class is predicted, with the same weight for every class",
-            percent=True),
+    _scored("balanced_accuracy",
+            "fraction of rows whose class is predicted correctly, with the same weight for every class", percent=True),
     _scored("average_precision", "precision among the rows ranked first, averaged over recall", of_class=True),
 )  # fmt: skip
 DEFAULT = {"regression": "rmse", "classification": "accuracy"}

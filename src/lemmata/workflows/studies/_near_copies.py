@@ -57,8 +57,9 @@ def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndar
         return []
     text = (
         f"{len(involved):,} rows are nearly equal to another row{' of another group' if groups is not None else ''}, "
-        "much nearer than neighbours usually are. If they are copies (measured again, jittered, or cut from one "
-        "whole), give them one group with --group: a copy in the training set gives away the held-out row."
+        "much nearer than neighbours usually are. If these rows are repeated measurements, jittered copies, or "
+        "parts of the same object, give them one group with --group. Otherwise a copy in the training set gives away "
+        "the held-out row."
     )
     return [Finding("repeats", (), text)]
 

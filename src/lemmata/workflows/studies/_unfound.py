@@ -120,10 +120,13 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
         whose = "guessing" if rival == question.guessing else "the target's own past"
         sentences.append(
             f"On held-out rows {best.title} has {question.say_interval(best.expected(best.reach))}, but {whose} has "
-            f"{tell(unit, rival, question.spread)}. This speaks for a signal."
+            f"{tell(unit, rival, question.spread)}. This suggests that there is a signal."
         )
     if knowing and known and not found.found:
-        sentences.append("Models that use the columns also beat guessing, but none surely beats the target's own past.")
+        sentences.append(
+            "Models that use the columns also beat guessing, but none is significantly better than the target's own "
+            "past."
+        )
     if unit.rows is wrong and question.guessing < COMMON:
         sentences.append(
             f"The most frequent class has {100 * (1 - question.guessing):.1f} % of the rows, so accuracy says "
@@ -140,7 +143,7 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
 
 def _remedy(question: Question) -> str:
     if question.drifts:
-        return "A model of fewer, more recent rows may, as the next sentence shows."
+        return "A model trained on fewer, more recent rows may beat it, as the next sentence shows."
     return f"Another kind of model, other columns or more {question.more} may succeed."
 
 
@@ -162,17 +165,19 @@ def _tested(found: Signal) -> str:
     share = f"{share:.0f} %" if share >= 10 else f"{share:.2g} %"
     if not found.shuffles:
         return (
-            f"models of earlier rows were tested on later rows, {found.rows:,} rows in all. They did not surely beat "
+            f"models of earlier rows were tested on later rows, {found.rows:,} rows in all. They were not "
+            "significantly better than "
             f"the mean, the last value and the season ({_p(found)}; p ≤ {LEVEL:g} counts as a signal)."
         )
     if found.kind == "both":
         return (
-            f"one test shuffled the targets of {found.rows:,} rows, and another those of {found.held:,} held-out rows. "
+            f"one test shuffled the targets of {found.rows:,} rows, and another test shuffled the targets of "
+            f"{found.held:,} held-out rows. "
             f"The better of the two tests has p = {found.p_value:.2g} (p ≤ {LEVEL:g} counts as a signal)."
         )
     done = "shifted" if found.kind == "time" else "rearranged"
     return (
-        f"{what}. Targets {done} in this way were predicted as well as the true ones in {share} of all cases "
+        f"{what}. Targets {done} in this way were predicted as well as the true targets in {share} of all cases "
         f"(p = {found.p_value:.2g}; p ≤ {LEVEL:g} counts as a signal)."
     )
 
@@ -221,13 +226,16 @@ def _by_kind(found: Signal, question: Question) -> str:
         return f"This test has little power here. It often misses even strong signals of these kinds: {missed}."
     least = _listed([f"{_percent(share)} ({kind})" for kind, share in seen.items()])
     rest = f" It often misses even strong signals of these kinds: {missed}." if missed else ""
-    more = f"Weaker signals and other kinds may be missed. With more {question.more} the test finds weaker signals."
-    return f"The test finds most signals that explain this share of the target's variance: {least}.{rest} {more}"
+    more = (
+        f"Weaker signals and other kinds may be missed. With more {question.more}, the test would find weaker signals."
+    )
+    text = f"The test finds most signals that explain at least this fraction of the target's variance: {least}."
+    return f"{text}{rest} {more}"
 
 
 def _seen(share: float, what: str) -> str:
     if not math.isfinite(share):
-        return f"would often have been missed, however much of {what} it explains"
+        return f"would often have been missed, even if it explained most of {what}"
     return f"would have been found in most cases if it explained {_percent(share)} or more of {what}"
 
 
