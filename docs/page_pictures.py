@@ -17,8 +17,8 @@ PICTURES = pathlib.Path(__file__).parent / "pictures"
 WIDE, TALL = 1120, 700
 COMMANDS = {
     "study_page": "lemmata study train.csv --target tumour --error 'accuracy 0.98' --models linear,rbf,forest",
-    "model_page": "lemmata model fitted.py train.csv --target tumour --held held.csv --out model",
-    "shift_page": "lemmata model fitted.py train.csv --target tumour --held larger.csv --out shift",
+    "model_page": "lemmata model fitted.py train.csv --target tumour --held held.csv --out model --time-limit inf",
+    "shift_page": "lemmata model fitted.py train.csv --target tumour --held larger.csv --out shift --time-limit inf",
 }
 PROGRAM = """
 import pandas
