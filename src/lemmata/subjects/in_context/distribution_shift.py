@@ -57,8 +57,8 @@ class FrequencyOutside(Claim[Prompt]):
 
 class NoiseAverages(Claim[NoiseOnFeatures]):
     """Let z_i be independent noise with P(|z| > u) = u^(-3/2), which has infinite variance. Let phi be features in [0,
-    1], and let x_i be the inputs of N examples. The noise adds the mean of z_i phi(x_i) over the examples to the
-    gradient of the Lasso. The size of this mean falls like
+    1], and let x_i be the inputs of N examples. The noise enters the gradient of the Lasso through the mean of z_i
+    phi(x_i) over the examples. The size of this mean falls like
 
         median |(1/N) sum_i z_i phi(x_i)|_inf ~ N^(-1/3)
 

@@ -224,7 +224,7 @@ class PredictionAsPrinted(AbstractPrediction):
 
         y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
 
-    This statement is false: attention divides by N, and so the prediction is N times too small.
+    but this statement is false: attention divides by N, and so the prediction is N times too small.
     """
 
     title = "As printed, Attn2 writes the prediction of the query"

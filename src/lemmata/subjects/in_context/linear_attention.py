@@ -193,7 +193,7 @@ class BestPreconditioner(Claim[LinearPrompt]):
 
         sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N),
 
-    The least risk is attained at the G with the eigenvalues g_s and the eigenvectors of S. This G is not S^(-1),
+    and this least risk is attained at the G with the eigenvalues g_s and the eigenvectors of S. This G is not S^(-1),
     because the finite number of examples and the noise damp it. Two numbers are measured. The first is the risk at G.
     The second is the mean of the risks at 0.9 G and 1.1 G, minus the risk at G. The second number is predicted to be
     0.01 sum_s s² g_s.

@@ -210,8 +210,8 @@ class StepErrorOfThirdOrder(AbstractStepError):
 
         (eta³ / (6 tau²)) {mean |y|³ + (1 + 2/N) R³} + eta R³ / (6 N tau²),   R = |rho_{t-1}|_1,
 
-    Here the prediction of the query is bounded by R, because |4 tau (sigma(x/tau) - 1/2)| <= |x| for the logistic
-    function sigma.
+    where R bounds the prediction of the query because |4 tau (sigma(x/tau) - 1/2)| <= |x| for the logistic function
+    sigma.
     """
 
     title = "A bound of order 1/tau² on the error of a proximal step by attention"
