@@ -105,8 +105,8 @@ class GapFromAbove(Claim[FiniteChain]):
 
 
 class GapFromBelow(Claim[FiniteChain]):
-    """Let lambda, not equal to 1, be an eigenvalue of a reversible Markov chain, and let r be its modulus. From the
-    worst start, the total variation distance to the stationary distribution after t steps is at least
+    """Let lambda be an eigenvalue, different from 1, of a reversible Markov chain, and let r be the modulus of lambda.
+    From the worst start, the total variation distance to the stationary distribution after t steps is at least
 
         r^t / 2
     """
