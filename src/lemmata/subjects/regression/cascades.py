@@ -255,7 +255,7 @@ class ScaleThreshold(Claim[IdentityStack]):
         min(0, ln gamma + ln((b - 1/2)/(b - ln 2))).
 
     Above gamma = (b - ln 2)/(b - 1/2), which is 0.957 at b = 5, there is an attracting sphere. The radius of the sphere
-    grows with gamma. Gradients along the sphere keep their size. So gradients explode at no gamma. Below this
+    grows with gamma. Gradients along the sphere keep their size. So gradients do not explode at any gamma. Below this
     threshold, points converge to the centre and gradients vanish exponentially.
     """
 

@@ -64,10 +64,10 @@ def staggering_error(problem: HiddenRadii, kind: str) -> Array:
 
 class CalciumStaggers(Claim[HiddenRadii]):
     """Let R(N) be the charge radius of the calcium isotope with N neutrons, and R(N) - (R(N - 1) + R(N + 1))/2 its
-    staggering. Hide each middle isotope in turn, and predict its staggering. The root mean square error of the odd-even
-    kernel is smaller than that of two Gaussians: one with a single length scale, and one with separate length scales
-    for Z and N. Each trial also hides a random tenth of all other nuclei. Over these random choices, the claim holds
-    with probability 9/10.
+    staggering. Hide each middle isotope in turn, and predict its staggering. The odd-even kernel has a smaller root
+    mean square error than two Gaussian kernels: one with a single length scale, and one with separate length scales for
+    Z and N. Each trial also hides a random tenth of all other nuclei. Over these random choices, the claim holds with
+    probability 9/10.
     """
 
     title = "The odd-even kernel predicts the staggering of calcium better than the Gaussian"

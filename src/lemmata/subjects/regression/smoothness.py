@@ -107,8 +107,8 @@ class SmoothnessWithFittedDecay(Claim[LabelledModes]):
     log index over sqrt(n) <= i <= n/4. With this beta, fit a power law and a floor to the powers <u_i, y>²/n. The mean
     of the fitted s is within 0.1 of the true s.
 
-    The first ten indices contain the signal, but they are not used for the slope. Over these indices the slope is near
-    -2.5, since the eigenvalues of min(x, x') are proportional to (i - 1/2)^-2.
+    The first ten indices contain the signal. Over these indices the slope is near -2.5, since the eigenvalues of min(x,
+    x') are proportional to (i - 1/2)^-2.
     """
 
     title = "The smoothness can be estimated from labels even if the decay of the eigenvalues is fitted"

@@ -116,7 +116,7 @@ class LeastExcessOfBumps(Claim[Bumps]):
     """Consider the targets 2 eta - 1 = +-h_n on n^(1/(2r+1)) pieces of [0, 1], with random signs, where h_n is a bump
     of height n^(-r/(2r+1)) and eta is the probability of the label +1. These targets are bounded in the Sobolev space
     H^r. The best classifier knows h_n, and on each piece it decides by the likelihood of the labels in this piece. The
-    excess 0-1 risk of this best classifier falls exactly at the rate
+    excess 0-1 risk of this best classifier falls like the following power of n, and no faster:
 
         n^(-s beta/(2 s beta + 2)),    s = 1,  beta = 2r.
 
