@@ -188,9 +188,9 @@ class ObjectiveOfTheStep(Claim[Prompt]):
 
 class StepsSavedByTheCurvature(Claim[Prompt]):
     """Let l be the Lasso objective of a prompt with p features bounded by 1, and let Phi be these features at its N
-    examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0. In
-    the directions that are flat enough to matter late, the step 1/lambda_max(H) needs fewer steps than the step 1/(2 p)
-    to reach the same objective, by the factor
+    examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0.
+    Late steps matter only in flat directions. In these directions, the step 1/lambda_max(H) needs fewer steps than the
+    step 1/(2 p) to reach the same objective, by the factor
 
         gamma = 2 p/lambda_max(H).
 

@@ -48,8 +48,8 @@ class WeightsExecuteTheSteps(AbstractTokens):
         H(1): the features and lambda;   H(2t): rho_t, and 0 as the prediction;   H(2t+1): rho_t and its prediction,
 
     for t = 1, ..., T, in every column, and all other rows are unchanged. Here rho_t are the results of T steps of
-    proximal gradient on the Lasso of penalty lambda, with logistic functions at temperature tau in the place of
-    products. The test compares two computations, one with the matrices and one with vectors of n + 1 numbers.
+    proximal gradient on the Lasso of penalty lambda, where logistic functions at temperature tau replace products. The
+    test compares two computations, one with the matrices and one with vectors of n + 1 numbers.
     """
 
     title = "The matrices of the transformer execute the intended steps"

@@ -137,8 +137,8 @@ class FormWithoutCancellation(Claim[Products]):
 
 
 class TruncationFalls(Claim[Products]):
-    """Let a product x of order 1 be computed by the logistic function sigma at temperature tau. In exact arithmetic its
-    error |x - 4 tau (sigma(x/tau) - 1/2)| falls with tau as
+    """Let x be a product of order 1, and let the logistic function sigma at temperature tau approximate it by 4 tau
+    (sigma(x/tau) - 1/2). In exact arithmetic the error |x - 4 tau (sigma(x/tau) - 1/2)| falls with tau as
 
         C tau^-2,
 
@@ -202,9 +202,8 @@ def searched(problem: Products) -> tuple[Array, Array]:
 
 
 class BestTemperatureGrows(Claim[Products]):
-    """Let a product x of order 1 be computed by the logistic function sigma in a precision eps. Let tau be the
-    temperature at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is least. From bfloat16 to float64, this temperature
-    grows as
+    """Let the logistic function sigma approximate a product x of order 1 in a precision eps. Let tau be the temperature
+    at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is least. From bfloat16 to float64, this temperature grows as
 
         C eps^(-1/3)
 
@@ -228,9 +227,9 @@ class BestTemperatureGrows(Claim[Products]):
 
 
 class LeastErrorFalls(Claim[Products]):
-    """Let a product x of order 1 be computed by the logistic function sigma at a temperature tau, in a precision eps.
-    Take the least error |x - 4 tau (sigma(x/tau) - 1/2)| over all temperatures. From bfloat16 to float64, the least
-    error falls as
+    """Let the logistic function sigma at a temperature tau approximate a product x of order 1 in a precision eps. Take
+    the least error |x - 4 tau (sigma(x/tau) - 1/2)| over all temperatures. From bfloat16 to float64, the least error
+    falls as
 
         C eps^(2/3)
 

@@ -75,13 +75,13 @@ class GradientError(AbstractGradientError):
     """Let a prompt have N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query be token
     N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
     (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
-    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. This step differs by e
-    from the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i, where
+    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. Let e be the difference
+    between this step and the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. At every step,
 
         |e|_inf <= (4 eta² / (N tau)) {sum_{i <= N} y_i² + sum_{i <= N+1} (phi_i^T rho)² + y^²}
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|,
 
-    at every step, and |e|_inf is the largest absolute entry of e.
+    where |e|_inf is the largest absolute entry of e.
     """
 
     title = "A bound of order 1/tau on the error of a gradient step by attention"
@@ -102,14 +102,14 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
     """Let a prompt have N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query be token
     N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
     (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
-    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. This step differs by e
-    from the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Because the second derivative of sigma
-    is 0 at 0,
+    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. Let e be the difference
+    between this step and the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Because the second
+    derivative of sigma is 0 at 0, at every step
 
         |e|_inf <= (eta³ / (6 N tau²)) {sum_{i <= N} |y_i|³ + sum_{i <= N+1} |phi_i^T rho|³ + |y^|³}
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|,
 
-    at every step, where |e|_inf is the largest absolute entry of e.
+    where |e|_inf is the largest absolute entry of e.
     """
 
     title = "A bound of order 1/tau² on the error of a gradient step by attention"

@@ -123,7 +123,7 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
         sum_j I_(jn)(beta) / sum_j I_(n/2 + jn)(beta),
 
     where j runs over all integers and I_k are the modified Bessel functions. The condition number grows like (1/2)
-    I_0(beta) / I_(n/2)(beta), which is a factorial in n.
+    I_0(beta) / I_(n/2)(beta), and this ratio grows like a factorial in n.
     """
 
     title = "The condition number of the exponential kernel on a circle grows like a factorial"

@@ -40,7 +40,8 @@ def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -
 
 class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
     """Let the loss on [-1, 1] be C x in every third round and -x in the other rounds, where C > 2. Adam with beta_1 =
-    0, beta_2 = 1/(1 + C²) and steps eta/sqrt(t) converges to x = 1, the worst point. Its regret per round tends to
+    0, beta_2 = 1/(1 + C²) and steps eta/sqrt(t) converges to x = 1, the worst point. The regret of Adam per round tends
+    to
 
         (2C - 4)/3.
     """

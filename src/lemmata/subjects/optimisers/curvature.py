@@ -135,7 +135,7 @@ class LanczosFromRandomStart(Claim[IsolatedEigenvalue]):
 
         (lambda_max - theta)/(lambda_max - lambda_min) <= ( log(1.648 sqrt(n)/delta) / (2 k - 1) )²,
 
-    whatever the other eigenvalues.
+    for all values of the other eigenvalues.
     """
 
     title = "A bound on the error of the largest eigenvalue from Lanczos with a random start"

@@ -124,8 +124,8 @@ class StationaryVariance(Claim[NoisyMinimum]):
 
         a (1 + beta) C / ( (1 - beta) h (2 (1 + beta) - a h) ).
 
-    Without momentum this is a C/(h (2 - a h)). At the largest stable step the variance is infinite. The approximation
-    for small steps, a C/(2 (1 - beta) h), is finite at this step.
+    Without momentum this variance is a C/(h (2 - a h)). At the largest stable step the variance is infinite. The
+    approximation for small steps, a C/(2 (1 - beta) h), is finite at this step.
     """
 
     title = "The stationary variance of descent with momentum on a noisy quadratic"
@@ -158,8 +158,8 @@ class StationaryVariance(Claim[NoisyMinimum]):
 
 
 class MoreTuningWins(Claim[UnequalTuning]):
-    """Tune two identical optimisers, the first with k_A and the second with k_B independent random trials. The best of
-    all runs belongs to the first optimiser with probability
+    """Tune two identical optimisers by random search. The first optimiser gets k_A independent trials, and the second
+    optimiser gets k_B. The best of all runs belongs to the first optimiser with probability
 
         k_A / (k_A + k_B),
 

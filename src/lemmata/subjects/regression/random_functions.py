@@ -96,8 +96,8 @@ class GaussianMixture(Claim[ScatteredValues]):
 
         sum_ij w_i w_j r_ij² ln r_ij = 1/2 int_0^inf sum_ij w_i w_j e^(-s r_ij²) ds / s²,    r_ij = |x_i - x_j| .
 
-    So, up to an affine drift, r² ln r is a mixture of Gaussian covariances whose widths follow a power law. It is
-    therefore positive definite on such weights in every dimension.
+    So, up to an affine drift, r² ln r is a mixture of Gaussian covariances whose widths follow a power law. In every
+    dimension, r² ln r is therefore positive definite on weights that satisfy the two conditions.
     """
 
     title = "The covariance r² ln r is a power-law mixture of Gaussian covariances"

@@ -76,8 +76,8 @@ class LineAtFiveThousand(Claim[CosineLabels]):
 
 
 class SmoothnessAboveFloor(Claim[LabelledModes]):
-    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, with eigenvalues like
-    i^-beta, and let f_i² ~ i^-(s beta + 1). To the powers <u_i, y>²/n, fit the law
+    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, whose eigenvalues fall
+    like i^-beta, and let f_i² ~ i^-(s beta + 1). To the powers <u_i, y>²/n, fit the law
 
         E <u_i, y>²/n = A i^-(s beta + 1) + floor
 
@@ -102,10 +102,10 @@ class SmoothnessAboveFloor(Claim[LabelledModes]):
 
 
 class SmoothnessWithFittedDecay(Claim[LabelledModes]):
-    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, with eigenvalues like
-    i^-beta for an unknown beta, and let f_i² ~ i^-(s beta + 1). Estimate -beta by the slope of log eigenvalue against
-    log index over sqrt(n) <= i <= n/4. With this beta, fit a power law and a floor to the powers <u_i, y>²/n. The mean
-    of the fitted s is within 0.1 of the true s.
+    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, whose eigenvalues fall
+    like i^-beta for an unknown beta, and let f_i² ~ i^-(s beta + 1). Estimate -beta by the slope of log eigenvalue
+    against log index over sqrt(n) <= i <= n/4. With this beta, fit a power law and a floor to the powers <u_i, y>²/n.
+    The mean of the fitted s is within 0.1 of the true s.
 
     The first ten indices contain the signal. Over these indices the slope is near -2.5, since the eigenvalues of min(x,
     x') are proportional to (i - 1/2)^-2.

@@ -48,9 +48,9 @@ def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -
 
 
 class SplineLimit(Claim[ScatteredValues]):
-    """Consider the Gaussian process with covariance r² (ln r - b) + c, level c = b³ and noise of variances v_i. As b
-    grows, the mean of the process tends to the spline of r² ln r with affine drift and the same noise. The difference
-    falls like 1/b.
+    """Consider the Gaussian process with covariance r² (ln r - b) + c, where the level is c = b³. The observations have
+    noise of variances v_i. As b grows, the mean of the process tends to the spline of r² ln r with affine drift and the
+    same noise. The difference falls like 1/b.
     """
 
     title = "A Gaussian process with c = b³ tends to the spline of r² ln r like 1/b"

@@ -87,8 +87,8 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
 
 
 class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
-    """Let V be a table, and let W and H be two factors. No entry of V, W or H is negative. The entrywise step H
-    <- H * (W'V) / (W'W H) does not raise the squared error
+    """Let V be a table with nonnegative entries, and let W and H be two factors with nonnegative entries. The entrywise
+    step H <- H * (W'V) / (W'W H) does not raise the squared error
 
         |V - W H|²   (Lee and Seung).
     """
