@@ -111,9 +111,10 @@ def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
 
 
 class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
-    """Let the transformer with momentum have D x D matrices, where D = d + 3n + 8 for d inputs and n features. Apply
-    these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens after layer l. Three blocks of
-    rows of H(l) hold, in this order, the coefficients, the previous coefficients and a prediction. Their values are
+    """Consider the transformer with momentum for d inputs and n features. Its matrices are D x D, where D = d + 3n + 8.
+    Apply these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens after layer l. Three
+    blocks of rows of H(l) hold, in this order, the coefficients, the previous coefficients and a prediction. Their
+    values are
 
         H(2t): rho_t, the iterate before it, and 0;   H(2t+1): rho_t + beta_t (rho_t - rho_{t-1}), rho_t, and the
         prediction there,

@@ -109,8 +109,8 @@ class StepsAlongEigenvectors(Claim[Prompt]):
 
         log(1 - m/lambda_max(H)) / log(1 - m/(2 p)) >= gamma
 
-    steps of 1/(2 p), because -log(1 - x)/x grows with x. In flat directions, as m -> 0, one step of 1/lambda_max(H) is
-    worth exactly gamma steps of 1/(2 p).
+    steps of 1/(2 p), because -log(1 - x)/x grows with x. In flat directions, in the limit m -> 0, one step of
+    1/lambda_max(H) is worth gamma steps of 1/(2 p).
     """
 
     title = "Along an eigenvector, one step of 1/lambda_max(H) is worth at least gamma steps of 1/(2 p)"
@@ -138,8 +138,8 @@ class StepsAlongEigenvectors(Claim[Prompt]):
 
 class ObjectiveOfTheStep(Claim[Prompt]):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1, where Phi holds the features of N examples, y their targets
-    and lambda is the penalty. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Let T proximal
-    gradient steps of 1/lambda_max(H) lead from 0 to rho_T. Then, for every rho,
+    and lambda is the penalty. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Take T proximal
+    gradient steps of 1/lambda_max(H) from 0, and let rho_T be the result. Then, for every rho,
 
         l(rho_T) - l(rho) <= lambda_max(H) |rho|_2² / (2 T),
 

@@ -42,8 +42,8 @@ def rho_one_step_late(tokens: Array, problem: Prompt) -> Array:
 
 
 class WeightsExecuteTheSteps(AbstractTokens):
-    """Let the constructed transformer have D x D matrices, where D = d + 2n + 7 for d inputs and n features. Apply
-    these matrices layer by layer to the tokens H(0) of a prompt. The tokens then hold
+    """Consider the constructed transformer for d inputs and n features. Its matrices are D x D, where D = d + 2n + 7.
+    Apply these matrices layer by layer to the tokens H(0) of a prompt. The tokens then hold
 
         H(1): the features and lambda;   H(2t): rho_t, and 0 as the prediction;   H(2t+1): rho_t and its prediction,
 

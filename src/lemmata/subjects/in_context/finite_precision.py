@@ -70,8 +70,7 @@ class Linearisation(AbstractLinearisation):
 
         |x - 4 tau (sigma(x/tau) - sigma(0))| <= 2 x² / tau.
 
-    The inequality still holds with 0.133 in place of the constant 2, because 0.133 is the largest value of |u - 2
-    tanh(u/2)| / u².
+    The smallest possible constant in place of 2 is the largest value of |u - 2 tanh(u/2)| / u², which is 0.133.
     """
 
     title = "Logistic functions compute a product x up to an error of at most 2 x² / tau"

@@ -127,7 +127,7 @@ class ErrorOfAStep(AbstractRunClaim):
         l(rho_t) - l(rho*_t) <= |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
     """
 
-    title = "An error in the coefficients raises the Lasso objective at most in proportion"
+    title = "An error in the coefficients raises the Lasso objective at most in proportion to the error"
     source = Source("li2025incontext", "(100)", note="proof of Lemma 3, with constants")
     control = Control(
         "a third of the bound",
@@ -156,7 +156,7 @@ class RisesAddUp(AbstractRunClaim):
     The sum has t - k + 1 terms. The source counts t - k terms. It writes this count as t + 1 - k for rho_{t+1}.
     """
 
-    title = "Along proximal gradient, errors raise the objective at most by their sum"
+    title = "In proximal gradient, errors raise the objective at most by the sum of their bounds"
     source = Source("li2025incontext", "(101)", "(102)", note="proof of Lemma 3, with constants")
     control = Control(
         "a third of the sum",

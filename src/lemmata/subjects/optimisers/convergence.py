@@ -66,8 +66,8 @@ class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
 class AmsgradFindsTheBestPoint(Claim[PeriodicGame]):
     """Let the loss on [-1, 1] be C x in every third round and -x in the other rounds, where C > 2. AMSGrad is Adam with
     the largest second moment so far in place of the current second moment. With beta_1 = 0, beta_2 = 1/(1 + C²) and
-    steps eta/sqrt(t), its regret per round tends to 0. The regret is measured in units of (2C - 4)/3, the limit of
-    Adam's regret per round.
+    steps eta/sqrt(t), the regret of AMSGrad per round tends to 0. The regret is measured in units of (2C - 4)/3, the
+    limit of Adam's regret per round.
     """
 
     title = "AMSGrad, whose second moment never falls, has vanishing regret where Adam fails"

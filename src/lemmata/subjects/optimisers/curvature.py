@@ -197,7 +197,7 @@ class SophiaStepIsClippedNewton(Claim[SeparableLoss]):
         -eta sign(g_i) min(|g_i|/(gamma h_i), 1)   where h_i > 0,   and   -eta sign(g_i)   elsewhere.
 
     In stiff coordinates, this step is proportional to Newton's step. In coordinates in which the loss is flat or
-    concave, it is a step downhill of fixed length. Along a concave coordinate, Newton's step would go uphill.
+    concave, Sophia takes a step downhill of fixed length. Along a concave coordinate, Newton's step would go uphill.
     """
 
     title = "A step of Sophia is a clipped Newton step"

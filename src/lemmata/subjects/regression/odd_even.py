@@ -246,7 +246,7 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
     the staggering of f.
     """
 
-    title = "A bound on the staggering of a combination of Gaussians by its norm"
+    title = "The norm of a combination of Gaussians bounds its staggering"
     source = Source(_KEY, "Abstract, extended method", note="why a second term is there")
     population = SmoothFunctions()
     relation = AtMost()

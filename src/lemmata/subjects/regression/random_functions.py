@@ -239,7 +239,7 @@ class BestUnder(Claim[ScatteredValues]):
     at most the mean square error of the spline of r^e, for every e between 0 and 4.
     """
 
-    title = "For its own covariance, the spline of r² ln r has the least mean square error"
+    title = "For functions with the covariance r² ln r, the spline of r² ln r has the least mean square error"
     source = Source(_KEY, "Abstract, optimality", note="under its own law")
     population = ScatteredSamples()
     relation = AtMost()

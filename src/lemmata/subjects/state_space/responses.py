@@ -90,7 +90,7 @@ class CompleteResponse(Claim[DrivenSystem]):
     is the direct path.
     """
 
-    title = "The output of a state-space model is its start, its memory and a direct path"
+    title = "The output of a state-space model is the sum of its start, its memory and a direct path"
     source = Source("foundation2025", "(9)", note="completed")
     population = DrivenSystems()
     relation = Equal(block=1)

@@ -52,9 +52,9 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
 
 
 class ExponentialLossOfBoosting(Claim[BoostedRun]):
-    """Let h_s be the rule that AdaBoost (adaptive boosting) chooses in round s. Let e_s be its weighted error and a_s =
-    1/2 log((1 - e_s)/e_s) its weight. Let x_i be training row i, and y_i its class, -1 or 1. After every round, the
-    mean of exp(-y_i sum of a_s h_s(x_i)) over the training rows is
+    """Let h_s be the rule that AdaBoost (adaptive boosting) chooses in round s. Let e_s be the weighted error of this
+    rule, and a_s = 1/2 log((1 - e_s)/e_s) the weight of this rule. Let x_i be training row i, and y_i its class, -1 or
+    1. After every round, the mean of exp(-y_i sum of a_s h_s(x_i)) over the training rows is
 
         product of 2 sqrt(e_s (1 - e_s)).
 
