@@ -136,8 +136,8 @@ class FormWithoutCancellation(Claim[Products]):
 
 
 class TruncationFalls(Claim[Products]):
-    """Let x be a product of order 1, and let the logistic function sigma at temperature tau approximate it by 4 tau
-    (sigma(x/tau) - 1/2). In exact arithmetic the error |x - 4 tau (sigma(x/tau) - 1/2)| falls with tau as
+    """Let the logistic function sigma at temperature tau approximate a product x of order 1. In exact arithmetic the
+    error |x - 4 tau (sigma(x/tau) - 1/2)| falls with tau as
 
         C tau^-2,
 

@@ -148,7 +148,7 @@ class RisesAddUp(AbstractRunClaim):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective, with features bounded by 1. In proximal
     gradient, an error e_t is added after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step
     from rho_{t-1}. Compare the objective after t steps with the objective after any exact step k <= t. The increase is
-    at most the sum of the errors since step k:
+    at most the sum of the bounds B on the effects of the errors since step k:
 
         l(rho_t) <= l(rho*_k) + B_k + ... + B_t, so l(rho_t) <= min_k l(rho*_k) + t max_k B_k,
         B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).

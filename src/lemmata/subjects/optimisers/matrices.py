@@ -135,9 +135,9 @@ def _muon_step(matrix: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 class MuonStepBySingularValues(Claim[GradientMatrices]):
-    """Let G = U S V' be the gradient. The first step of Muon has the same singular vectors as G, and its singular
-    values are p(p(p(p(p(s))))), where s = S/|G|_F and p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. So the step is not the
-    polar factor of G.
+    """Let G = U S V' be the gradient. The first step of Muon has the same singular vectors as G, and the singular
+    values of this step are p(p(p(p(p(s))))), where s = S/|G|_F and p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. So the step
+    is not the polar factor of G.
     """
 
     title = "The first step of Muon applies a polynomial to each singular value of the gradient"

@@ -111,8 +111,8 @@ class PositiveOnDiscs(Claim[DiscPoints]):
 
 
 class WeightedSmoothing(Claim[ScatteredValues]):
-    """Take the spline of r² ln r for values y_i at points x_i, and add noise variances v_i to the diagonal of its
-    matrix. This spline minimises
+    """Take the spline of r² ln r for values y_i at points x_i, and add noise variances v_i to the diagonal of the
+    matrix of r² ln r. This spline minimises
 
         sum_i (f(x_i) - y_i)² / v_i + |f|²,
 

@@ -215,8 +215,8 @@ class IdentityPackageGain(Claim[IdentityStack]):
 class CurvedDirections(Claim[ScatteredPoints]):
     """Consider the polyharmonic spline r² ln r with an affine drift through N points of R^p in general position. The
     values at the N points form an N-dimensional space. The spline can be curved in only max(0, N - p - 1) dimensions of
-    this space, and in the other dimensions it is affine. With N <= p + 1 points it is affine for all values, and the
-    covariance then has no effect.
+    this space, and in the other dimensions it is affine. With N <= p + 1 points, the spline is affine for all values,
+    and the covariance has no effect.
     """
 
     title = "A spline through at most p + 1 points of R^p is affine"

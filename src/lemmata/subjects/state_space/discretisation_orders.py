@@ -140,9 +140,9 @@ class TrapezoidalOrder(AbstractStepOrder):
 
 class OneInputBilinearOrder(AbstractStepOrder):
     """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u, and let D be the time step. Deep
-    state-space models run the recurrence h_k = a h_{k-1} + b u_k with the bilinear a = (1 + Dl/2)/(1 - Dl/2) and b =
-    D/(1 - Dl/2). This recurrence uses only one input per step, whereas the trapezoidal rule uses two. So the root mean
-    square error of the recurrence over all samples is only of order 1 in D.
+    state-space models run the recurrence h_k = a h_{k-1} + b u_k, where the bilinear rule gives a = (1 + Dl/2)/(1 -
+    Dl/2) and b = D/(1 - Dl/2). This recurrence uses only one input per step, whereas the trapezoidal rule uses two. So
+    the root mean square error of the recurrence over all samples is only of order 1 in D.
     """
 
     title = "The bilinear rule with one input per step has an error of order 1"
