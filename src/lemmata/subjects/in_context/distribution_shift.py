@@ -92,8 +92,8 @@ class AnotherLength(Claim[Prompt]):
         |y_hat - 2 <phi, rho>| / |<phi, rho>| ~ 1/N,
 
     where |.| is the root mean square over queries. The factor 2 arises because Attn2 multiplies by the number of
-    examples for which it was built, while attention divides by the number of examples in the prompt. The relative error
-    comes from the query's own term in Attn1. This is one term among N, and it cancels only if Attn2 gives the correct
+    examples for which it was built. Attention divides by the number of examples in the prompt. The relative error comes
+    from the query's own term in Attn1. This is one term among N, and it cancels only if Attn2 gives the correct
     prediction.
     """
 

@@ -29,7 +29,7 @@ def _decayed(problem: GradientHistory, share: float) -> Float[Array, " t"]:
 
 class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
     """Let schedule-free descent take steps gamma along any gradients g_1, g_2, .., with any interpolation beta. After T
-    steps its average is
+    steps, the average of schedule-free descent is
 
         x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s.
 

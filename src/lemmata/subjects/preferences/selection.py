@@ -96,12 +96,12 @@ class DivergenceOfBestOfN(Claim[RankedAnswers]):
 
 class WinRateOfBestOfN(Claim[RankedAnswers]):
     """Let the best of n be the answer with the largest reward among n independent draws from a reference. Compare it
-    with one more draw, and count a tie as one half. The best of n has the larger reward with probability at most
+    with one additional draw, and count a tie as one half. The best of n has the larger reward with probability at most
 
         n / (n + 1).
 
-    Continuous rewards attain this bound, because the one more draw is the best of all n + 1 draws with probability 1/(n
-    + 1).
+    Continuous rewards attain this bound, because the additional draw is the best of all n + 1 draws with probability
+    1/(n + 1).
     """
 
     title = "The best of n beats one more draw with probability at most n/(n + 1)"

@@ -151,9 +151,9 @@ def _within_euler(problem: SteppedModes) -> Array:
 
 class StableAtAnyStep(Claim[SteppedModes]):
     """Let dh/dt = l h be a mode with the complex pole l, and let D be the time step. Under zero-order hold and under
-    the bilinear rule, the mode dies out if and only if Re l < 0, whatever the step D is. The reason is that |e^{Dl}| <
-    1 and |(1 + Dl/2)/(1 - Dl/2)| < 1 hold if and only if Re l < 0. The test draws many modes and counts how many of
-    them die out.
+    the bilinear rule, the mode dies out if and only if Re l < 0, for every step D. The reason is that |e^{Dl}| < 1 and
+    |(1 + Dl/2)/(1 - Dl/2)| < 1 hold if and only if Re l < 0. The test draws many modes and counts how many of them die
+    out.
     """
 
     title = "Zero-order hold and the bilinear rule keep stability at any step"

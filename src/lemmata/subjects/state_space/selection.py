@@ -182,8 +182,8 @@ class HoldingByLinearModels(Claim[MarkedNoise]):
 
 class GatedSumByLinearModels(Claim[MarkedNoise]):
     """Let x_t be white noise, and mark each x_t independently with probability p. The target is the sum of the marked
-    inputs among the last T steps. Of the variance of the target, the best linear time-invariant model of marks and
-    inputs leaves unexplained the fraction
+    inputs among the last T steps. The best linear time-invariant model of marks and inputs leaves a fraction of the
+    target's variance unexplained. This fraction is
 
         1 - p
 
