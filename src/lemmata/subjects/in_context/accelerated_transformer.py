@@ -111,9 +111,10 @@ def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
 
 
 class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
-    """Let the transformer with momentum have D x D matrices, where D = d + 3n + 8 for d inputs and n features. Apply
-    these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens after layer l. Separate rows of
-    H(l) hold the coefficients, the previous coefficients and a prediction. Their values are
+    """Consider the transformer with momentum for d inputs and n features. Its matrices are D x D, where D = d + 3n + 8.
+    Apply these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens after layer l. Three
+    blocks of rows of H(l) hold, in this order, the coefficients, the previous coefficients and a prediction. Their
+    values are
 
         H(2t): rho_t, the iterate before it, and 0;   H(2t+1): rho_t + beta_t (rho_t - rho_{t-1}), rho_t, and the
         prediction there,
@@ -164,13 +165,13 @@ def iterates(method: Callable[..., Array], problem: Prompt) -> Array:
 
 class AcceleratedPassIsFista(Claim[Prompt]):
     """Let a prompt have N examples with features Phi and targets y. Let eta be the step, let lambda be the penalty of
-    the Lasso, and let ST be the soft threshold at eta lambda. In the limit of high temperature, the accelerated
-    transformer has the iterates of FISTA as its coefficients rho_t,
+    the Lasso, and let ST be the soft threshold at eta lambda. In the limit of high temperature, the coefficients rho_t
+    of the accelerated transformer are the iterates of FISTA,
 
         rho_t = ST(v_t + (2 eta / N) Phi^T (y - Phi v_t)),   v_{t+1} = rho_t + beta_t (rho_t - rho_{t-1}),
 
-    where beta_t = (s_t - 1)/s_{t+1}, s_1 = 1 and s_{t+1} = (1 + sqrt(1 + 4 s_t²))/2. The temperature tested is 10^9, at
-    which the truncation error is below the rounding error.
+    where beta_t = (s_t - 1)/s_{t+1}, s_1 = 1 and s_{t+1} = (1 + sqrt(1 + 4 s_t²))/2. The test uses the temperature
+    10^9. There the truncation error is below the rounding error.
     """
 
     title = "The accelerated transformer runs FISTA in the limit of high temperature"
@@ -207,8 +208,8 @@ class ObjectiveOfFista(Claim[Prompt]):
 
         2 |rho|_2² / (eta (T + 1)²),
 
-    where rho is any vector. The bound is tested for T = 16, 32, with the minimiser that 1024 steps find as rho. At
-    T = 8 the bound is above the objective at the start, and at T = 64 it is loose.
+    where rho is any vector. The test uses T = 16 and 32, and takes as rho the minimiser that 1024 steps find. At T = 8
+    the bound is above the objective at the start, and at T = 64 the bound is loose.
     """
 
     title = "An upper bound on the Lasso objective after T accelerated steps"
@@ -233,8 +234,8 @@ class ObjectiveOfFista(Claim[Prompt]):
 
 
 class ObjectiveFallsWithTheSquare(Claim[Prompt]):
-    """Let the accelerated method take T steps on the Lasso. The excess of the objective over its least value falls at
-    least as fast as
+    """Let the accelerated method take T steps on the Lasso. The difference between the objective and its least value
+    falls at least as fast as
 
         C (T + 1)^-2.
 
@@ -256,13 +257,14 @@ class ObjectiveFallsWithTheSquare(Claim[Prompt]):
 
 
 class StepsThatAreSaved(Claim[Prompt]):
-    """Let beta_k be the momenta of FISTA. Count the plain proximal gradient steps that reach the Lasso objective of T
-    accelerated steps. The number of these plain steps grows in proportion to c_T, where
+    """Let beta_k be the momenta of FISTA. Count how many plain proximal gradient steps reach the same Lasso objective
+    as T accelerated steps. This number of plain steps grows in proportion to c_T, where
 
         c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}) ~ T²/8,   c_0 = 0, c_1 = 1,
 
     and the sizes are T = 8, 16, 32, 64. So acceleration saves about 2 (c_T - T) layers. In directions in which the
-    objective is flat, the number of plain steps equals c_T. Over all directions the two differ by a few per cent.
+    objective is flat, the number of plain steps equals c_T. Over all directions, the number of plain steps differs from
+    c_T by a few per cent.
     """
 
     title = "T accelerated steps are worth about T²/8 plain steps at equal objective"
@@ -283,9 +285,10 @@ class StepsThatAreSaved(Claim[Prompt]):
 
 
 class LayersToEqualRisk(Claim[Prompt]):
-    """Let the risk be the mean squared difference between the prediction and the true function at 32 queries. Count the
-    layers, up to 2049, until the risk of the transformer is within a tenth of the risk of the Lasso. In the mean over
-    prompts, the transformer with momentum needs fewer layers than the transformer without.
+    """Let the risk be the mean squared difference between the prediction and the true function at 32 queries. For each
+    transformer, count the layers that it needs until its risk is within a tenth of the risk of the Lasso. The count
+    stops at 2049 layers. On average over prompts, the transformer with momentum needs fewer layers than the transformer
+    without momentum.
     """
 
     title = "With momentum the transformer reaches the same risk in fewer layers"

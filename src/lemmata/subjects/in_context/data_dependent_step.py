@@ -50,7 +50,8 @@ class GainIsAtMost(Claim[Prompt]):
         gamma <= 1/mean over i of (mean over j of phi_ij)² <= p:
 
     the first bound follows from the quotient u^T H u, where u is the unit vector of equal entries. The source draws its
-    thresholds uniformly from [-2, 1]. They give features of mean 2/3, so that gamma is at most near 9/4.
+    thresholds uniformly from [-2, 1]. With these thresholds the features have the mean 2/3, so that gamma is at most
+    about 9/4.
     """
 
     title = "An upper bound on the gain of the step 1/lambda_max(H)"
@@ -79,8 +80,8 @@ class GainIsAtLeast(Claim[Prompt]):
 
         gamma = 2 p/lambda_max(H) >= 2 p/trace(H) = 1/mean of phi_ij²,
 
-    where the mean is over all entries. One mean over the prompt gives 1/trace(H). The step 1/trace(H) is safe and has
-    the gain of the lower bound.
+    where the mean is over all entries. The step 1/trace(H) can be computed from one mean over the prompt. This step is
+    safe, and its gain equals the lower bound.
     """
 
     title = "A lower bound on the gain of the step 1/lambda_max(H), from the trace"
@@ -108,11 +109,11 @@ class StepsAlongEigenvectors(Claim[Prompt]):
 
         log(1 - m/lambda_max(H)) / log(1 - m/(2 p)) >= gamma
 
-    steps of 1/(2 p), because -log(1 - x)/x grows with x. In flat directions, as m -> 0, it is worth gamma of these
-    steps.
+    steps of 1/(2 p), because -log(1 - x)/x grows with x. In flat directions, in the limit m -> 0, one step of
+    1/lambda_max(H) is worth gamma steps of 1/(2 p).
     """
 
-    title = "Along an eigenvector, one step of 1/lambda_max(H) is worth gamma steps or more"
+    title = "Along an eigenvector, one step of 1/lambda_max(H) is worth at least gamma steps of 1/(2 p)"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
@@ -137,13 +138,13 @@ class StepsAlongEigenvectors(Claim[Prompt]):
 
 class ObjectiveOfTheStep(Claim[Prompt]):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1, where Phi holds the features of N examples, y their targets
-    and lambda is the penalty. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Let T proximal
-    gradient steps of 1/lambda_max(H) lead from 0 to rho_T. Then, for every rho,
+    and lambda is the penalty. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Take T proximal
+    gradient steps of 1/lambda_max(H) from 0, and let rho_T be the result. Then, for every rho,
 
         l(rho_T) - l(rho) <= lambda_max(H) |rho|_2² / (2 T),
 
-    which is Lemma 3 of the source with lambda_max(H)/2 in place of the number n + 1 of features. The bound is tested
-    for T = 32, 64, with the minimiser as rho. For fewer steps it is above the objective at the start.
+    which is Lemma 3 of the source with lambda_max(H)/2 in place of the number n + 1 of features. The test uses T = 32
+    and 64, and takes the minimiser as rho. For fewer steps the bound is above the objective at the start.
     """
 
     title = "An upper bound on the Lasso objective after T steps of 1/lambda_max(H)"
@@ -187,14 +188,14 @@ class ObjectiveOfTheStep(Claim[Prompt]):
 
 class StepsSavedByTheCurvature(Claim[Prompt]):
     """Let l be the Lasso objective of a prompt with p features bounded by 1, and let Phi be these features at its N
-    examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0. In
-    the directions that are flat enough to matter late, the step 1/lambda_max(H) needs fewer steps than the step 1/(2 p)
-    to reach the same objective, by the factor
+    examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0.
+    Late steps matter only in flat directions. In these directions, the step 1/lambda_max(H) needs fewer steps than the
+    step 1/(2 p) to reach the same objective, by the factor
 
         gamma = 2 p/lambda_max(H).
 
-    The objective is taken after 128 steps of 1/(2 p). The number of longer steps that reach it is interpolated.
-    Momentum would give a factor of at most sqrt(gamma).
+    The test takes the objective after 128 steps of 1/(2 p), and finds by interpolation how many longer steps reach this
+    objective. Momentum would give a factor of at most sqrt(gamma).
     """
 
     title = "The step 1/lambda_max(H) takes gamma times fewer steps to the same objective"

@@ -26,9 +26,9 @@ _COUNTS = (64.0, 256.0, 1024.0, 4096.0)
 
 class FrequencyOutside(Claim[Prompt]):
     """Let f(x) = cos(w <u, x>) be a wave of frequency w, where u is a unit vector. As w grows, these waves leave the
-    class of bumps. Keep the numbers of examples, features and layers fixed. Then the mean squared error of the
-    transformer that is built for bumps rises with w, although every wave has the same size. The bound of the source
-    grows with the Barron parameter, which is C_f = w for a wave.
+    class of bumps. Keep the numbers of examples, features and layers fixed. Consider the transformer that is built for
+    bumps. Its mean squared error rises with w, although every wave has the same size. The bound of the source rises
+    too, because it grows with the Barron parameter, and a wave has the Barron parameter C_f = w.
     """
 
     title = "The error on waves outside the function class rises with their frequency"
@@ -57,8 +57,8 @@ class FrequencyOutside(Claim[Prompt]):
 
 class NoiseAverages(Claim[NoiseOnFeatures]):
     """Let z_i be independent noise with P(|z| > u) = u^(-3/2), which has infinite variance. Let phi be features in [0,
-    1], and let x_i be the inputs of N examples. The noise adds a mean to the gradient of the Lasso. This mean falls
-    like
+    1], and let x_i be the inputs of N examples. The noise enters the gradient of the Lasso through the mean of z_i
+    phi(x_i) over the examples. The size of this mean falls like
 
         median |(1/N) sum_i z_i phi(x_i)|_inf ~ N^(-1/3)
 
@@ -86,14 +86,15 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
 
 class AnotherLength(Claim[Prompt]):
     """Let a prompt have N examples, and let the transformer have weights built for 2 N examples. Let phi be the
-    features of a query and rho the coefficients that weights built for N examples find. The prediction y_hat is 2 times
-    the correct value <phi, rho>, up to a relative error
+    features of a query. Let rho be the coefficients that a transformer with weights built for N examples finds. The
+    prediction y_hat is twice the correct value <phi, rho>, up to a relative error
 
         |y_hat - 2 <phi, rho>| / |<phi, rho>| ~ 1/N,
 
-    where |.| is the root mean square over queries. The factor arises because Attn2 contains the N for which it was
-    built, while attention divides by the number of examples in the prompt. The relative error comes from the query's
-    own term in Attn1. This term is one of N, and only the correct prediction of Attn2 cancels it.
+    where |.| is the root mean square over queries. The factor 2 arises because Attn2 multiplies by the number of
+    examples for which it was built. Attention divides by the number of examples in the prompt. The relative error comes
+    from the query's own term in Attn1. This is one term among N, and it cancels only if Attn2 gives the correct
+    prediction.
     """
 
     title = "Weights built for 2 N examples predict twice the value on N examples"

@@ -42,14 +42,14 @@ def rho_one_step_late(tokens: Array, problem: Prompt) -> Array:
 
 
 class WeightsExecuteTheSteps(AbstractTokens):
-    """Let the constructed transformer have D x D matrices, where D = d + 2n + 7 for d inputs and n features. Apply
-    these matrices layer by layer to the tokens H(0) of a prompt. The tokens then hold
+    """Consider the constructed transformer for d inputs and n features. Its matrices are D x D, where D = d + 2n + 7.
+    Apply these matrices layer by layer to the tokens H(0) of a prompt. The tokens then hold
 
         H(1): the features and lambda;   H(2t): rho_t, and 0 as the prediction;   H(2t+1): rho_t and its prediction,
 
     for t = 1, ..., T, in every column, and all other rows are unchanged. Here rho_t are the results of T steps of
-    proximal gradient on the Lasso of penalty lambda, with logistic functions at temperature tau in the place of
-    products. One side of the comparison computes with the matrices, and the other side with vectors of n + 1 numbers.
+    proximal gradient on the Lasso of penalty lambda, where logistic functions at temperature tau replace products. The
+    test compares two computations, one with the matrices and one with vectors of n + 1 numbers.
     """
 
     title = "The matrices of the transformer execute the intended steps"
@@ -74,8 +74,8 @@ class WeightsExecuteTheSteps(AbstractTokens):
 
 class FeaturesFromTwoRamps(AbstractTokens):
     """Let u_i be unit vectors and t_i thresholds, for i = 1, ..., n. Let tau_ff be a sharpness, x_j the input of token
-    j, and lambda the penalty. The first layer writes the features phi(tau_ff (<u_i, x_j> - t_i)), a 1 and lambda into
-    token j, by
+    j, and lambda the penalty. The first layer writes the features phi(tau_ff (<u_i, x_j> - t_i)), the number 1 and
+    lambda into token j. It uses
 
         phi(z) = relu(z + 1/2) - relu(z - 1/2),   1 = relu(1) - relu(-1),   lambda = relu(lambda).
 
@@ -110,7 +110,7 @@ class FeaturesFromTwoRamps(AbstractTokens):
 
 class FeedForwardIsSoftThreshold(AbstractTokens):
     """Let rho be the coefficients and y^ the prediction in a token. Let eta be the step and lambda the penalty. The
-    second feed-forward map replaces rho by its soft threshold ST(rho) at eta lambda, entry by entry,
+    second feed-forward map applies the soft threshold ST at eta lambda to each entry of rho,
 
         ST(z) = sign(z) max(|z| - eta lambda, 0) = z + relu(eta lambda) - relu(z + eta lambda) + relu(z - eta lambda),
 
@@ -161,9 +161,9 @@ class GradientStepOfFourHeads(AbstractTokens):
 
         rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i,
 
-    where g(x) = 4 tau (sigma(x/tau) - sigma(0)) stands for a product x, by the logistic function sigma at temperature
-    tau. The statement is tested for tokens that hold rho_1 and its prediction. Without the fourth head one sigma(0) too
-    many is left over, which adds 4 tau sum_i phi_i / N.
+    where g(x) = 4 tau (sigma(x/tau) - sigma(0)) approximates a product x, and sigma is the logistic function at
+    temperature tau. The statement is tested for tokens that hold rho_1 and its prediction. Without the fourth head, one
+    term sigma(0) does not cancel. This term adds 4 tau sum_i phi_i / N.
     """
 
     title = "With a fourth head, attention computes a gradient step of the Lasso"
@@ -224,7 +224,7 @@ class PredictionAsPrinted(AbstractPrediction):
 
         y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
 
-    which is false: attention divides by N, and so the prediction is N times too small.
+    but this statement is false: attention divides by N, and so the prediction is N times too small.
     """
 
     title = "As printed, Attn2 writes the prediction of the query"
@@ -267,8 +267,8 @@ class PredictionWithN(AbstractPrediction):
 
 class PrintedPredictionIsNTimesSmaller(AbstractPrediction):
     """Let a prompt have N examples and a query with features phi. Let rho be the coefficients, and let sigma be a
-    logistic function at temperature tau. With the printed V of Attn2, the prediction of the query is 1/N of 4 tau
-    {sigma(phi^T rho / tau) - sigma(0)}.
+    logistic function at temperature tau. With the printed V of Attn2, the prediction of the query is 1/N times the
+    intended value 4 tau {sigma(phi^T rho / tau) - sigma(0)}.
     """
 
     title = "With Attn2 as printed, the prediction is N times too small"

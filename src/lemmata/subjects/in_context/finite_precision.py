@@ -70,7 +70,7 @@ class Linearisation(AbstractLinearisation):
 
         |x - 4 tau (sigma(x/tau) - sigma(0))| <= 2 x² / tau.
 
-    The constant 2 could be as small as 0.133, which is the largest value of |u - 2 tanh(u/2)| / u².
+    The smallest possible constant in place of 2 is the largest value of |u - 2 tanh(u/2)| / u², which is 0.133.
     """
 
     title = "Logistic functions compute a product x up to an error of at most 2 x² / tau"
@@ -90,7 +90,8 @@ class LinearisationOfThirdOrder(AbstractLinearisation):
 
         |x - 4 tau (sigma(x/tau) - sigma(0))| <= |x|³ / (12 tau²),
 
-    with equality to lowest order, because the second derivative of the logistic function at 0 is 0.
+    with equality to lowest order in x/tau. The order is the third because the second derivative of the logistic
+    function is 0 at 0.
     """
 
     title = "Logistic functions compute a product x up to an error of at most |x|³ / (12 tau²)"
@@ -135,7 +136,7 @@ class FormWithoutCancellation(Claim[Products]):
 
 
 class TruncationFalls(Claim[Products]):
-    """Let a product x of order 1 be computed by the logistic function sigma at temperature tau. In exact arithmetic its
+    """Let the logistic function sigma at temperature tau approximate a product x of order 1. In exact arithmetic the
     error |x - 4 tau (sigma(x/tau) - 1/2)| falls with tau as
 
         C tau^-2,
@@ -159,13 +160,13 @@ class TruncationFalls(Claim[Products]):
 
 
 class RoundingGrows(Claim[Products]):
-    """Let products 4 tau (sigma(x/tau) - 1/2) stand for numbers x of order 1, where sigma is the logistic function at
-    temperature tau. In float64 the rounding error of such a product grows with tau as
+    """Let 4 tau (sigma(x/tau) - 1/2) approximate a number x of order 1, where sigma is the logistic function and tau is
+    the temperature. In float64 the rounding error of this expression grows with tau as
 
         C tau,
 
-    where C is a constant. The error grows because sigma is near 1/2, where neighbouring numbers are a fixed distance
-    apart.
+    where C is a constant. The reason is that sigma is near 1/2, where neighbouring floating-point numbers are a fixed
+    distance apart, and tau multiplies this distance.
     """
 
     title = "The rounding error of a product by logistic functions grows in proportion to tau"
@@ -200,13 +201,12 @@ def searched(problem: Products) -> tuple[Array, Array]:
 
 
 class BestTemperatureGrows(Claim[Products]):
-    """Let a product x of order 1 be computed by the logistic function sigma in a precision eps. Let tau be the
-    temperature at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is least. This temperature grows as
+    """Let the logistic function sigma approximate a product x of order 1 in a precision eps. Let tau be the temperature
+    at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is least. From bfloat16 to float64, this temperature grows as
 
         C eps^(-1/3)
 
-    from bfloat16 to float64, where C is a constant. At this temperature the truncation error x³/(12 tau²) and the
-    rounding error eps tau balance.
+    where C is a constant. At this temperature the truncation error x³/(12 tau²) and the rounding error eps tau balance.
     """
 
     title = "The best temperature grows like eps^(-1/3) in the precision eps"
@@ -226,12 +226,13 @@ class BestTemperatureGrows(Claim[Products]):
 
 
 class LeastErrorFalls(Claim[Products]):
-    """Let a product x of order 1 be computed by the logistic function sigma at a temperature tau, in a precision eps.
-    Take the least error |x - 4 tau (sigma(x/tau) - 1/2)| over all temperatures. The least error falls as
+    """Let the logistic function sigma at a temperature tau approximate a product x of order 1 in a precision eps. Take
+    the least error |x - 4 tau (sigma(x/tau) - 1/2)| over all temperatures. From bfloat16 to float64, the least error
+    falls as
 
         C eps^(2/3)
 
-    from bfloat16 to float64, where C is a constant. So a third of the digits is lost.
+    where C is a constant. So a third of the digits is lost.
     """
 
     title = "The least error of a product by logistic functions falls like eps^(2/3)"
@@ -257,8 +258,8 @@ class ErrorAtBestTemperature(Claim[Products]):
 
         1 / (12 tau²) + 2 eps tau + 2 eps:
 
-    the first term is the truncation error. The other two terms come from a logistic function that is accurate to eps/2
-    (times 4 tau), and from the rounding of tau, x/tau and the product.
+    the first term is the truncation error. The second term arises because the logistic function is accurate to eps/2,
+    and this error is multiplied by 4 tau. The third term comes from the rounding of tau, x/tau and the product.
     """
 
     title = "An upper bound on the error of a product at the best temperature"
@@ -292,9 +293,9 @@ class ErrorAtBestTemperature(Claim[Products]):
 class NothingIsLeft(Claim[Prompt]):
     """Let a transformer have n features, L layers and the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7. Here
     C_F is the Barron parameter of the class of functions. Let the number of examples N be larger than the number that
-    the function `reachable` returns, which is 13 for n = 8 and L = 41. The transformer in float32 predicts 0 for every
-    prompt whose targets are at most C_F, because all logistic functions are rounded to 1/2. In exact arithmetic, by
-    contrast, it is close to proximal gradient at this temperature.
+    the function `reachable` returns. This number is 13 for n = 8 and L = 41. The transformer in float32 predicts 0 for
+    every prompt whose targets are at most C_F, because all logistic functions are rounded to 1/2. In exact arithmetic,
+    by contrast, the transformer is close to proximal gradient at this temperature.
     """
 
     title = "In float32, at the temperature of Lemma 7, the transformer predicts 0"
@@ -322,14 +323,14 @@ class NothingIsLeft(Claim[Prompt]):
 
 class RoundingOfThePass(Claim[Prompt]):
     """Let a transformer of L = 2T + 1 layers with n features read N examples at temperature tau = 10^4. Let eps be the
-    precision of float64. Compute its prediction in float64, and compute it also without cancellation, with
-    2 tau tanh(x / (2 tau)) for every product. The two predictions differ by at most
+    precision of float64. Compute its prediction in float64. Compute it again without cancellation, with 2 tau tanh(x /
+    (2 tau)) for every product. The two predictions differ by at most
 
         eps tau (10 T p + 2),   p = n + 1.
 
-    Here p counts the features and the constant 1. Two products per token have errors of 2 eps tau each, which together
-    make an error of 8 eps tau (1 + 1/N) in an entry of the coefficients. A proximal step does not enlarge distances,
-    and features have |phi| <= sqrt(p).
+    Here p counts the features and the constant 1. The reason is as follows. Each token has two products with errors of
+    2 eps tau each. Together they cause an error of 8 eps tau (1 + 1/N) in an entry of the coefficients. A proximal step
+    does not enlarge distances, and features have |phi| <= sqrt(p).
     """
 
     title = "An upper bound on the rounding error of a whole forward pass"

@@ -151,8 +151,8 @@ def inverse_covariance(found: Array, problem: LinearPrompt) -> Array:
 class LayersAreDescent(Claim[LinearPrompt]):
     """Let X (N x d) be the inputs x_i and y the targets y_i of N examples. Let the tokens be (x_i, y_i), i = 1, ..., N,
     and (query, 0). Let a layer of linear attention be H <- H + V H_N (H_N^T (Q^T K) H) / N, where H_N are the tokens of
-    the examples. Let Q^T K = eta I on x and V = -1 on y. Then T such layers predict <w_T, query>, where w_T is the
-    result of T steps of gradient descent
+    the examples. Let Q^T K be eta I on the entries x of a token and 0 elsewhere, and let V be -1 on the entry y and 0
+    elsewhere. Then T such layers predict <w_T, query>, where w_T is the result of T steps of gradient descent
 
         w <- w + (eta/N) X^T (y - X w)
 
@@ -193,9 +193,10 @@ class BestPreconditioner(Claim[LinearPrompt]):
 
         sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N),
 
-    attained at G with the eigenvalues g_s. This G is not S^(-1), because it is damped by the number of examples and by
-    the noise. Two numbers are measured. The first is the risk at G. The second is half of the sum by which the risks at
-    0.9 G and 1.1 G exceed the risk at G. This half sum is predicted to be 0.01 sum_s s² g_s.
+    and this least risk is attained at the G with the eigenvalues g_s and the eigenvectors of S. This G is not S^(-1),
+    because the finite number of examples and the noise damp it. Two numbers are measured. The first is the risk at G.
+    The second is the mean of the risks at 0.9 G and 1.1 G, minus the risk at G. The second number is predicted to be
+    0.01 sum_s s² g_s.
     """
 
     title = "The least risk of one linear attention layer, and its best preconditioner"
@@ -232,7 +233,8 @@ class RidgeIsBayes(Claim[LinearPrompt]):
 
         sigma² E tr S (X^T X + sigma² I)^(-1),
 
-    because ridge regression gives the posterior mean of w. No number of layers goes below this risk.
+    because ridge regression gives the posterior mean of w. So no transformer has a smaller risk, however many layers it
+    has.
     """
 
     title = "No transformer predicts linear functions better than ridge regression"

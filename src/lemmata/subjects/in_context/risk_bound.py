@@ -43,14 +43,14 @@ class AbstractRiskClaim(Claim[Prompt]):
 
 class RiskBelowTheBound(AbstractRiskClaim):
     """Let a transformer of L layers and n random features read N examples of a function f in d dimensions, with noise
-    of standard deviation sigma. Let C_F be the Barron parameter of the class of f. With the hidden constant 1, the mean
-    squared error E (f(x) - y_hat(x))² of its prediction y_hat is at most
+    of standard deviation sigma. Let C_F be the Barron parameter of the class of f. If the hidden constant is 1, the
+    mean squared error E (f(x) - y_hat(x))² of the prediction y_hat is at most
 
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
-    Here epsilon = sqrt(log N/N) + n/L, and log |cover| = d log(1 + 4/epsilon) + log(1 + 2/epsilon). This number bounds
-    every cover of pairs of an input and a value. The layers solve a Lasso whose penalty is a hundredth of the theory's
-    penalty. At these sizes the bound is hundreds of times the risk.
+    Here epsilon = sqrt(log N/N) + n/L, and log |cover| = d log(1 + 4/epsilon) + log(1 + 2/epsilon). This expression
+    bounds the logarithm of the size of a cover of pairs of an input and a value. The layers solve a Lasso whose penalty
+    is a hundredth of the theory's penalty. At these sizes the bound is hundreds of times the risk.
     """
 
     title = "The mean squared error is below the bound of Theorem 1 with constant 1"
@@ -79,8 +79,8 @@ class RiskAtTheChoices(AbstractRiskClaim):
 
         2 n + 7 = C_F² log|cover|/e,   N = C_F² (C_F + sigma)²/e²,   L = (2 n + 7) C_F (C_F + sigma)/e.
 
-    The class is one slow cosine in one dimension. In most trials the best constant prediction already has a smaller
-    error than e.
+    The test uses a class that consists of one slow cosine in one dimension. In most trials the best constant prediction
+    already has a smaller error than e.
     """
 
     title = "The sizes that the theorem chooses reach the target error"

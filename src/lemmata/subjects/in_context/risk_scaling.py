@@ -88,7 +88,7 @@ class RiskAgainstExamples(AbstractRiskClaim):
 
 class RiskAgainstLayers(AbstractRiskClaim):
     """Let y_L be the predictions of a transformer of L layers in context, and let y_infinity be the predictions of the
-    Lasso that its layers solve. A finite number L of layers adds an error that falls at least like 1/L,
+    Lasso that its layers solve. The error that is due to the finite number L of layers falls at least like 1/L,
 
         E (y_L - y_infinity)² = O(1/L),
 
@@ -137,8 +137,8 @@ class RiskAgainstFeatures(AbstractRiskClaim):
 
 class RiskAlongTheChoices(AbstractRiskClaim):
     """Let N = 16 s² be the number of examples, n = 8 s the number of features and L = 32 s² + 1 the number of layers.
-    These sizes have the orders that the theorem chooses for an error of 1/s. The penalty is a hundredth of the theory's
-    penalty. The mean squared error of the transformer in context falls at least like the bound
+    With these sizes, N, n and L grow with s as the theorem requires for an error of 1/s. The penalty is a hundredth of
+    the theory's penalty. The mean squared error of the transformer in context falls at least like the bound
 
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n:
 

@@ -75,13 +75,13 @@ class GradientError(AbstractGradientError):
     """Let a prompt have N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query be token
     N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
     (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
-    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. This step differs by e
-    from the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i, where
+    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. Let e be the difference
+    between this step and the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. At every step,
 
         |e|_inf <= (4 eta² / (N tau)) {sum_{i <= N} y_i² + sum_{i <= N+1} (phi_i^T rho)² + y^²}
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|,
 
-    at every step, and |e|_inf is the largest absolute entry of e.
+    where |e|_inf is the largest absolute entry of e.
     """
 
     title = "A bound of order 1/tau on the error of a gradient step by attention"
@@ -102,14 +102,14 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
     """Let a prompt have N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query be token
     N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
     (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
-    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. This step differs by e
-    from the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Because the second derivative of sigma
-    is 0 at 0,
+    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. Let e be the difference
+    between this step and the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Because the second
+    derivative of sigma is 0 at 0, at every step
 
         |e|_inf <= (eta³ / (6 N tau²)) {sum_{i <= N} |y_i|³ + sum_{i <= N+1} |phi_i^T rho|³ + |y^|³}
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|,
 
-    at every step, where |e|_inf is the largest absolute entry of e.
+    where |e|_inf is the largest absolute entry of e.
     """
 
     title = "A bound of order 1/tau² on the error of a gradient step by attention"
@@ -130,7 +130,7 @@ class PredictionError(AbstractErrorBound):
 
         |y^ - phi^T rho| <= |phi^T rho|³ / (12 tau²),
 
-    at every step. The source has 2 (phi^T rho)² / tau, which is larger if |phi^T rho| <= 24 tau.
+    at every step. The source has the bound 2 (phi^T rho)² / tau. Its bound is larger if |phi^T rho| <= 24 tau.
     """
 
     title = "A bound of order 1/tau² on the error of the prediction by attention"
@@ -183,8 +183,8 @@ class StepError(AbstractStepError):
 
         (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau),   R = |rho_{t-1}|_1,
 
-    where |.|_1 is the sum of absolute entries. In the place of the mean of y², the source has C_F² + sigma², where C_F
-    is the Barron parameter of the class and sigma the standard deviation of the noise. The source hides the constants.
+    where |.|_1 is the sum of absolute entries. The source does not state the constants. It has C_F² + sigma² in place
+    of the mean of y², where C_F is the Barron parameter of the class and sigma the standard deviation of the noise.
     """
 
     title = "A bound of order 1/tau on the error of a proximal step by attention"
@@ -210,8 +210,8 @@ class StepErrorOfThirdOrder(AbstractStepError):
 
         (eta³ / (6 tau²)) {mean |y|³ + (1 + 2/N) R³} + eta R³ / (6 N tau²),   R = |rho_{t-1}|_1,
 
-    because |4 tau (sigma(x/tau) - 1/2)| <= |x| for the logistic function sigma, which bounds the prediction of the
-    query by R.
+    where R bounds the prediction of the query because |4 tau (sigma(x/tau) - 1/2)| <= |x| for the logistic function
+    sigma.
     """
 
     title = "A bound of order 1/tau² on the error of a proximal step by attention"
@@ -229,14 +229,14 @@ class StepErrorOfThirdOrder(AbstractStepError):
 class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
     """Let a transformer of L = 2T + 1 layers with n features read N examples of a function of a class with Barron
     parameter C_F. Let rho_t be the coefficients after step t, and let e_t be the error of this proximal step. Let phi
-    be the features of the query and y^ its prediction. At the temperature tau = N n² (L + n)(N + n) C_F, and in all
-    steps t = 1, ..., T,
+    be the features of the query and y^ its prediction. At the temperature tau = N n² (L + n)(N + n) C_F, the following
+    inequalities hold in all steps t = 1, ..., T:
 
         |e_t|_1 <= C_F / ((L + n) n N),   |rho_t|_1 <= n sqrt(N) C_F,   (phi^T rho_T - y^)² <= sqrt(log N / N) C_F²,
 
-    where |.|_1 is the sum of absolute entries. The penalty lambda is 1/32 of
-    sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F, where sigma is the standard deviation of the noise and eps_dis a
-    discretisation error. The pass is computed without cancellation.
+    where |.|_1 is the sum of absolute entries. The penalty lambda is 1/32 of sqrt(log N / N) (C_F + sigma) + eps_dis² /
+    C_F, where sigma is the standard deviation of the noise and eps_dis a discretisation error. The test computes the
+    forward pass in a form without cancellation.
     """
 
     title = "Bounds on errors and coefficients at the temperature of Lemma 7"
@@ -303,8 +303,8 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. The measured value is the least power of 2 that suffices. The slack is the number of orders of
-    magnitude by which this power of 2 is smaller than tau.
+    C_F² in all T steps. The measured value is the least power of 2 that suffices. The slack is log10 of the ratio of
+    tau to this power of 2.
     """
 
     title = "The temperature of Lemma 7 suffices for its inequalities"
@@ -316,9 +316,9 @@ class TemperatureAsked(AbstractSufficientTemperature):
 
 
 class TemperatureOfThirdOrder(AbstractSufficientTemperature):
-    """Let a transformer of L layers with n features and the step eta = 1/(2(n+1)) read N examples with targets y of a
-    function of a class with Barron parameter C_F. Because the errors are of third order, the temperature tau may be
-    chosen by
+    """Let a transformer with L layers, n features and the step eta = 1/(2(n+1)) read N examples. Their targets y come
+    from a function of a class with Barron parameter C_F. Because the errors are of third order, the temperature tau may
+    be chosen by
 
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
 
@@ -345,14 +345,15 @@ def square_of_the_sizes(bound: Array, problem: Prompt) -> Array:
 
 
 class ObjectiveAtTheEnd(AbstractErrorBound):
-    """Let a transformer of L layers with n features read N examples of a function of a class with Barron parameter C_F,
-    with noise of standard deviation sigma. Let the objective of the Lasso be the mean of squares plus lambda |rho|_1,
-    where rho are the coefficients and lambda is the penalty. At the end of the pass this objective exceeds its least
-    value, and so its value at any rho*, by at most
+    """Let a transformer of L layers with n features read N noisy examples of a function. Let C_F be the Barron
+    parameter of the function's class, and sigma the standard deviation of the noise. Let the objective of the Lasso be
+    the mean squared residual plus lambda |rho|_1, where rho are the coefficients and lambda is the penalty. At the end
+    of the pass, this objective exceeds its least value by at most the following bound. The bound therefore also holds
+    relative to the objective at any rho*:
 
         sqrt(log N / N) C_F (sigma + C_F) + eps_dis² + n C_F² / L,
 
-    where the discretisation error eps_dis is taken as the discrepancy at the inputs.
+    where the test takes the discrepancy at the inputs as the discretisation error eps_dis.
     """
 
     title = "A bound on the excess objective of the Lasso at the end of the pass"
@@ -395,11 +396,11 @@ def with_less_penalty(found: Array, problem: Prompt) -> Array:
 
 
 class PenaltyOfTheConstruction(Claim[Prompt]):
-    """Let the penalty lambda be as in (58a), with a discretisation error of 0 and with 1 in the place of the hidden
-    constant. Let prompts be drawn from bumps and cosines, with 64 examples, n = 8 features and L = 41 layers, or with
-    half to twice these sizes. On these prompts the transformer predicts 0. The reason is that lambda is above max_j
-    |(2/N) sum_i phi_ij y_i|, where phi_ij are the features and y_i the targets of N examples. So 0 is the solution of
-    the Lasso. Classes of a small Barron parameter, such as logistic networks, can have other predictions.
+    """Let the penalty lambda be as in (58a) of the source, with a discretisation error of 0 and the hidden constant 1.
+    Let prompts be drawn from bumps and cosines, with 64 examples, n = 8 features and L = 41 layers, or with half to
+    twice these sizes. On these prompts the transformer predicts 0. The reason is that lambda is above max_j |(2/N)
+    sum_i phi_ij y_i|, where phi_ij are the features and y_i the targets of N examples. So 0 is the solution of the
+    Lasso. For classes with a small Barron parameter, such as logistic networks, the predictions can differ from 0.
     """
 
     title = "At small sizes, the penalty of the construction makes every prediction 0"

@@ -84,14 +84,15 @@ def _finite_kernel(problem: AttentionTokens, key: Key[Array, ""]) -> Float[Array
 
 
 class AttentionTangentFactor(Claim[AttentionTokens]):
-    """Let f be the output of a wide network. It has a dense layer on every token, an attention layer, and a linear
-    readout of the mean over positions. The logits of attention are scaled by 1/d, where d is the width of a head. All
-    layers are trained. The tangent kernel K is
+    """Let f be the output of a wide network with a dense layer on every token, an attention layer, and a linear readout
+    of the mean over positions. The logits of attention are scaled by 1/d, where d is the width of a head. All layers
+    are trained. The tangent kernel K is
 
         K(x, x') = 4 E f(x) f(x').
 
-    The covariance enters once for each linear map on the path of the values: input, value, output and readout. Queries
-    and keys add nothing, since in this scaling the logits do not move. The test measures networks of width 64.
+    Each of the four linear maps on the path of the values (input, value, output and readout) contributes the covariance
+    once. Queries and keys contribute nothing, since with this scaling the logits do not change in training. The test
+    measures networks of width 64.
     """
 
     title = "The tangent kernel of wide attention is four times the covariance of its outputs"
@@ -119,8 +120,8 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
 
         K(x, x') = 8 E f(x) f(x').
 
-    A layer in which the outputs have degree k contributes k times the covariance. The outputs have degree one in each
-    of queries, keys, values, output and readout, and degree three in the first layer.
+    If the outputs have degree k in the weights of a layer, this layer contributes k times the covariance. The degree is
+    one for each of queries, keys, values, output and readout. It is three for the first layer.
     """
 
     title = "The tangent kernel of linear attention is eight times the covariance of its outputs"
@@ -150,8 +151,8 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
 
         K >= 4 S   in the order of semidefinite matrices.
 
-    Each of the four linear maps on the path of the values contributes S. The contribution of queries, keys and the
-    inputs of the logits is positive semidefinite.
+    Each of the four linear maps on the path of the values contributes S. Queries, keys and the inputs of the logits
+    together contribute a positive semidefinite matrix.
     """
 
     title = "The tangent kernel of ReLU attention is at least four times the output covariance"
@@ -174,9 +175,9 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
 
 class TangentIsNoMultiple(Claim[AttentionTokens]):
     """Consider wide attention whose weights are the ReLU of the logits QK'/sqrt(d) of a head with queries Q, keys K and
-    width d. The tangent kernel is not a multiple of the covariance of the outputs. Take the multiple that is closest to
-    the tangent kernel on five random sequences, in the Frobenius norm. In at least 95 of 100 draws, its distance from
-    the tangent kernel is more than
+    width d. The tangent kernel is not a multiple of the covariance of the outputs. Draw five random sequences, and take
+    the multiple of the covariance that is closest to the tangent kernel in the Frobenius norm. In at least 95 of 100
+    draws, the distance between this multiple and the tangent kernel is more than
 
         1/100
 

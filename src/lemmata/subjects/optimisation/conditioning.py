@@ -123,7 +123,7 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
         sum_j I_(jn)(beta) / sum_j I_(n/2 + jn)(beta),
 
     where j runs over all integers and I_k are the modified Bessel functions. The condition number grows like (1/2)
-    I_0(beta) / I_(n/2)(beta), which is a factorial in n.
+    I_0(beta) / I_(n/2)(beta), and this ratio grows like a factorial in n.
     """
 
     title = "The condition number of the exponential kernel on a circle grows like a factorial"
@@ -148,7 +148,8 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
 
 class KinkedConditionNumber(Claim[CircleTokens]):
     """Let n tokens lie at equal angles on half a circle. Consider the tangent kernel of a network with one hidden layer
-    of ReLU units, which has a kink at equal inputs. The condition number of its Gram matrix on the tokens grows like
+    of ReLU units. This kernel has a kink at equal inputs. The condition number of its Gram matrix on the tokens grows
+    like
 
         n².
 
@@ -172,14 +173,14 @@ class KinkedConditionNumber(Claim[CircleTokens]):
 
 
 class SingularAttention(Claim[AttentionTokens]):
-    """Apply wide attention, with tied queries and keys and logits scaled by 1/d, where d is the width of a head, to
-    tokens with c channels. Read out the mean over positions linearly, and use no nonlinear layer. The kernel is then
-    the inner product of two vectors of c channels. Its Gram matrix on n inputs has rank
+    """Apply wide attention with tied queries and keys to tokens with c channels. Scale the logits by 1/d, where d is
+    the width of a head. Read out the mean over positions linearly, and use no nonlinear layer. The kernel is then the
+    inner product of two vectors of c channels. Its Gram matrix on n inputs has rank
 
         min(n, c).
 
-    With more than c inputs the condition number is infinite. Every number of iterations that is proportional to the
-    condition number is then infinite, too.
+    With more than c inputs the condition number is infinite. So bounds on iterations that are proportional to the
+    condition number are infinite, too.
     """
 
     title = "The kernel of attention without a nonlinear layer has rank min(n, c)"

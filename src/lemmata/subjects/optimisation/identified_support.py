@@ -195,8 +195,8 @@ class DistanceShrinks(Claim[LassoPath]):
 
     The reason is that ST does not increase distances, and that rho^ is the image of rho^ - eta grad under ST. Before
     ST, the difference on S is (I - eta H_SS)(rho_t - rho^), and the eigenvalues of I - eta H_SS lie in [0, 1 - eta mu].
-    The test uses eta = 1/(2 p) and the last K steps with (1 - eta mu)^K near 1/2, in which the slowest direction is
-    nearly all that is left.
+    The test uses eta = 1/(2 p) and the last K steps, where K is chosen such that (1 - eta mu)^K is near 1/2. In these
+    steps, nearly all of the remaining distance lies along the slowest direction.
     """
 
     title = "Proximal gradient for the Lasso converges linearly once it has found the support"
@@ -228,8 +228,8 @@ class ObjectiveShrinks(Claim[LassoPath]):
         l(rho_{T+K}) - l(rho^) <= (1 - eta mu)^(2 K) (l(rho_T) - l(rho^)).
 
     For such iterates, e = rho - rho^ gives l(rho) - l(rho^) = e^T H e/2. On S, e_{T+K} = (I - eta H_SS)^K e_T, and this
-    matrix commutes with H_SS. The test uses eta = 1/(2 p), where p is the number of features, and the last K steps with
-    (1 - eta mu)^K near 1/2.
+    matrix commutes with H_SS. The test uses eta = 1/(2 p), where p is the number of features, and the last K steps. The
+    number K is chosen such that (1 - eta mu)^K is near 1/2.
     """
 
     title = "The Lasso objective converges at twice the rate of the distance to the minimiser"
@@ -305,13 +305,14 @@ class StepsToTheSupport(Claim[LassoPath]):
     """Let Phi hold the p features of N examples, and let y be their targets. Let rho^ be the minimiser of l(rho) = mean
     (y - Phi rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi have m = lambda_min(H) > 0. Let kappa =
     lambda - max off S of |(2/N) Phi^T (y - Phi rho^)| > 0. Take proximal gradient steps from 0 with eta <=
-    1/lambda_max(H). The iterates have no entry off S after
+    1/lambda_max(H). All entries of the iterates off S are 0 after
 
         log(|rho^| / (eta kappa)) / (-log(1 - eta m))     steps.
 
     Before soft thresholding at the level eta lambda, the entries of rho^ off S are below this level by at least eta
-    kappa. If rho_t has an entry off S, this entry before thresholding differs from the entry for rho^ by more than eta
-    kappa. But this difference is at most (1 - eta m)^t |rho^|. The test uses eta = 1/(2 p).
+    kappa. Suppose that rho_t has a nonzero entry off S. Before thresholding, this entry then differs from the
+    corresponding entry for rho^ by more than eta kappa. But this difference is at most (1 - eta m)^t |rho^|. The test
+    uses eta = 1/(2 p).
     """
 
     title = "An upper bound on the number of steps until the support of the Lasso is found"

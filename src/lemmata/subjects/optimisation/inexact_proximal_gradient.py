@@ -60,10 +60,10 @@ class StepWithErrors(AbstractRunClaim):
         l(rho*_{t+1}) - l(rho*) <= (n+1) (|rho*_t - rho*|_2² - |rho*_{t+1} - rho*|_2² + E_t),
         E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1).
 
-    The test takes the minimiser of the Lasso as rho*, for which the statement is strongest.
+    The test takes the minimiser of the Lasso as rho*. For this choice the statement is strongest.
     """
 
-    title = "A bound on the objective after a proximal gradient step that follows an error"
+    title = "A bound on the objective after one proximal gradient step from coefficients with an error"
     source = Source("li2025incontext", "(98)", note="proof of Lemma 3, with constants")
     control = Control(
         "the error adds nothing",
@@ -92,7 +92,7 @@ class BestStep(AbstractRunClaim):
         min_{1 <= k <= t} l(rho*_k) - l(rho*) <= (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k,
         E_k = |e_k|_1 (2 |rho*|_1 + 2 |rho_k|_1 + 3 |e_k|_1).
 
-    The source has |rho*|_1² after an equality sign that should be an inequality.
+    The source's bound contains |rho*|_1². It follows an equality sign that should be an inequality.
     """
 
     title = "A bound on the best objective among proximal gradient steps with errors"
@@ -120,14 +120,14 @@ class BestStep(AbstractRunClaim):
 
 
 class ErrorOfAStep(AbstractRunClaim):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective, where y are the targets and the
-    features (the columns of Phi) are bounded by 1. Add an error e_t to coefficients rho*_t, so that rho_t = rho*_t +
-    e_t. The objective rises by at most
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. Here y are the targets, and the
+    features, which are the columns of Phi, are bounded by 1. Add an error e_t to coefficients rho*_t, so that rho_t =
+    rho*_t + e_t. The objective rises by at most
 
         l(rho_t) - l(rho*_t) <= |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
     """
 
-    title = "An error in the coefficients raises the Lasso objective at most in proportion"
+    title = "An error in the coefficients raises the Lasso objective at most in proportion to the error"
     source = Source("li2025incontext", "(100)", note="proof of Lemma 3, with constants")
     control = Control(
         "a third of the bound",
@@ -145,18 +145,18 @@ class ErrorOfAStep(AbstractRunClaim):
 
 
 class RisesAddUp(AbstractRunClaim):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective, with features bounded by 1. Proximal
-    gradient adds an error e_t after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step from
-    rho_{t-1}. Compare the objective after t steps with the objective after any exact step k <= t. The increase is at
-    most the sum of the errors since step k:
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective, with features bounded by 1. In proximal
+    gradient, an error e_t is added after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step
+    from rho_{t-1}. Compare the objective after t steps with the objective after any exact step k <= t. The increase is
+    at most the sum of the bounds B on the effects of the errors since step k:
 
         l(rho_t) <= l(rho*_k) + B_k + ... + B_t, so l(rho_t) <= min_k l(rho*_k) + t max_k B_k,
         B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
-    The sum has t - k + 1 terms. The source counts t - k terms (in its index, t + 1 - k for rho_{t+1}).
+    The sum has t - k + 1 terms. The source counts t - k terms. It writes this count as t + 1 - k for rho_{t+1}.
     """
 
-    title = "Along proximal gradient, errors raise the objective at most by their sum"
+    title = "In proximal gradient, errors raise the objective at most by the sum of their bounds"
     source = Source("li2025incontext", "(101)", "(102)", note="proof of Lemma 3, with constants")
     control = Control(
         "a third of the sum",
@@ -179,14 +179,14 @@ class RisesAddUp(AbstractRunClaim):
 
 class InexactConvergence(AbstractRunClaim):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective over n + 1 features bounded by 1.
-    Proximal gradient starts from 0 and takes steps of 1/(2(n+1)). An error e_t is added after step t, which gives
-    rho_t. For every t and every vector rho*,
+    Proximal gradient starts from 0 and takes steps of 1/(2(n+1)). After step t, an error e_t is added, and the result
+    is rho_t. For every t and every vector rho*,
 
         l(rho_t) <= l(rho*) + (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k,
         E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),   B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
-    This is the bound of the source with explicit quantities in place of the Barron parameter C_F. These are the
-    quantities that the source's proof bounds by C_F.
+    The source states this bound with the Barron parameter C_F in place of some of these quantities, because its proof
+    bounds them by C_F.
     """
 
     title = "A convergence bound for proximal gradient with errors"
@@ -241,8 +241,8 @@ def _inexact_bound(run: Run) -> Float[Array, "r T"]:
 
 class LengthOfIterates(Claim[Penalised]):
     """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective over n + 1 features phi bounded by 1.
-    Proximal gradient starts from 0 and takes steps of 1/(2(n+1)). An error e_t is added after step t, which gives
-    rho_t. The targets y are a function f plus noise z. Let rho* be coefficients that represent f, and C_F the Barron
+    Proximal gradient starts from 0 and takes steps of 1/(2(n+1)). After step t, an error e_t is added, and the result
+    is rho_t. The targets y are a function f plus noise z. Let rho* be coefficients that represent f, and C_F the Barron
     parameter of the class of f. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, then for every t
 
         |rho_t|_1 <= 4 |rho*|_1 + C_F + (4/lambda) ((n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k),

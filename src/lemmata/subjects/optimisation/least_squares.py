@@ -67,16 +67,17 @@ class ResidualsFollowGram(Claim[LeastSquares]):
 
 
 class ConditionNumberGrowth(Claim[Regression]):
-    """Let K be the Gram matrix, and let the target lie along the eigenvector of its smallest eigenvalue. The number of
-    iterations of gradient descent on least squares with the step 1 / lambda_max grows with the condition number kappa =
-    lambda_max / lambda_min as kappa^1. So the dependence on the condition number cannot be improved.
+    """Let K be the Gram matrix, and let the target lie along the eigenvector of its smallest eigenvalue. Run gradient
+    descent on least squares with the step 1 / lambda_max. The number of iterations grows as kappa^1, where kappa =
+    lambda_max / lambda_min is the condition number. So no bound on the iterations can have a weaker dependence on
+    kappa.
 
     The residual falls to eps times the first residual after log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa))
     log(1/eps) iterations, rounded up. The test uses the matrices K + s I, where s is chosen to give each condition
     number.
     """
 
-    title = "In the worst case, iterations grow in proportion to the condition number"
+    title = "In the worst case, the number of iterations grows in proportion to the condition number"
     source = Source("foundation2025", "Theorem 2", note="the order in kappa")
     population = KernelRegressions(Integer(20, 2, 200, "training rows"))
     # The slope of kappa - 1/2 between 8 and 256 exceeds 1 by about log(16/15) / log(32) = 0.019 at most.

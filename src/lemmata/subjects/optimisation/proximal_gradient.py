@@ -74,14 +74,14 @@ class AbstractStepClaim(Claim[Step]):
 
 
 class Descent(AbstractStepClaim):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective with n + 1 features, the columns of Phi,
-    bounded by 1. Take a proximal gradient step with eta = 1/(2n) from any rho_t to rho*_{t+1}. The step lowers the
-    objective by
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. The n + 1 columns of Phi are the
+    features, and they are bounded by 1. Take a proximal gradient step with eta = 1/(2n) from any rho_t to rho*_{t+1}.
+    The step lowers the objective by
 
         l(rho_t) - l(rho*_{t+1}) >= (n - 1) |rho*_{t+1} - rho_t|².
 
-    The source's proof has n in place of n - 1. This needs lambda_max(Phi^T Phi / N) <= n, where N is the number of
-    examples.
+    The source's proof has n in place of n - 1. That version requires lambda_max(Phi^T Phi / N) <= n, where N is the
+    number of examples.
     """
 
     title = "A lower bound on the decrease of the Lasso objective in a step of 1/(2n)"
@@ -102,15 +102,15 @@ class Descent(AbstractStepClaim):
 
 
 class Contraction(AbstractStepClaim):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective with n + 1 features, the columns of Phi,
-    bounded by 1. Take a proximal gradient step with eta = 1/(2(n+1)) from any rho_t to rho*_{t+1}. For every vector
-    rho*,
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. The n + 1 columns of Phi are the
+    features, and they are bounded by 1. Take a proximal gradient step with eta = 1/(2(n+1)) from any rho_t to
+    rho*_{t+1}. For every vector rho*,
 
         l(rho*_{t+1}) - l(rho*) <= (n+1) (|rho_t - rho*|² - |rho*_{t+1} - rho*|²).
 
     If all features are 1 and rho* is near rho_t, the two sides are nearly equal. The source has n in place of n + 1.
-    This needs lambda_max(Phi^T Phi / N) <= n, where N is the number of examples, which holds for nearly all draws of 16
-    features or more.
+    That version requires lambda_max(Phi^T Phi / N) <= n, where N is the number of examples. This inequality holds for
+    nearly all draws of 16 features or more.
     """
 
     title = "A proximal gradient step of 1/(2(n+1)) comes nearer to any better coefficients"
@@ -161,14 +161,14 @@ def _known(problem: Step) -> Array:
 
 
 class ExactConvergence(Claim[Prompt]):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective with n + 1 features, the columns of Phi,
-    bounded by 1. Take T proximal gradient steps of 1/(2(n+1)) from 0 to rho_T. For every rho (such as the coefficients
-    that represent the function),
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective. The n + 1 columns of Phi are the
+    features, and they are bounded by 1. Take T proximal gradient steps of 1/(2(n+1)) from 0 to rho_T. For every rho
+    (such as the coefficients that represent the function),
 
         l(rho_T) <= l(rho) + (n+1) |rho|_2²/T.
 
-    The test uses T = 1, ..., 8. For these T, the worst rho is near 2 rho_T if the features have little curvature. Until
-    T is of the order of n, the start obeys the bound too.
+    The test uses T = 1, ..., 8. For these T, the worst rho is near 2 rho_T if the features have little curvature. As
+    long as T is smaller than the order of n, the start 0 satisfies the bound too.
     """
 
     title = "Proximal gradient on the Lasso converges like 1/T"

@@ -35,7 +35,7 @@ class SaddleOfRecurrence(Claim[ImpulseFit]):
 
         -|beta (1 - (a alpha)^n) / (1 - a alpha)|.
 
-    Hence these points are saddles, which a convex function does not have.
+    Hence these points are saddles. A convex function has no saddles, so the loss is not convex.
     """
 
     title = "A linear recurrence with zero input and output weights is at a saddle of its loss"
@@ -65,8 +65,8 @@ class SaddleOfRecurrence(Claim[ImpulseFit]):
 
 
 class ConcaveAtZero(Claim[ImpulseFit]):
-    """Fix the input and output weights of a linear recurrence at b = c = 1. The loss L(a) = sum_(k<n) (a^k - alpha^k)²
-    of its pole a, for the target pole alpha, is still not convex. For n >= 3 lags,
+    """Fix the input and output weights of a linear recurrence at b = c = 1. For the target pole alpha, the loss L(a) =
+    sum_(k<n) (a^k - alpha^k)² of the pole a is still not convex. For n >= 3 lags,
 
         L''(0) = 2 - 4 alpha²,
 
@@ -102,8 +102,8 @@ class FrequencyBasin(Claim[FrequencyFit]):
 
         z_n / (pi n),
 
-    where z_n is the first positive root of sum_k k sin(k z/n). As n grows, z_n tends to 4.4934..., the root of tan
-    z = z. All other starts end in bad minima.
+    where z_n is the first positive root of sum_k k sin(k z/n). As n grows, z_n tends to 4.4934..., the root of tan z =
+    z. From all other starts, gradient descent ends in bad minima.
     """
 
     title = "The basin of the right frequency shrinks with the number of lags"
@@ -144,8 +144,8 @@ class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
 
         sum_k r^k |e^(i k w) - e^(i k w*)|²/2 = 1/(1 - r) - (1 - r cos(w - w*))/(1 - 2 r cos(w - w*) + r²),
 
-    has one minimum on the circle. So gradient descent on the frequency fails only because of a finite horizon with
-    little damping.
+    has one minimum on the circle. So gradient descent on the frequency can fail only if the horizon is finite and the
+    damping is small.
     """
 
     title = "The loss of a damped mode over all lags has one minimum in its frequency"

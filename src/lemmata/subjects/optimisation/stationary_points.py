@@ -97,10 +97,10 @@ class LeastGradient(Claim[TanhDescent]):
 
         |grad f|² <= 2 L (f_0 - f*)/(t + 1).
 
-    The gradient norm is therefore of the order t^(-1/2). The rate t^(-1/3) that is printed for functions without
-    convexity is loose. The proof is that the sum of the squared gradients telescopes. A ramp attains the fraction (t +
-    1)/(2t + 1) of the bound. For networks, the test takes f* as 0 and L as a bound on the curvature on the first
-    sublevel set.
+    So the least gradient norm falls at least like t^(-1/2). The source prints the rate t^(-1/3) for functions without
+    convexity, and this rate is loose. To prove the bound, add up the decreases of f, which bound the squared gradients.
+    A ramp attains the fraction (t + 1)/(2t + 1) of the bound. For networks, the test takes 0 as f*, and a bound on the
+    curvature on the sublevel set of the start as L.
     """
 
     title = "The least gradient norm along gradient descent falls at least like t^(-1/2)"

@@ -29,12 +29,13 @@ def _decayed(problem: GradientHistory, share: float) -> Float[Array, " t"]:
 
 class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
     """Let schedule-free descent take steps gamma along any gradients g_1, g_2, .., with any interpolation beta. After T
-    steps its average is
+    steps, the average of schedule-free descent is
 
         x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s.
 
-    This is the endpoint of a descent along the same gradients whose steps decay linearly to 0 at the horizon T. The
-    identity holds for every T at once. So the average still contains the schedule.
+    The right side is the end point of another descent along the same gradients, with steps that decay linearly to 0 at
+    the horizon T. The identity holds for every T at once. So schedule-free descent still contains the schedule, in its
+    average.
     """
 
     title = "Schedule-free descent has a linearly decaying schedule for every horizon"
@@ -89,7 +90,7 @@ def _heavy_ball(problem: MatrixTraining, momentum: float) -> Array:
 
 class PrimalAveragingIsHeavyBall(Claim[MatrixTraining]):
     """Let schedule-free descent on a loss f take its gradients at the average x_t itself (beta = 1), with steps gamma.
-    This is descent with momentum, where the steps fall and the momentum grows: for t = 1, 2, ...
+    This method is descent with momentum, with falling steps and growing momentum: for t = 1, 2, ...
 
         x_t = x_(t-1) - (gamma/t) grad f(x_(t-1)) + ((t - 2)/t) (x_(t-1) - x_(t-2)),   x_(-1) = x_0.
     """
@@ -121,13 +122,13 @@ def _remembered(problem: GradientHistory, adam: float, adagrad: float) -> Float[
 
 
 class AdamForgetsAdagradSums(Claim[GradientHistory]):
-    """Let g_s be the gradient of step s, and let b2 be Adam's rate. A step is divided by the root of a second moment.
-    For Adam with bias correction and for AdaGrad this second moment is
+    """Let g_s be the gradient of step s, and let b2 be Adam's rate. Both Adam and AdaGrad divide a step by the square
+    root of a second moment. For Adam with bias correction and for AdaGrad, this second moment is, respectively,
 
         (1 - b2)/(1 - b2^T) sum_(s <= T) b2^(T - s) g_s²   and   sum_(s <= T) g_s².
 
-    So a gradient that is k steps old weighs b2^k times as much as a new one for Adam, and as much as a new one for
-    AdaGrad.
+    So Adam gives a gradient that is k steps old b2^k times the weight of a new gradient. AdaGrad gives old and new
+    gradients the same weight.
     """
 
     title = "Adam's second moment forgets old gradients, AdaGrad's does not"

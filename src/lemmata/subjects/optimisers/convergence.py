@@ -40,7 +40,8 @@ def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -
 
 class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
     """Let the loss on [-1, 1] be C x in every third round and -x in the other rounds, where C > 2. Adam with beta_1 =
-    0, beta_2 = 1/(1 + C²) and steps eta/sqrt(t) converges to x = 1, the worst point. Its regret per round tends to
+    0, beta_2 = 1/(1 + C²) and steps eta/sqrt(t) converges to x = 1, the worst point. The regret of Adam per round tends
+    to
 
         (2C - 4)/3.
     """
@@ -64,9 +65,9 @@ class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
 
 class AmsgradFindsTheBestPoint(Claim[PeriodicGame]):
     """Let the loss on [-1, 1] be C x in every third round and -x in the other rounds, where C > 2. AMSGrad is Adam with
-    the largest second moment so far in place of the current one. With beta_1 = 0, beta_2 = 1/(1 + C²) and steps
-    eta/sqrt(t), its regret per round tends to 0. The regret is measured in units of (2C - 4)/3, the limit of Adam's
-    regret per round.
+    the largest second moment so far in place of the current second moment. With beta_1 = 0, beta_2 = 1/(1 + C²) and
+    steps eta/sqrt(t), the regret of AMSGrad per round tends to 0. The regret is measured in units of (2C - 4)/3, the
+    limit of Adam's regret per round.
     """
 
     title = "AMSGrad, whose second moment never falls, has vanishing regret where Adam fails"
@@ -102,8 +103,8 @@ def _unlimited(problem: GradientHistory) -> Float[Array, ""]:
 
 
 class AdamStepBound(Claim[GradientHistory]):
-    """Let eta be the learning rate of Adam, and let b1 and b2 be the rates of its moments. For any gradients, its T-th
-    step, with bias correction and without eps, is in every coordinate at most
+    """Let eta be the learning rate of Adam, and let b1 and b2 be the rates of its moments. Use bias correction and no
+    eps. For any gradients, the length of the T-th step in every coordinate is at most
 
         eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ).
 

@@ -129,13 +129,13 @@ _GAMMA = 0.5
 
 
 class LanczosFromRandomStart(Claim[IsolatedEigenvalue]):
-    """Let a symmetric operator in n dimensions have the largest eigenvalue lambda_max and the smallest lambda_min. Let
-    theta be its largest Ritz value after k products, from a start that is uniform on the sphere. With probability at
-    least 1 - delta, where delta = 1/10,
+    """Let lambda_max and lambda_min be the largest and the smallest eigenvalue of a symmetric operator in n dimensions.
+    Run Lanczos iteration from a start that is drawn uniformly from the sphere, and let theta be the largest Ritz value
+    after k products. With probability at least 1 - delta, where delta = 1/10,
 
         (lambda_max - theta)/(lambda_max - lambda_min) <= ( log(1.648 sqrt(n)/delta) / (2 k - 1) )²,
 
-    whatever the other eigenvalues.
+    for all values of the other eigenvalues.
     """
 
     title = "A bound on the error of the largest eigenvalue from Lanczos with a random start"
@@ -196,8 +196,8 @@ class SophiaStepIsClippedNewton(Claim[SeparableLoss]):
 
         -eta sign(g_i) min(|g_i|/(gamma h_i), 1)   where h_i > 0,   and   -eta sign(g_i)   elsewhere.
 
-    In stiff coordinates this is proportional to Newton's step. If the loss is flat or concave, it is a step of fixed
-    length downhill, where Newton's step would go uphill.
+    In stiff coordinates, this step is proportional to Newton's step. In coordinates in which the loss is flat or
+    concave, Sophia takes a step downhill of fixed length. Along a concave coordinate, Newton's step would go uphill.
     """
 
     title = "A step of Sophia is a clipped Newton step"
@@ -239,7 +239,8 @@ class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
 
         c^-2 mean sum_i max(w_i'x, 0)² + c² mean |x|² sum_(i: w_i'x > 0) a_i².
 
-    So the trace is arbitrarily large for the same function. It is smallest if the two terms are equal.
+    So the trace can be arbitrarily large for the same function. The trace is smallest at the c for which the two terms
+    are equal.
     """
 
     title = "Sharpness depends on the parameters and not only on the function"

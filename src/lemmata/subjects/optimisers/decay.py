@@ -175,9 +175,9 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
 
         f(x)   over   |x|_inf <= 1/lambda,
 
-    and not at the minimiser of f(x) + lambda |x|²/2. The trials measure the distance by which a projected gradient step
-    on the box still moves x. They divide this distance by the distance by which such a step moves the ridge solution.
-    This quotient tends to 0.
+    and not at the minimiser of f(x) + lambda |x|²/2. To test this, each trial takes a projected gradient step on the
+    box from x and another one from the ridge solution. It divides the length of the step from x by the length of the
+    step from the ridge solution. This quotient tends to 0.
     """
 
     title = "AdamW with decoupled decay ends at the minimiser over a box"
@@ -188,10 +188,10 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
 
 
 class LionSolvesBox(AbstractDecayMakesBox):
-    """Let Lion, which steps along the sign of a momentum, use decoupled decay lambda, full gradients of a convex loss f
-    and steps that tend to 0. It ends at the minimiser of f over |x|_inf <= 1/lambda. The trials measure the distance by
-    which a projected gradient step on the box still moves x. They divide this distance by the distance by which such a
-    step moves the ridge solution. This quotient tends to 0.
+    """Lion steps along the sign of a momentum. Let Lion use decoupled decay lambda, full gradients of a convex loss f,
+    and steps that tend to 0. It ends at the minimiser of f over |x|_inf <= 1/lambda. To test this, each trial takes a
+    projected gradient step on the box from x and another one from the ridge solution. It divides the length of the step
+    from x by the length of the step from the ridge solution. This quotient tends to 0.
     """
 
     title = "Lion with decoupled decay ends at the minimiser over a box"
@@ -203,8 +203,8 @@ class LionSolvesBox(AbstractDecayMakesBox):
 
 class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
     """Let f be a strictly convex quadratic whose minimiser x* satisfies |x*|_inf < 1/lambda. AdamW with decay lambda,
-    full gradients and steps that tend to 0 ends at x* itself. The trials measure |x - x*| divided by the distance
-    between x* and the minimiser of f(x) + lambda |x|²/2. This quotient tends to 0.
+    full gradients and steps that tend to 0 ends at x* itself. The trials divide |x - x*| by the distance between x* and
+    the ridge solution, which minimises f(x) + lambda |x|²/2. This quotient tends to 0.
     """
 
     title = "Decoupled decay does not shrink a minimiser inside its box"
@@ -224,8 +224,9 @@ class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
 
 class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
     """Let f be a strictly convex quadratic and lambda > 0. Adam with full gradients of f(x) + lambda |x|²/2 and steps
-    that tend to 0 ends at the minimiser of this sum, the ridge solution. The trials measure its distance from the ridge
-    solution, divided by the distance between the ridge solution and the minimiser of f. This quotient tends to 0.
+    that tend to 0 ends at the minimiser of this sum, the ridge solution. The trials divide the distance between Adam's
+    end and the ridge solution by the distance between the ridge solution and the minimiser of f. This quotient tends to
+    0.
     """
 
     title = "Adam with coupled decay ends at the ridge solution"
@@ -244,8 +245,9 @@ class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
 
 
 class SignDecayContracts(Claim[DecayedRun]):
-    """Let x <- (1 - eta lambda) x - eta u be steps with |u|_inf <= 1 and eta lambda < 1, as those of Lion, and let x_0
-    be outside the box |x|_inf <= 1/lambda. Whatever the gradients, x_t approaches the box at least geometrically:
+    """Take steps x <- (1 - eta lambda) x - eta u with |u|_inf <= 1 and eta lambda < 1. The steps of Lion have this
+    form. Let the start x_0 lie outside the box |x|_inf <= 1/lambda. Whatever the gradients, x_t approaches the box at
+    least geometrically:
 
         (|x_t|_inf - 1/lambda)_+ <= (1 - eta lambda)^t (|x_0|_inf - 1/lambda).
     """

@@ -101,13 +101,13 @@ def _least_norm(problem: MetricLeastSquares, metric: Float[Array, "p p"]) -> Flo
 
 
 class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
-    """Let X be n linearly independent rows of p > n coordinates with targets y, and let P be a constant positive
-    definite metric. The flow w' = -P X'(X w - y) from 0 ends at
+    """Let X have n linearly independent rows with p > n coordinates, let y be their targets, and let P be a constant
+    positive definite metric. Started at 0, the flow w' = -P X'(X w - y) ends at
 
         P X'(X P X')^-1 y.
 
-    Of all w with X w = y, this one has the least w' P^-1 w. The trials use descent with steps of size 1/lambda_max(X P
-    X'), which has the same end.
+    Among all w with X w = y, this interpolant has the least w' P^-1 w. The trials replace the flow by descent with
+    steps of size 1/lambda_max(X P X'), which ends at the same point.
     """
 
     title = "Descent in a constant metric ends at the interpolant of least norm in its inverse"
@@ -133,10 +133,11 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
 
 
 class AdaptiveStepsMissTheClass(Claim[MarginalClasses]):
-    """Let the rows be x = (y, 1, 1, private coordinates) with classes y = +-1, most of them +1. Each row has five
-    private coordinates: the first one is 1 if y = 1, and all five are 1 if y = -1. Train least squares on these rows
-    from 0. AdaGrad, RMSProp and Adam stay on the ray of sign(X'y), because X sign(X'y) = 4 y. So they fit all rows and
-    then predict +1 for every new row. Gradient descent ends at the interpolant of least norm and makes no mistake:
+    """Let the rows be x = (y, 1, 1, private coordinates) with classes y = +-1, and let most classes be +1. Each row has
+    five coordinates that no other row uses. The first of these is 1 if y = 1, and all five are 1 if y = -1. Train least
+    squares on these rows from 0. The weights of AdaGrad, RMSProp and Adam stay nonnegative multiples of sign(X'y),
+    because X sign(X'y) = 4 y. So these methods fit all rows and then predict +1 for every new row. Gradient descent
+    ends at the interpolant of least norm and classifies every new row correctly:
 
         test errors: the share of class -1 for the three adaptive methods, 0 for gradient descent.
     """

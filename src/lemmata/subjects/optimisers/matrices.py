@@ -43,7 +43,8 @@ class ShampooStepIsPolar(Claim[GradientMatrices]):
 
         (G G')^(-1/4) G (G'G)^(-1/4) = U V',   G = U S V'.
 
-    This is the direction of steepest descent if the size of a step is its largest singular value.
+    This is the direction of steepest descent if the size of a step is measured by the largest singular value of the
+    step.
     """
 
     title = "The first step of Shampoo is the polar factor of the gradient"
@@ -83,7 +84,8 @@ def _square(problem: GradientMatrices) -> Float[Array, "t k k"]:
 class SoapIsRotatedAdam(Claim[GradientMatrices]):
     """Let Q_L and Q_R be the singular vectors of the gradient from which SOAP made its bases. As long as the bases do
     not change, SOAP is Adam in the eigenbasis of Shampoo. Its steps are Q_L a_t Q_R', where a_t are Adam's steps on the
-    rotated gradients Q_L' G_t Q_R. This holds for square gradients, because otherwise one of the bases is not unique.
+    rotated gradients Q_L' G_t Q_R. The claim is restricted to square gradients, because otherwise one of the bases is
+    not unique.
     """
 
     title = "Between two renewals of its bases, SOAP is Adam in rotated coordinates"
@@ -133,12 +135,12 @@ def _muon_step(matrix: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 class MuonStepBySingularValues(Claim[GradientMatrices]):
-    """Let G = U S V' be the gradient. The first step of Muon has the same singular vectors as G, and its singular
-    values are p(p(p(p(p(s))))), where s = S/|G|_F and p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. So the step is not the
-    polar factor of G.
+    """Let G = U S V' be the gradient. The first step of Muon has the same singular vectors as G, and the singular
+    values of this step are p(p(p(p(p(s))))), where s = S/|G|_F and p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. So the step
+    is not the polar factor of G.
     """
 
-    title = "Muon's first step maps each singular value of the gradient by a polynomial"
+    title = "The first step of Muon applies a polynomial to each singular value of the gradient"
     source = Source("emergence2026", "Figure 5.24", note="the matrix preconditioner without a root")
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
@@ -164,12 +166,13 @@ def _polar(matrix: Float[Array, "m n"]) -> Array:
 
 
 class MuonMissesOrthogonality(Claim[GradientMatrices]):
-    """Let p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵, which Muon applies five times. If the singular values of the
-    gradient are at least a hundredth of its Frobenius norm, the singular values of Muon's step differ from 1 by at most
+    """Let p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. Muon applies this polynomial five times. If the singular values of
+    the gradient are at least a hundredth of its Frobenius norm, the singular values of Muon's step differ from 1 by at
+    most
 
         max over 0.01 <= s <= 1 of |p(p(p(p(p(s))))) - 1|,   about 0.32.
 
-    The polynomial p does not leave 1 fixed, so more steps do not bring the singular values closer to 1.
+    The value 1 is not a fixed point of p, so more than five applications do not bring the singular values closer to 1.
     """
 
     title = "A bound on how far Muon's step is from an orthogonal matrix"
@@ -195,13 +198,13 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
 
 
 class AdafactorIsDivergenceOptimal(Claim[PositiveTable]):
-    """Let V be the table of second moments. Adafactor stores the row sums times the column sums, divided by the total.
-    Of all non-negative tables R of rank one, this is the nearest to V in the divergence
+    """Let V be the table of second moments. Adafactor approximates V by the table of row sums times column sums,
+    divided by the total. Among all non-negative tables R of rank one, this table is nearest to V in the divergence
 
         sum V log(V/R) - V + R.
 
-    The trials minimise the divergence by multiplicative updates, which never increase it and end at this table from any
-    positive start.
+    The trials minimise the divergence by multiplicative updates. These updates never increase the divergence, and they
+    end at this table from any positive start.
     """
 
     title = "Adafactor stores the rank-one table that is nearest in divergence"

@@ -31,9 +31,9 @@ _METHODS: tuple[Callable[[], optax.GradientTransformation], ...] = (
 
 
 class StoredNumbers(Claim[StoredMatrix]):
-    """Step counters are not included. For a matrix of m rows and n columns, optimisers store the following numbers of
-    values: Adam 2 m n, Lion m n, AdEMAMix 3 m n, Adam-mini m n + m, Adafactor m + n, Shampoo m² + n², SOAP 2 m n + 2
-    m² + 2 n². Adafactor has no momentum here and factors the second moments of every matrix.
+    """For a matrix of m rows and n columns, the optimisers store these numbers of values, without step counters: Adam 2
+    m n, Lion m n, AdEMAMix 3 m n, Adam-mini m n + m, Adafactor m + n, Shampoo m² + n², SOAP 2 m n + 2 m² + 2 n².
+    Adafactor has no momentum here and factors the second moments of every matrix.
     """
 
     title = "The exact number of values that each optimiser stores"

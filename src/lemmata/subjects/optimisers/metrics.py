@@ -104,15 +104,15 @@ def _dual(problem: ChangedMetric, residuals: Float[Array, "2 n"]) -> Float[Array
 
 
 class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
-    """Let X be n linearly independent rows of p > n coordinates with targets y, and let K_P = X P X' for a metric P.
-    Descent w <- w - a P X'(X w - y) from 0 uses a metric A for s steps of size a, and a metric B from then on. The
-    descent ends at
+    """Let X have n linearly independent rows with p > n coordinates, let y be their targets, and let K_P = X P X' for a
+    metric P. Descent w <- w - a P X'(X w - y) from 0 uses a metric A for s steps of size a, and a metric B from then
+    on. The descent ends at
 
         A X' K_A^-1 (y - r) + B X' K_B^-1 r,   r = (1 - a K_A)^s y,
 
-    where r is the residual of the rows when the metric changes (in continuous time e^(-t K_A) y). So descent does not
-    end at the interpolant of B, although B is used for most of the time. If the metric tends to B, the part that was
-    fitted earlier remains.
+    where r is the residual of the rows when the metric changes. In continuous time, r is e^(-t K_A) y. So descent does
+    not end at the interpolant of B, although B is used for most of the time. The part of the targets that was fitted
+    before a change of metric keeps its effect, even if the metric tends to B.
     """
 
     title = "A metric used early in descent still shapes the interpolant at the end"
@@ -146,8 +146,8 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
 
 
 class PreconditionedStepIsSteepest(Claim[SteepestStep]):
-    """Let g be the gradient and P a positive definite preconditioner. Of all steps d with d' P^-1 d <= 1, the step
-    along -P g lowers the linearised loss g'd most, by
+    """Let g be the gradient and P a positive definite preconditioner. Among all steps d with d' P^-1 d <= 1, the step
+    along -P g lowers the linearised loss g'd most. It lowers g'd by
 
         sqrt(g' P g).
 

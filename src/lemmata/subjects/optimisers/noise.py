@@ -79,8 +79,8 @@ class TwoMemories(Claim[MixedMemory]):
 
         (1 - b1) b1^k / (1 - b1^(k+1)) + alpha (1 - b3) b3^k.
 
-    So the fast memory is corrected for its start, and the slow one is not. Far from the start, the weights of all ages
-    add up to 1 + alpha.
+    So AdEMAMix corrects the bias of the start in the fast memory, but not in the slow memory. Long after the start, the
+    weights of the gradients of all ages add up to 1 + alpha.
     """
 
     title = "The weights of old gradients in a step of AdEMAMix"
@@ -119,13 +119,13 @@ class TwoMemories(Claim[MixedMemory]):
 
 
 class StationaryVariance(Claim[NoisyMinimum]):
-    """Let descent with step a and momentum beta run on h x²/2, where h is the curvature, with independent noise of
-    variance C in the gradients. Its stationary variance is
+    """Let descent with step a and momentum beta run on h x²/2, where h is the curvature. Let the gradients have
+    independent noise of variance C. The stationary variance of x is
 
         a (1 + beta) C / ( (1 - beta) h (2 (1 + beta) - a h) ).
 
-    Without momentum this is a C/(h (2 - a h)). The variance is infinite at the largest stable step, whereas the formula
-    for small steps, a C/(2 (1 - beta) h), is finite there.
+    Without momentum this variance is a C/(h (2 - a h)). At the largest stable step the variance is infinite. The
+    approximation for small steps, a C/(2 (1 - beta) h), is finite at this step.
     """
 
     title = "The stationary variance of descent with momentum on a noisy quadratic"
@@ -158,12 +158,12 @@ class StationaryVariance(Claim[NoisyMinimum]):
 
 
 class MoreTuningWins(Claim[UnequalTuning]):
-    """Tune two identical optimisers, the first with k_A and the second with k_B independent random trials. The first
-    one has the best run with probability
+    """Tune two identical optimisers by random search. The first optimiser gets k_A independent trials, and the second
+    optimiser gets k_B. The best of all runs belongs to the first optimiser with probability
 
         k_A / (k_A + k_B),
 
-    whatever the distribution of the losses, as long as it has no ties.
+    for every distribution of the losses without ties.
     """
 
     title = "Between identical optimisers, the one with more tuning trials tends to win"

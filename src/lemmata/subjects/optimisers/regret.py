@@ -41,8 +41,9 @@ class AdagradRegret(Claim[GradientGame]):
 
         sum_t l_t(theta_t) - l_t(u) <= sqrt(2) D sum_j ( sum_t g_(t,j)² )^(1/2).
 
-    The bound follows from (D² / (2 eta) + eta) |g_j|_2 in each coordinate j. Of all convex losses with the same
-    subgradients, linear losses have the largest regret, so the trials use linear losses.
+    The bound is the sum over coordinates j of (D² / (2 eta) + eta) |g_j|_2, where |g_j|_2 is the root of sum_t
+    g_(t,j)². Of all convex losses with the same subgradients, linear losses have the largest regret, so the trials use
+    linear losses.
     """
 
     title = "A bound on the regret of projected diagonal AdaGrad"
@@ -67,8 +68,8 @@ class AdagradRegret(Claim[GradientGame]):
 
 class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
     """Let the gradients of two features be nonzero with probabilities p_1 and p_2, and let q_1 and q_2 be the second
-    moments of the nonzero gradients. Let rate_1 and rate_2 be their effective learning rates under AdaGrad,
-    eta / sqrt(sum of g²). After many steps
+    moments of the nonzero gradients. Under AdaGrad, the effective learning rates of the two features are rate_1 and
+    rate_2, each eta / sqrt(sum of g²) with the gradients g of its feature. After many steps
 
         rate_1 / rate_2 -> (p_1 q_1 / (p_2 q_2))^(-1/2).
     """

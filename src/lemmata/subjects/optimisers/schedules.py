@@ -50,13 +50,13 @@ _RUNS = 16
 
 class ScheduleFreeBound(Claim[AbsoluteLosses]):
     """Let F be convex with minimiser x*. Let z take T steps of size gamma = D/(G sqrt(T)) along stochastic subgradients
-    of F at y = (1 - beta) z + beta x, where x is the average of the z. Let G bound the norm of the subgradients, and
-    let |x_1 - x*| <= D. For every beta in [0, 1],
+    of F. The subgradients are taken at y = (1 - beta) z + beta x, where x is the average of all z so far. Let G bound
+    the norm of the subgradients, and let |x_1 - x*| <= D. For every beta in [0, 1],
 
         E F(x_T) - F(x*) <= D G / sqrt(T).
 
-    The trials take F as the mean of |x_j - x*_j| over coordinates and draw one coordinate in each step, with G = D = 1.
-    The mean of 16 runs replaces the expectation.
+    In the trials, F is the mean of |x_j - x*_j| over coordinates, each step draws one coordinate, and G = D = 1. The
+    mean of 16 runs replaces the expectation.
     """
 
     title = "Schedule-free descent attains the optimal rate for convex losses"

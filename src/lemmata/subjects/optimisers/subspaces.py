@@ -49,8 +49,8 @@ def _adam_steps(gradients: Float[Array, "t k k"]) -> Float[Array, "t k k"]:
 class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
     """Let the weights be a square matrix, and let GaLore use as many dimensions as the matrix has rows. Let U be the
     left singular vectors of the gradient from which the basis was made. As long as the basis does not change, the steps
-    are U a_t, where a_t are Adam's steps on the rotated gradients U'G_t. Adam's denominators are here the roots of the
-    second moments plus 1.
+    are U a_t, where a_t are Adam's steps on the rotated gradients U'G_t. In this claim, eps is 1 in Adam: the
+    denominators are the roots of the second moments, plus 1.
     """
 
     title = "GaLore of full rank is Adam in a rotated basis"
@@ -100,13 +100,13 @@ def _losses(target: Float[Array, "m n"], rank: int) -> Float[Array, " t"]:
 
 class GaloreLeavesTheTail(Claim[GradientMatrices]):
     """Let the loss be |W - A|²/2, where A has the singular values s_i in falling order. Descend from 0 with steps of
-    size 1 and project each gradient on the r leading left singular vectors of a gradient, which are renewed in every
-    second step. This is GaLore without Adam. After t steps the loss is
+    size 1, and project each gradient on a basis. The basis consists of the r leading left singular vectors of a
+    gradient, and it is renewed in every second step. This method is GaLore without Adam. After t steps the loss is
 
         1/2 sum_(i > r ceil(t/2)) s_i².
 
-    So a basis lowers the loss only in its first step, and only the next basis lowers it further. The loss is the least
-    that r ceil(t/2) dimensions allow.
+    So a basis lowers the loss only in its first step, and only the next basis lowers it further. No matrix W of rank r
+    ceil(t/2) has a smaller loss.
     """
 
     title = "Descent in a GaLore basis lowers the loss only once per basis"
@@ -151,12 +151,12 @@ def _tail(problem: GradientMatrices, bases: int) -> float:
 
 
 class GaloreStoredNumbers(Claim[StoredMatrix]):
-    """Step counters are not included. For a matrix of m rows and n columns, GaLore of rank r with Adam inside stores
+    """For a matrix of m rows and n columns, GaLore of rank r with Adam inside stores, without step counters,
 
         r (max(m, n) + 2 min(m, n))
 
-    values if it projects the longer side, as optax does. These are the basis and two moments. If it projects the
-    shorter side, it stores r (min(m, n) + 2 max(m, n)) values. Adam alone stores 2 m n.
+    values if it projects the longer side, as optax does. The stored values are the basis and two moments. If GaLore
+    projects the shorter side, it stores r (min(m, n) + 2 max(m, n)) values. Adam alone stores 2 m n.
     """
 
     title = "The exact number of values that GaLore stores"

@@ -148,9 +148,9 @@ def _adafactor() -> optax.GradientTransformation:
 
 
 class SgdCommutesWithRotations(AbstractCommutes):
-    """Let M be any orthogonal map of the weights, and let f be the loss. Descent with momentum commutes with M:
-    training on f(M^-1 theta) from M theta_0 ends at M times the end of training on f from theta_0. Descent with
-    momentum does not commute with stretching one row.
+    """Let M be any orthogonal map of the weights, and let f be the loss. Descent with momentum commutes with M: if
+    training on f from theta_0 ends at theta_T, then training on f(M^-1 theta) from M theta_0 ends at M theta_T. Descent
+    with momentum does not commute with a map that stretches one row.
     """
 
     title = "Gradient descent with momentum commutes with every rotation of the weights"
@@ -167,8 +167,8 @@ class SgdCommutesWithRotations(AbstractCommutes):
 
 class AdamCommutesWithSignedPermutations(AbstractCommutes):
     """Let M be any signed permutation of the coordinates, let f be the loss, and let c > 0. AdamW without eps commutes
-    with M and ignores the factor c: training on c f(M^-1 theta) from M theta_0 ends at M times the end of training on f
-    from theta_0. It does not commute with rotations.
+    with M and ignores the factor c: if training on f from theta_0 ends at theta_T, then training on c f(M^-1 theta)
+    from M theta_0 ends at M theta_T. It does not commute with rotations.
     """
 
     title = "AdamW commutes with signed permutations and ignores the scale of the loss"
@@ -184,8 +184,8 @@ class AdamCommutesWithSignedPermutations(AbstractCommutes):
 
 class AdagradCommutesWithSignedPermutations(AbstractCommutes):
     """Let M be any signed permutation of the coordinates, let f be the loss, and let c > 0. Diagonal AdaGrad without
-    eps commutes with M and ignores the factor c: training on c f(M^-1 theta) from M theta_0 ends at M times the end of
-    training on f from theta_0. It does not commute with rotations.
+    eps commutes with M and ignores the factor c: if training on f from theta_0 ends at theta_T, then training on c
+    f(M^-1 theta) from M theta_0 ends at M theta_T. It does not commute with rotations.
     """
 
     title = "AdaGrad commutes with signed permutations and ignores the scale of the loss"
@@ -201,8 +201,8 @@ class AdagradCommutesWithSignedPermutations(AbstractCommutes):
 
 class LionCommutesWithSignedPermutations(AbstractCommutes):
     """Let M be any signed permutation of the coordinates, let f be the loss, and let c > 0. Lion with decoupled decay
-    commutes with M and ignores the factor c: training on c f(M^-1 theta) from M theta_0 ends at M times the end of
-    training on f from theta_0. It does not commute with rotations.
+    commutes with M and ignores the factor c: if training on f from theta_0 ends at theta_T, then training on c f(M^-1
+    theta) from M theta_0 ends at M theta_T. It does not commute with rotations.
     """
 
     title = "Lion commutes with signed permutations and ignores the scale of the loss"
@@ -218,8 +218,8 @@ class LionCommutesWithSignedPermutations(AbstractCommutes):
 
 class MuonCommutesWithSideRotations(AbstractCommutes):
     """Let W -> U W V be a rotation of both sides of a weight matrix, where U and V are orthogonal. Muon without eps
-    commutes with this rotation and ignores a factor of the loss. It does not commute with rotations that mix all
-    entries.
+    commutes with this rotation, and its steps do not change if the loss is multiplied by a positive factor. Muon does
+    not commute with rotations that mix all entries.
     """
 
     title = "Muon commutes with rotations of the rows and of the columns of a weight matrix"
@@ -235,7 +235,8 @@ class MuonCommutesWithSideRotations(AbstractCommutes):
 
 class ShampooCommutesWithSideRotations(AbstractCommutes):
     """Let W -> U W V be a rotation of both sides of a weight matrix, where U and V are orthogonal. Shampoo commutes
-    with this rotation and ignores a factor of the loss. It does not commute with rotations that mix all entries.
+    with this rotation, and its steps do not change if the loss is multiplied by a positive factor. Shampoo does not
+    commute with rotations that mix all entries.
     """
 
     title = "Shampoo commutes with rotations of the rows and of the columns of a weight matrix"
@@ -251,8 +252,8 @@ class ShampooCommutesWithSideRotations(AbstractCommutes):
 
 class AdafactorCommutesWithSidePermutations(AbstractCommutes):
     """Adafactor with eps = 0 commutes with permutations of the rows and of the columns of a weight matrix, and with
-    sign changes of single entries. It ignores a factor of the loss. Unlike Adam, it does not commute with permutations
-    of all entries.
+    sign changes of single entries. Its steps do not change if the loss is multiplied by a positive factor. Unlike Adam,
+    it does not commute with permutations of all entries.
     """
 
     title = "Adafactor commutes with permutations of rows and columns, but not of entries"

@@ -23,15 +23,15 @@ def _ranks(values: Float[Array, " k"]) -> Array:
 
 
 class FittedRewardsOrderByBorda(Claim[Opinions]):
-    """Let annotators of several kinds compare answers, where each kind has its own utilities. Draw a pair of answers
+    """Let annotators of several kinds compare answers, and let each kind have its own utilities. Draw a pair of answers
     uniformly and an annotator at random. Let P_ij be the probability that this annotator prefers answer i to answer j.
     The Bradley-Terry rewards r that maximise the expected likelihood rank the answers by their Borda scores
 
         sum_j P_ij.
 
     The reason is that r solves sum_j P_ij = sum_j sigma(r_i - r_j), where sigma is the logistic function, and that the
-    right side increases in r_i. The ranking need not follow the mean utility. Even an answer that beats every other
-    answer by a majority can come second.
+    right side increases in r_i. This ranking can differ from the ranking by mean utility. Even an answer that beats
+    every other answer by a majority can come second.
     """
 
     title = "Bradley-Terry rewards of mixed opinions rank answers by Borda score"

@@ -47,16 +47,16 @@ def _has_one_fit(wins: np.ndarray) -> bool:
 
 
 class BradleyTerryExistence(Claim[ComparisonGraphs]):
-    """Let items be compared in pairs, and let r_i be the reward of item i. The likelihood of the rewards r is
-    prod sigma(r_i - r_j) over all wins of an item i over an item j, where sigma(t) = 1/(1 + e^-t). It has a maximum
-    that is unique up to a constant if and only if the directed graph of wins is strongly connected. That means that a
-    chain of wins leads from every item to every other item.
+    """Let items be compared in pairs, and let r_i be the reward of item i. The likelihood of the rewards r is prod
+    sigma(r_i - r_j) over all wins of an item i over an item j, where sigma(t) = 1/(1 + e^-t). This likelihood has a
+    maximum that is unique up to a constant if and only if the directed graph of wins is strongly connected. A graph is
+    strongly connected if a chain of wins leads from every item to every other item.
 
     Each problem consists of four tournaments. The value of a tournament is 1 if the fit exists and is unique, and 0
     otherwise.
     """
 
-    title = "A unique Bradley-Terry fit exists iff the graph of wins is strongly connected"
+    title = "A unique Bradley-Terry fit exists if and only if the graph of wins is strongly connected"
     source = Source("ford1957", note="main result")
     population = SparseTournaments()
     relation = Equal(block=_WHOLE)
@@ -94,14 +94,15 @@ def _fitted(contest: Contest, shares: Float[Array, " p"]) -> Float[Array, " k"]:
 
 
 class RewardRisk(Claim[Contest]):
-    """Let k items have true rewards r with mean 0. Let m_ij be the number of comparisons of item i with item j, in
-    which i wins with probability sigma(r_i - r_j), where sigma is the logistic function. Let r^ be the maximum
+    """Let k items have true rewards r with mean 0. Let m_ij be the number of comparisons of item i with item j. In each
+    of them, i wins with probability sigma(r_i - r_j), where sigma is the logistic function. Let r^ be the maximum
     likelihood rewards, also with mean 0. As the number of comparisons of each pair grows,
 
         E |r^ - r|² -> tr L^+,
 
-    where L is the Laplacian of the graph of compared pairs with the weights m_ij sigma(r_i - r_j) sigma(r_j - r_i), and
-    L^+ is its pseudo-inverse. With m comparisons of each pair, the relative difference is of the order 1/m.
+    where L^+ is the pseudo-inverse of L, and L is the Laplacian of the graph of compared pairs. The pair i, j has the
+    weight m_ij sigma(r_i - r_j) sigma(r_j - r_i). With m comparisons of each pair, the relative difference between the
+    two sides is of the order 1/m.
     """
 
     title = "The squared error of fitted rewards is the trace of a Laplacian's pseudo-inverse"
@@ -143,8 +144,8 @@ class PromptShiftsAreInvisible(Claim[PromptRewards]):
 
         e^r(x, y) / (e^r(x, y) + e^r(x, y')).
 
-    So both rewards give every data set the same likelihood. Comparisons of answers to the same prompt cannot compare
-    the rewards of different prompts.
+    So every data set has the same likelihood under both rewards. Comparisons of answers to the same prompt cannot
+    compare the rewards of different prompts.
     """
 
     title = "Adding a constant to all rewards of a prompt does not change the likelihood"

@@ -36,11 +36,11 @@ class GibbsIdentity(Claim[TabularPolicy]):
 
         E_pi r - beta KL(pi | ref) = beta log Z - beta KL(pi | pi*),    pi*(y) = ref(y) e^(r(y)/beta) / Z,
 
-    where Z = sum_y ref(y) e^(r(y)/beta). So the tilted policy pi* is the only policy that maximises the left side. Any
-    other policy falls short of the maximum by beta times its divergence from pi*.
+    where Z = sum_y ref(y) e^(r(y)/beta). So the tilted policy pi* is the only policy that maximises the left side. For
+    any other policy pi, the left side is below the maximum by beta KL(pi | pi*).
     """
 
-    title = "A policy's shortfall is beta times its divergence from the tilted policy"
+    title = "A policy falls short of the maximum by beta times its divergence from the tilted policy"
     source = Source("donsker1975", note="main result, the variational formula")
     population = TabularPolicies()
     relation = Equal()
@@ -80,7 +80,8 @@ class MirrorDescentToGibbs(Claim[TabularPolicy]):
 
         log pi_t = log pi* + (1 - eta beta)^t (log pi_0 - log pi*) + a constant.
 
-    The rate of convergence depends on neither the rewards nor the reference. For eta beta > 1 the steps overshoot pi*.
+    The rate of convergence does not depend on the rewards or on the reference. For eta beta > 1 the steps overshoot
+    pi*.
     """
 
     title = "Mirror ascent multiplies the distance to the tilted policy by 1 - eta beta per step"

@@ -28,16 +28,16 @@ def _spread(problem: TabularPolicy) -> Array:
 
 class OverestimationByChiSquared(Claim[TabularPolicy]):
     """Let a policy pi and a reference ref be distributions on a list of answers y. Let r be the true reward, r^ a
-    learned reward, and e(y) = r^(y) - r(y) its error, with the standard deviation sd_ref(e) under the reference.
-    Compared with the reference, the learned reward overestimates the policy by at most
+    learned reward, and e(y) = r^(y) - r(y) its error, with the standard deviation sd_ref(e) under the reference. The
+    mean error under the policy exceeds the mean error under the reference by at most
 
         E_pi e - E_ref e <= sqrt(chi²(pi | ref)) sd_ref(e),    chi² = sum_y pi(y)²/ref(y) - 1.
 
     Equality holds if the error is a linear function of the ratio pi/ref with a positive slope. Training a policy on r^
-    tends towards this case, because it raises the probability of answers with large errors.
+    tends towards this case, because training raises the probability of answers with large errors.
     """
 
-    title = "Over-estimated reward is at most a multiple of the root of chi-squared"
+    title = "The over-estimation of a reward is at most a multiple of the root of chi-squared"
     source = Source("emergence2026", "Figure 20.13", "Figure 20.15", note="hacking as a shift, as a bound")
     population = ProxyErrors()
     relation = AtMost()
@@ -63,11 +63,12 @@ class OverestimationByChiSquared(Claim[TabularPolicy]):
 
 
 class DivergenceEstimators(Claim[TabularPolicy]):
-    """Let pi be a policy, ref a reference, and rho = ref/pi their ratio on draws from pi. Both estimators
+    """Let pi be a policy, ref a reference, and rho = ref/pi their ratio on draws from pi. The two estimators
 
         -log rho   and   rho - 1 - log rho
 
-    have the mean KL(pi | ref), and the second is never negative. The estimator 1/2 log² rho has another mean.
+    both have the mean KL(pi | ref). The estimator rho - 1 - log rho is never negative. The mean of the estimator 1/2
+    log² rho is not KL(pi | ref).
     """
 
     title = "Two unbiased estimators of KL(pi | ref) from draws of the policy pi"
@@ -95,10 +96,11 @@ def _mean_square(problem: TabularPolicy) -> Array:
 
 
 class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
-    """Let pi be a policy, ref a reference, and rho = ref/pi their ratio on draws from pi. Let the policy approach the
-    reference as epsilon tends to 0: log pi = log ref + epsilon v + a constant, where v is any vector. Both estimators
-    -log rho and rho - 1 - log rho have the mean KL(pi | ref), which is of the order epsilon². The standard deviation of
-    rho - 1 - log rho is of the order epsilon times the standard deviation of -log rho.
+    """Let pi be a policy, ref a reference, and rho = ref/pi their ratio on draws from pi. Let log pi = log ref +
+    epsilon v + a constant, where v is any vector, so that the policy approaches the reference as epsilon tends to 0.
+    Both estimators -log rho and rho - 1 - log rho have the mean KL(pi | ref), which is of the order epsilon². Divide
+    the standard deviation of rho - 1 - log rho by the standard deviation of -log rho. This ratio is of the order
+    epsilon.
     """
 
     title = "Near the reference, the non-negative estimator of KL has much less noise"
@@ -152,10 +154,11 @@ class SquaredLogRatioGradient(Claim[TabularPolicy]):
 
         grad KL(pi | ref),
 
-    although the mean of the estimator is not KL(pi | ref). So a biased value gives the right gradient.
+    although the mean of the estimator is not KL(pi | ref). So an estimator with a biased value has the right mean
+    gradient.
     """
 
-    title = "Half the squared log ratio has, in the mean, the gradient of KL(pi | ref)"
+    title = "The mean gradient of half the squared log ratio is the gradient of KL(pi | ref)"
     source = Source("schulman2020", note="beside the estimators; the gradient is derived here")
     stated = Kind.OWN
     population = TabularPolicies()
@@ -177,8 +180,8 @@ class SquaredLogRatioGradient(Claim[TabularPolicy]):
 
 
 class UnbiasedEstimatesHaveOtherGradients(Claim[TabularPolicy]):
-    """Let pi be a tabular policy, ref a reference, and rho = ref/pi. Differentiate two estimators through log pi, with
-    the draws from pi held fixed, and take the mean of each gradient. Then
+    """Let pi be a tabular policy, ref a reference, and rho = ref/pi. Differentiate the two estimators -log rho and rho
+    - 1 - log rho through log pi, with the draws from pi held fixed. The mean gradients are as follows:
 
         -log rho has the gradient 0,   and   rho - 1 - log rho has the gradient of KL(ref | pi).
 

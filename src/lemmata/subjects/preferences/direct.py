@@ -32,14 +32,14 @@ def _centred(logs: Float[Array, " k"]) -> Array:
 
 class DpoOptimum(Claim[ComparedRewards]):
     """Let k answers have rewards r_1, ..., r_k, let ref be a reference policy, and let beta > 0. Let every pair of
-    answers i and j be compared at least sometimes, with some frequency w_ij. Let preferences follow the Bradley-Terry
-    model: answer i is preferred to j with probability sigma(r_i - r_j), where sigma is the logistic function. The
-    expected loss of a tabular policy pi is
+    answers i and j be compared with some frequency w_ij > 0. Let preferences follow the Bradley-Terry model: answer i
+    is preferred to j with probability sigma(r_i - r_j), where sigma is the logistic function. The expected loss of a
+    tabular policy pi is
 
         -sum_ij w_ij [ sigma(r_i - r_j) log sigma(h_i - h_j) + sigma(r_j - r_i) log sigma(h_j - h_i) ],
 
-    where h_i = beta log(pi(i)/ref(i)). The policy that minimises this loss is pi* proportional to ref e^(r/beta). It
-    also maximises E_pi r - beta KL(pi | ref).
+    where h_i = beta log(pi(i)/ref(i)). The policy that minimises this loss is pi* proportional to ref e^(r/beta). The
+    policy pi* also maximises E_pi r - beta KL(pi | ref).
     """
 
     title = "The optimum of direct preference optimisation is the tilted policy"
@@ -103,8 +103,8 @@ class DpoGradient(Claim[FeaturePair]):
 
         -beta sigma(-beta m) (grad log pi(y_w) - grad log pi(y_l)).
 
-    So gradient descent raises the log odds of y_w against y_l, relative to the reference. The step is smaller the
-    larger the margin already is. For a policy proportional to exp(<theta, phi(y)>), where theta are the weights and
+    So gradient descent raises the log odds of y_w against y_l, relative to the reference. The larger the margin already
+    is, the smaller is the step. For a policy proportional to exp(<theta, phi(y)>), where theta are the weights and
     phi(y) are the features of answer y, the gradient is -beta sigma(-beta m) (phi(y_w) - phi(y_l)).
     """
 
@@ -133,14 +133,15 @@ class DpoGradient(Claim[FeaturePair]):
 
 class ChosenCanFall(Claim[FeaturePair]):
     """Let a policy pi be proportional to exp(<theta, phi(y)>), where theta are the weights and phi(y) are the features
-    of answer y. Let y_w be the chosen and y_l the rejected answer of a comparison. Let the margin m be the log odds of
-    y_w against y_l under pi minus these log odds under the reference. Follow the gradient flow of the loss -log
-    sigma(beta m), where sigma is the logistic function. The log probability of the chosen answer changes at the rate
+    of answer y. Let y_w be the chosen and y_l the rejected answer of a comparison. Take the log odds of y_w against y_l
+    under pi, and subtract these log odds under the reference. The difference is the margin m. Follow the gradient flow
+    of the loss -log sigma(beta m), where sigma is the logistic function. The log probability of the chosen answer
+    changes at the rate
 
         d log pi(y_w) / dt = beta sigma(-beta m) <phi(y_w) - E_pi phi, phi(y_w) - phi(y_l)>.
 
-    So the chosen answer loses probability if and only if the inner product is negative. This can happen if the two
-    answers have similar features. The margin still rises.
+    So the chosen answer loses probability if and only if the inner product is negative. The inner product can be
+    negative if the two answers have similar features. Even then the margin rises.
     """
 
     title = "Learning a preference can make the chosen answer less likely"
@@ -180,14 +181,15 @@ def _with_mass_on_the_unseen(problem: UnseenAnswer) -> Float[Array, " 3"]:
 
 class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
     """Let policies pi choose among three answers y_1, y_2, y_3. The comparisons contain only y_1 and y_2, and y_1 is
-    preferred to y_2 with probability q. For each eta in (0, 1), there is a policy with pi(y_3) = 1 - eta whose expected
-    loss in direct preference optimisation (DPO) is the least of all policies. This loss is the entropy of the label,
-    -q log q - (1 - q) log(1 - q). So an answer that no comparison contains can take any probability.
+    preferred to y_2 with probability q. Consider the expected loss of direct preference optimisation (DPO). For each
+    eta in (0, 1), some policy with pi(y_3) = 1 - eta attains the least expected loss of all policies. This least loss
+    is the entropy of the label, -q log q - (1 - q) log(1 - q). So an answer that no comparison contains can take any
+    probability.
 
-    The construction counts as attained if its loss is the entropy up to rounding.
+    The test checks that the loss of a constructed policy equals this entropy up to rounding.
     """
 
-    title = "Answers outside the data can take any probability at the least DPO loss"
+    title = "Answers outside the data can take any probability although the DPO loss is at its minimum"
     source = Source("xu2024", note="main result, as a construction")
     population = UnseenAnswers()
     relation = Witness()
@@ -209,12 +211,12 @@ class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
 
 class RegularisedUnseenMass(Claim[UnseenAnswer]):
     """Let ref be a reference policy, and let beta > 0 be the coefficient of the divergence penalty. Let the rewards r
-    of all answers satisfy |r| <= R. The policy pi that maximises E_pi r - beta KL(pi | ref) gives every answer y,
-    whether or not it is in the data, at most the probability
+    of all answers satisfy |r| <= R. Let pi be the policy that maximises E_pi r - beta KL(pi | ref). For every answer y,
+    whether or not the data contain it,
 
         pi(y) <= ref(y) e^(2 R / beta).
 
-    The bound is attained in the limit ref(y) -> 0 if y has the reward R and all other answers have the reward -R.
+    If y has the reward R and all other answers have the reward -R, the bound is attained in the limit ref(y) -> 0.
     """
 
     title = "Bounded rewards with a KL penalty bound the probability of every answer"

@@ -22,7 +22,8 @@ class DivergenceFrontier(Claim[TabularPolicy]):
 
         E_pi r - E_ref r <= sigma sqrt(2 KL(pi | ref)).
 
-    Exponential tilting of normal rewards attains this bound, so the largest gain grows as the root of the divergence.
+    Exponential tilting of normal rewards attains this bound, so the largest gain grows as the square root of the
+    divergence.
     """
 
     title = "The gain in a sub-Gaussian reward is at most sigma sqrt(2 KL(pi | ref))"
@@ -51,15 +52,15 @@ class DivergenceFrontier(Claim[TabularPolicy]):
 
 class FrontierShareOfBestOfN(Claim[RankedAnswers]):
     """Let the rewards of draws from a reference be normal with standard deviation 1, and let z_1, ..., z_n be
-    independent standard normal numbers. The best of n draws has the divergence log n - (n - 1)/n from the reference. It
-    gains at least nine tenths of what any policy can gain at the same divergence:
+    independent standard normal numbers. The best of n draws has the divergence log n - (n - 1)/n from the reference.
+    The best of n gains at least nine tenths of the largest gain that a policy can have at this divergence:
 
         E max(z_1, ..., z_n) >= 0.9 sqrt(2 (log n - (n - 1)/n)),    n >= 2.
 
     The exact fraction is 0.908 at n = 2 and rises slowly to 1. For n equal to a million it is 0.96.
     """
 
-    title = "The best of n gains at least nine tenths of the best policy at its divergence"
+    title = "The best of n achieves at least nine tenths of the largest gain at its divergence"
     source = Source("beirami2025", note="beside exponential tilting, for normal rewards, with a constant")
     stated = Kind.OWN
     population = Rankings(answers=2, fewest=2, most=2000)

@@ -108,8 +108,8 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
         E gold = rho² E proxy,    E proxy = s E max(z_1, ..., z_n) or lambda s²,    s² = s_g² + s_e².
 
     Here z_1, ..., z_n are independent standard normal numbers. The first value of E proxy holds for the best of n, and
-    the second value holds for the tilt. So the gold reward has no peak. The values of the claim are the gold rewards
-    for n = 4, 16, 64 and for the tilt.
+    the second value holds for the tilt. So the gold reward rises with n and lambda without a peak. The test compares
+    the gold rewards for n = 4, 16, 64 and for the tilt.
     """
 
     title = "With normal errors, the gold reward is a fixed fraction of the proxy reward"
@@ -138,15 +138,15 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
 
 
 class CurvedGoldPeaks(Claim[CurvedGold]):
-    """Let the proxy reward s be standard normal under the reference, and let the gold reward be s - (c/2) s² with
-    c > 0. For example, s may be the length of an answer, which helps only up to a point. Tilting the reference by
-    e^(lambda s) gives the divergence KL = lambda²/2. With d = sqrt(KL), it raises the gold reward by
+    """Let the proxy reward s be standard normal under the reference, and let the gold reward be s - (c/2) s² with c >
+    0. For example, s may be the length of an answer, which helps only up to a point. Tilting the reference by e^(lambda
+    s) gives the divergence KL = lambda²/2. Let d = sqrt(KL). The tilt raises the gold reward by
 
         d (sqrt(2) - c d).
 
-    This is the form d (alpha - beta d) that is fitted to learned rewards. The gain peaks at lambda = 1/c and is back to
-    0 at twice this distance, while the proxy keeps growing. The values are the gains at four tilts and the tilt of the
-    peak.
+    Curves of the same form, d (alpha - beta d), are fitted to learned rewards in practice. The gain peaks at lambda =
+    1/c and is 0 again at lambda = 2/c, while the proxy keeps growing. The test compares the gains at four tilts, and
+    the lambda of the peak.
     """
 
     title = "The gain of a quadratic gold reward is a parabola in the root of the divergence"
@@ -202,13 +202,13 @@ def _heavy_draws(problem: HeavyProxy, key: Key[Array, ""]) -> tuple[Array, Array
 
 class HeavyTailsTakeGold(Claim[HeavyProxy]):
     """Let the gold reward be standard normal. Let a proxy add an independent error with a scale of the order of 1. The
-    error follows Student's distribution with nu degrees of freedom, nu = 3 by default. The expected gold reward of the
-    best of n draws by proxy falls from n = 64 on,
+    error follows Student's distribution with nu degrees of freedom, nu = 3 by default. Take the best of n draws by
+    proxy. Its expected gold reward falls from n = 64 on,
 
         E gold(best of 64) > E gold(best of 256) > E gold(best of 1024) > E gold(best of 4096).
 
-    It falls towards 0, the value of the reference, while the proxy grows like n^(1/nu). The reason is that the answers
-    with the largest proxies are those with the largest errors.
+    The expected gold reward falls towards 0, which is its value under the reference, while the proxy grows like
+    n^(1/nu). The reason is that the answers with the largest proxies are those with the largest errors.
     """
 
     title = "With heavy-tailed errors, the best of n loses gold reward from n = 64 on"

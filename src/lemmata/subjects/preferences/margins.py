@@ -25,12 +25,12 @@ def _newton(loss, steps: int) -> Array:
 
 class DpoMargin(Claim[LabelledPair]):
     """Let the first of two answers be preferred with probability q. Let h be the margin of a policy: the log odds of
-    the first answer under the policy minus its log odds under the reference. Let beta > 0. The expected loss -q
-    log sigma(beta h) - (1 - q) log sigma(-beta h), where sigma is the logistic function, is least at the margin
+    the first answer under the policy minus its log odds under the reference. Let beta > 0, and let sigma be the
+    logistic function. The expected loss -q log sigma(beta h) - (1 - q) log sigma(-beta h) is least at the margin
 
         h = log(q/(1 - q)) / beta.
 
-    So beta h is the logit of the label.
+    So at the least loss, beta h is the logit of the label.
     """
 
     title = "The best margin of a logistic preference loss is the label's logit over beta"
@@ -63,9 +63,8 @@ def _linear(problem: LabelledPair) -> Array:
 
 class IpoMargin(Claim[LabelledPair]):
     """Let the first of two answers be preferred with probability q, and let beta > 0. Let h be the margin of a policy
-    in favour of the first answer. The squared loss of a margin h in favour of the preferred answer is
-    (h - 1/(2 beta))². If the label prefers the second answer, the margin counts with the opposite sign. The expected
-    loss is least at
+    in favour of the first answer. The squared loss of a margin h in favour of the preferred answer is (h - 1/(2
+    beta))². If the second answer is preferred, the loss uses -h in place of h. The expected loss is least at
 
         h = (2q - 1) / (2 beta),
 
@@ -94,8 +93,8 @@ class IpoMargin(Claim[LabelledPair]):
 
 class MarginWithoutEnd(Claim[LabelledPair]):
     """Let the first of two answers always be preferred, let h be the margin of a policy in favour of this answer, and
-    let beta > 0. Follow the gradient flow of the loss -log sigma(beta h) of direct preference optimisation (DPO), where
-    sigma is the logistic function, from the margin h = 0. After time t, the scaled margin z = beta h solves
+    let beta > 0. The loss of direct preference optimisation (DPO) is -log sigma(beta h), where sigma is the logistic
+    function. Follow its gradient flow in h from h = 0. After time t, the scaled margin z = beta h solves
 
         e^z + z = 1 + beta² t.
 

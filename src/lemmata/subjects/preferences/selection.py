@@ -18,8 +18,8 @@ ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "sampler"}
 
 
 class LawOfBestOfN(Claim[FewAnswers]):
-    """Let k answers have the probabilities p_1, ..., p_k, in increasing order of their rewards, which have no ties. The
-    best of n independent draws is answer i with probability
+    """Let k answers have different rewards, and number the answers in increasing order of reward. Let p_1, ..., p_k be
+    their probabilities. The best of n independent draws is answer i with probability
 
         F_i^n - F_(i-1)^n,    F_i = p_1 + ... + p_i.
     """
@@ -63,13 +63,13 @@ def _measured_divergence(problem: RankedAnswers) -> Array:
 
 class DivergenceOfBestOfN(Claim[RankedAnswers]):
     """Let the best of n be the answer with the largest reward among n independent draws from a reference. For any
-    rewards, its divergence from the reference is at most
+    rewards, the divergence of the best of n from the reference is at most
 
         log n - (n - 1)/n.
 
     Equality holds only if the rewards have a continuous distribution. With k answers, the divergence is also at most
-    log(1/p_k), where p_k is the probability of the best answer. So the bound says nothing if n is much larger than
-    1/p_k.
+    log(1/p_k), where p_k is the probability of the best answer. So the bound log n - (n - 1)/n is useless if n is much
+    larger than 1/p_k.
     """
 
     title = "The divergence of the best of n is at most log n - (n - 1)/n"
@@ -96,11 +96,11 @@ class DivergenceOfBestOfN(Claim[RankedAnswers]):
 
 class WinRateOfBestOfN(Claim[RankedAnswers]):
     """Let the best of n be the answer with the largest reward among n independent draws from a reference. Compare it
-    with one more draw, and count a tie as one half. The best of n has the larger reward with probability at most
+    with one additional draw, and count a tie as one half. The best of n has the larger reward with probability at most
 
         n / (n + 1).
 
-    Continuous rewards attain this bound, because the further draw is the best of all n + 1 draws with probability
+    Continuous rewards attain this bound, because the additional draw is the best of all n + 1 draws with probability
     1/(n + 1).
     """
 

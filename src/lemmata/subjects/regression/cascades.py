@@ -112,13 +112,14 @@ def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
 
 
 class CascadeTangentKernel(Claim[CascadeRows]):
-    """Let J be the derivatives of the outputs of a cascade at n rows with respect to all values of all packages. The
-    matrix that the cascade solves with is its empirical tangent kernel:
+    """Consider the outputs of a cascade at n rows. Let J be their derivatives with respect to all values of all
+    packages. In training, a cascade solves a linear system. The matrix of this system is the empirical tangent kernel
+    of the cascade:
 
         J J' = sum_l (H_l H_l') * (G_l G_l'),
 
-    where H_l = M_l K_l^-1 at the inputs of package l, G_l are the gradients of the outputs with respect to the outputs
-    of package l, and * is the entrywise product.
+    where H_l = M_l K_l^-1 at the inputs of package l. The matrix G_l holds the gradients of the cascade's outputs with
+    respect to the outputs of package l, and * is the entrywise product.
     """
 
     title = "The tangent kernel of a spline cascade is a sum of products over its packages"
@@ -208,16 +209,17 @@ def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, A
 
 
 class DeepCascadeGradient(Claim[IdentityStack]):
-    """Consider a cascade f of 100 packages R^p to R^p without skip connections, each with the values t at the points t
-    of its hyperoctahedron. Start at z_0 in a random direction, and let u be a standard normal readout. Let u_0 be the
-    part of u that is orthogonal to the end point. As p grows, the norm of z tends to sqrt(4/e - 1) = 0.687 for every b
-    and c, and
+    """Consider a cascade f of 100 packages from R^p to R^p without skip connections. Each package has the values t at
+    the points t of its hyperoctahedron. Start at z_0 in a random direction, and let u be a standard normal readout. Let
+    u_0 be the part of u that is orthogonal to the end point. As p grows, the norm of z tends to sqrt(4/e - 1) = 0.687
+    for every b and c, and
 
         |gradient of <u, f(z_0)>| / |u_0| -> sqrt(4/e - 1) / |z_0|,
 
     at any depth. To leading order in 1/p, a package multiplies z by g = (4b - 2 - 2 ln(1 + |z|²)) / (4b - 4 ln 2). This
-    factor is 1 on the sphere, larger inside it and smaller outside. Directions along the sphere are neither stretched
-    nor shrunk. The direction across the sphere shrinks by 1 - (1 - e/4)/(b - ln 2) per layer.
+    factor is 1 on the sphere |z| = sqrt(4/e - 1), larger inside the sphere and smaller outside. Directions along the
+    sphere are neither stretched nor shrunk. In the direction across the sphere, each layer multiplies distances by 1 -
+    (1 - e/4)/(b - ln 2).
     """
 
     title = "Gradients of a cascade of a hundred packages neither explode nor vanish"
@@ -247,13 +249,13 @@ class DeepCascadeGradient(Claim[IdentityStack]):
 
 
 class ScaleThreshold(Claim[IdentityStack]):
-    """Consider a deep cascade R^p to R^p to ... to R^p in which every package has the values gamma t at the points t
-    of its hyperoctahedron. In the limit of many layers, the logarithm of the norm of a gradient changes per layer by
+    """Consider a deep cascade R^p to R^p to ... to R^p. Every package has the values gamma t at the points t of its
+    hyperoctahedron. In the limit of many layers, the logarithm of the norm of a gradient changes per layer by
 
         min(0, ln gamma + ln((b - 1/2)/(b - ln 2))).
 
     Above gamma = (b - ln 2)/(b - 1/2), which is 0.957 at b = 5, there is an attracting sphere. The radius of the sphere
-    grows with gamma. Gradients along the sphere keep their size, so that no scale makes gradients explode. Below this
+    grows with gamma. Gradients along the sphere keep their size. So gradients do not explode at any gamma. Below this
     threshold, points converge to the centre and gradients vanish exponentially.
     """
 

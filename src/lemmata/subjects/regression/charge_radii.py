@@ -28,10 +28,11 @@ def half_error(problem: RadiiHalf, kind: str) -> Array:
 
 
 class OddEvenLowersTheError(Claim[RadiiHalf]):
-    """Fit the differences between measured charge radii and a base model by kernel ridge regression. Use one of three
-    kernels: the Gaussian, the odd-even kernel with the parity of Z alone, or the full odd-even kernel. The root mean
-    square error at left-out nuclei falls from each kernel to the next. The errors are means over random halvings of the
-    nuclei. In each halving, the hyper-parameters minimise the error over the other half.
+    """Fit the differences between measured charge radii and a base model by kernel ridge regression. Compare three
+    kernels, in this order: the Gaussian, the odd-even kernel with the parity of Z alone, and the full odd-even kernel.
+    The root mean square error at left-out nuclei falls from each kernel to the next. The errors are means over random
+    halvings of the nuclei. In each halving, one half is left out, and the hyper-parameters minimise the error over the
+    other half.
     """
 
     title = "Odd-even effects of Z and of N each lower the error of charge radii"
@@ -57,15 +58,15 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
 
 
 class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
-    """Consider kernels that are Gaussian with separate length scales for Z and N. Add a second such term between nuclei
-    of equal parity of N,
+    """Start with a Gaussian kernel that has separate length scales for Z and N. Add a second Gaussian term between
+    nuclei whose N have equal parity,
 
         exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) + w [N - N' even] exp(-(Z - Z')²/(2 c²) - (N - N')²/(2 d²)).
 
-    Here a, b, c and d are length scales, w is a weight, and [N - N' even] is 1 or 0. Compare the root mean square
-    errors at left-out nuclei, with the isospin formula as base model. The kernel with the second term has the smaller
-    error in at least nine of ten halvings. In each halving, the hyper-parameters minimise the error over the other
-    half.
+    Here a, b, c and d are length scales, w is a weight, and [N - N' even] is 1 or 0. Use the isospin formula as base
+    model, and compare the root mean square errors at left-out nuclei. In at least nine of ten halvings of the nuclei,
+    the error is smaller with the second term than without it. In each halving, one half is left out, and the
+    hyper-parameters minimise the error over the other half.
     """
 
     title = "The parity of N lowers the error of charge radii beyond two length scales"
@@ -91,8 +92,8 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
 
 class TwoLengthScalesGainMost(Claim[RadiiHalf]):
-    """The odd-even kernel reduces the error of the Gaussian kernel at left-out nuclei. A Gaussian with separate length
-    scales for Z and N achieves at least half of this reduction, for nine of ten halvings of the nuclei. This Gaussian
+    """The odd-even kernel reduces the error of the Gaussian kernel at left-out nuclei. In nine of ten halvings of the
+    nuclei, a Gaussian with separate length scales for Z and N achieves at least half of this reduction. This Gaussian
     uses no parity, and has three hyper-parameters instead of four.
     """
 

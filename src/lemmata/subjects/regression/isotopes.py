@@ -65,8 +65,9 @@ def staggering_error(problem: HiddenRadii, kind: str) -> Array:
 class CalciumStaggers(Claim[HiddenRadii]):
     """Let R(N) be the charge radius of the calcium isotope with N neutrons, and R(N) - (R(N - 1) + R(N + 1))/2 its
     staggering. Hide each middle isotope in turn, and predict its staggering. The odd-even kernel has a smaller root
-    mean square error than the Gaussian, both with one length scale and with separate length scales for Z and N. This
-    holds with probability 9/10 over the random tenth of all other nuclei that is hidden.
+    mean square error than two Gaussian kernels: one with a single length scale, and one with separate length scales for
+    Z and N. Each trial also hides a random tenth of all other nuclei. Over these random choices, the claim holds with
+    probability 9/10.
     """
 
     title = "The odd-even kernel predicts the staggering of calcium better than the Gaussian"
@@ -106,11 +107,12 @@ def kink(radius: Float[np.ndarray, " n"], table: RadiiTable) -> Array:
 
 
 class KinkAtClosedShell(Claim[HiddenRadii]):
-    """Let R(N) be the charge radius of an isotope with N neutrons. The radii of seven even elements (Te to Sm, and Dy)
-    bend at the closed shell N = 82 by R(84) - 2 R(82) + R(80) > 0. Hide their nuclei with N = 84. Kernel ridge
-    regression predicts at least half of the mean bend, with the Gaussian as well as with the odd-even kernel. This
-    holds with probability 9/10 over the random tenth of all other nuclei that is hidden. The isospin formula bends by
-    only 1/200 of the mean bend. So the information comes from the neighbours on both sides of the shell.
+    """Let R(N) be the charge radius of an isotope with N neutrons. Take the seven elements of even Z from Te to Sm, and
+    Dy. Their radii have a kink at the closed shell N = 82: they bend by R(84) - 2 R(82) + R(80) > 0. Hide the nuclei of
+    these elements with N = 84. Kernel ridge regression predicts at least half of the mean bend, with the Gaussian as
+    well as with the odd-even kernel. Each trial also hides a random tenth of all other nuclei. Over these random
+    choices, the claim holds with probability 9/10. The bend of the isospin formula is only 1/200 of the mean bend. So
+    the kernels predict the kink from neighbouring nuclei on both sides of the shell, not from the base model.
     """
 
     title = "Kernel regression predicts at least half of the kink of the radii at N = 82"
@@ -155,9 +157,9 @@ def extrapolated(problem: HiddenEnds, kind: str, isotopes: int) -> Array:
 
 
 class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
-    """Hide the last four measured isotopes of each element in a random half of the long chains. On average over halves,
-    the root mean square error over these isotopes is smaller with odd-even effects than with the Gaussian. Both kernels
-    use the hyper-parameters of least left-out error over the known nuclei.
+    """Choose a random half of the long isotope chains, and hide the last four measured isotopes of each chain. On
+    average over these halves, the odd-even kernel has a smaller root mean square error over the hidden isotopes than
+    the Gaussian kernel. Both kernels use the hyper-parameters that minimise the left-out error over the known nuclei.
     """
 
     title = "Odd-even effects lower the mean error of extrapolation to neutron-rich isotopes"
@@ -179,9 +181,10 @@ class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
 
 
 class ExtrapolationGainsNearby(Claim[HiddenEnds]):
-    """Hide the last four measured isotopes of each element in a random half of the long chains. With probability 4/5,
-    the root mean square error over the first two of them is smaller with odd-even effects than with the Gaussian. Both
-    kernels use the hyper-parameters of least left-out error over the known nuclei.
+    """Choose a random half of the long isotope chains, and hide the last four measured isotopes of each chain. Take the
+    root mean square error over the first two hidden isotopes of each chain. With probability 4/5, this error is smaller
+    for the odd-even kernel than for the Gaussian kernel. Both kernels use the hyper-parameters that minimise the
+    left-out error over the known nuclei.
     """
 
     title = "Odd-even effects lower the error of extrapolation by one and two isotopes"

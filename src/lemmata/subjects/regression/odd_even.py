@@ -198,8 +198,8 @@ class EffectiveKernel(Claim[TwoTermFit]):
         |y - K a - K_oe b|² + ridge a'K a + ridge_oe b'K_oe b,
 
     is b = (ridge/ridge_oe) a. So the fit is kernel ridge regression with the one kernel K + (ridge/ridge_oe) K_oe and
-    the same ridge. It has as many coefficients as nuclei. The test compares both terms at the known nuclei, and their
-    sum at new ones.
+    the same ridge. The number of coefficients equals the number of nuclei. The test compares each of the two terms at
+    the known nuclei, and the sum of the terms at new nuclei.
     """
 
     title = "Ridge regression with a smooth and an odd-even term is regression with one kernel"
@@ -242,11 +242,11 @@ class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
 
         |f(Z, N) - (f(Z, N - 1) + f(Z, N + 1))/2| <= |f| sqrt(3/2 - 2 e^(-1/(2 l²)) + e^(-2/l²)/2),   |f|² = a'K a.
 
-    No better bound holds for all f. At l = 3 the square root is 0.09, so that the norm of a function is at least 11
-    times its staggering.
+    No better bound holds for all f. At l = 3 the square root is 0.09. So the norm of a function f is at least 11 times
+    the staggering of f.
     """
 
-    title = "A bound on the staggering of a combination of Gaussians by its norm"
+    title = "The norm of a combination of Gaussians bounds its staggering"
     source = Source(_KEY, "Abstract, extended method", note="why a second term is there")
     population = SmoothFunctions()
     relation = AtMost()
@@ -289,9 +289,9 @@ def _laws(problem: StaggeredCurve) -> tuple[Float[Array, "n n"], Float[Array, "n
 
 class ExpectedLeftOutError(Claim[StaggeredCurve]):
     """Let targets at nuclei have the covariance C, which is the sum of a Gaussian kernel and noise. If the targets
-    stagger, C also has a second term of weight w between nuclei of equal parities. Fit the targets by kernel ridge
-    regression with the variance of the noise as ridge. Let Q be the inverse of the fit's Gram matrix plus ridge. The
-    expected mean squared error at a left-out nucleus is
+    stagger, C also contains a second term of weight w between nuclei of equal parities. Fit the targets by kernel ridge
+    regression with the variance of the noise as ridge. Let Q be the inverse of the sum of the fit's Gram matrix and
+    ridge times the identity. The expected mean squared error at a left-out nucleus is
 
         mean over i of [Q C Q]_ii / Q_ii².
 

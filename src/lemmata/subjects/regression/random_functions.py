@@ -96,8 +96,8 @@ class GaussianMixture(Claim[ScatteredValues]):
 
         sum_ij w_i w_j r_ij² ln r_ij = 1/2 int_0^inf sum_ij w_i w_j e^(-s r_ij²) ds / s²,    r_ij = |x_i - x_j| .
 
-    So, up to an affine drift, r² ln r is a mixture of Gaussian covariances whose widths follow a power law. It is
-    therefore positive definite on such weights in every dimension.
+    So, up to an affine drift, r² ln r is a mixture of Gaussian covariances whose widths follow a power law. In every
+    dimension, r² ln r is therefore positive definite on weights that satisfy the two conditions.
     """
 
     title = "The covariance r² ln r is a power-law mixture of Gaussian covariances"
@@ -139,9 +139,9 @@ def _power_spline(problem: ScatteredValues, x: np.ndarray, z: np.ndarray, noise:
 
 
 class SelfSimilarSplines(Claim[ScatteredValues]):
-    """Let e be an exponent between 0 and 4 with e != 2. Consider the spline with affine drift whose covariance is r^e
-    (-r^e for e < 2). Rotate, shift and magnify the points x_i and z by s, and multiply the variances v_i of the noise
-    by s^e. The predictions at the moved points z equal the original predictions at z.
+    """Let e be an exponent between 0 and 4 with e != 2. Consider the spline with affine drift and the covariance r^e
+    (-r^e for e < 2). Rotate and shift the points x_i and z, and magnify them by the factor s. Multiply the variances
+    v_i of the noise by s^e. The predictions at the moved points equal the original predictions at z.
     """
 
     title = "The splines of r^e are invariant under rotations, shifts and magnification"
@@ -184,8 +184,8 @@ class MovedParameters(Claim[ScatteredValues]):
 
         b - ln s  and  c / s²    in place of b and c.
 
-    So the predictions are not invariant. If b and c / b² grow without bound, the predictions before and after
-    magnification have the same limit, the spline of r² ln r. This limit is invariant.
+    So the predictions are not invariant under magnification. If b and c / b² grow without bound, the predictions before
+    and after magnification tend to the same limit, the spline of r² ln r. So this limit is invariant.
     """
 
     title = "Magnification changes the parameters b and c of the covariance r² (ln r - b) + c"
@@ -236,10 +236,10 @@ def _process_condition(problem: ScatteredValues) -> float:
 class BestUnder(Claim[ScatteredValues]):
     """Draw a function with generalised covariance r² ln r and an affine part of any size, and observe it with noise of
     variances v_i. Take the spline of r² ln r with these v_i on the diagonal. At every point, its mean square error is
-    at most that of the spline of r^e, for every e between 0 and 4.
+    at most the mean square error of the spline of r^e, for every e between 0 and 4.
     """
 
-    title = "For its own covariance, the spline of r² ln r has the least mean square error"
+    title = "For functions with the covariance r² ln r, the spline of r² ln r has the least mean square error"
     source = Source(_KEY, "Abstract, optimality", note="under its own law")
     population = ScatteredSamples()
     relation = AtMost()

@@ -50,8 +50,8 @@ class LineAtFiveThousand(Claim[CosineLabels]):
 
         log (<u_i, y>²/n)  against  log i,    i <= 100.
 
-    Estimate s by (-slope - 1)/2 from the slope of this line. The mean of the estimate is within 0.1 of 1/2. This is the
-    true value, since f_i² ~ i^-2.
+    Estimate s by (-slope - 1)/2 from the slope of this line. The mean of the estimate is within 0.1 of the true value.
+    The true value is 1/2, since f_i² ~ i^-2.
     """
 
     title = "A line over a hundred of five thousand modes estimates the smoothness of a cosine"
@@ -76,12 +76,12 @@ class LineAtFiveThousand(Claim[CosineLabels]):
 
 
 class SmoothnessAboveFloor(Claim[LabelledModes]):
-    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, with eigenvalues like
-    i^-beta, and let f_i² ~ i^-(s beta + 1). Fit
+    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, whose eigenvalues fall
+    like i^-beta, and let f_i² ~ i^-(s beta + 1). To the powers <u_i, y>²/n, fit the law
 
         E <u_i, y>²/n = A i^-(s beta + 1) + floor
 
-    with the mean power over i > n/2 as the floor. The mean of the fitted s is within 0.1 of the true s.
+    where the floor is the mean of the powers over i > n/2. The mean of the fitted s is within 0.1 of the true s.
     """
 
     title = "A power-law fit with a noise floor estimates the smoothness from labels"
@@ -102,16 +102,16 @@ class SmoothnessAboveFloor(Claim[LabelledModes]):
 
 
 class SmoothnessWithFittedDecay(Claim[LabelledModes]):
-    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, with eigenvalues like
-    i^-beta for an unknown beta, and let f_i² ~ i^-(s beta + 1). Take the slope of log eigenvalue against log index over
-    sqrt(n) <= i <= n/4 as -beta. With this beta, fit a power law and a floor to the powers. The mean of the fitted s is
-    within 0.1 of the true s.
+    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, whose eigenvalues fall
+    like i^-beta for an unknown beta, and let f_i² ~ i^-(s beta + 1). Estimate -beta by the slope of log eigenvalue
+    against log index over sqrt(n) <= i <= n/4. With this beta, fit a power law and a floor to the powers <u_i, y>²/n.
+    The mean of the fitted s is within 0.1 of the true s.
 
-    Over the first ten indices, which contain the signal, the slope is near -2.5, since the eigenvalues of min(x, x')
-    fall like (i - 1/2)^-2.
+    The first ten indices contain the signal. Over these indices the slope is near -2.5, since the eigenvalues of min(x,
+    x') are proportional to (i - 1/2)^-2.
     """
 
-    title = "The smoothness can be estimated from labels if the decay is fitted, too"
+    title = "The smoothness can be estimated from labels even if the decay of the eigenvalues is fitted"
     source = Source(_KEY, "Abstract, estimator", note="with the floor taken off and the decay from the eigenvalues")
     population = IntervalTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)

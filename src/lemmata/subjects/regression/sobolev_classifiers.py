@@ -61,7 +61,7 @@ def _generator(key: Key[Array, ""]) -> np.random.Generator:
 class FlowSquaredError(Claim[LabelledModes]):
     """Run gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, and stop it at the time nu = pi²
     n^(beta/(s beta + 1)). Let eta be the probability of the label +1, and let 2 eta - 1 have smoothness s. The mean
-    squared distance of the flow from 2 eta - 1 falls like
+    squared distance between the output of the flow and 2 eta - 1 falls like
 
         n^(-s beta/(s beta + 1)).
     """
@@ -88,7 +88,7 @@ class FlowSquaredError(Claim[LabelledModes]):
 class FlowExcessRisk(Claim[LabelledModes]):
     """Run gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, and stop it at the time nu = pi²
     n^(beta/(s beta + 1)). Let eta be the probability of the label +1, and let 2 eta - 1 have smoothness s. Classify by
-    the sign of the flow. The excess of its 0-1 risk over the least possible risk is
+    the sign of the flow's output. The difference between the 0-1 risk of this classifier and the least possible risk is
 
         O(n^(-s beta/(2 s beta + 2))).
     """
@@ -115,8 +115,8 @@ class FlowExcessRisk(Claim[LabelledModes]):
 class LeastExcessOfBumps(Claim[Bumps]):
     """Consider the targets 2 eta - 1 = +-h_n on n^(1/(2r+1)) pieces of [0, 1], with random signs, where h_n is a bump
     of height n^(-r/(2r+1)) and eta is the probability of the label +1. These targets are bounded in the Sobolev space
-    H^r. The best classifier knows h_n, and on each piece decides by the likelihood of its labels. Its excess 0-1 risk
-    falls like, and no faster than,
+    H^r. The best classifier knows h_n, and on each piece it decides by the likelihood of the labels in this piece. The
+    excess 0-1 risk of this best classifier falls like the following power of n, and no faster:
 
         n^(-s beta/(2 s beta + 2)),    s = 1,  beta = 2r.
 
@@ -149,9 +149,9 @@ class LeastExcessOfBumps(Claim[Bumps]):
 class FlowOnBumps(Claim[Bumps]):
     """Consider the targets 2 eta - 1 = +-h_n on n^(1/3) pieces of [0, 1], with random signs, where h_n is a hat of
     height n^(-1/3) and eta is the probability of the label +1. These targets are bounded in H^1. Run the gradient flow
-    of min(x, x') on n labels, stop it at the time nu = pi² n^(2/3), and classify by its sign. The excess 0-1 risk is
-    O(n^(-1/3)), and it falls no faster. This is the exponent of the lower bound, s beta/(2 s beta + 2) at s = 1 and
-    beta = 2.
+    of min(x, x') on n labels, stop it at the time nu = pi² n^(2/3), and classify by the sign of its output. The excess
+    0-1 risk is O(n^(-1/3)), and it falls no faster. The exponent 1/3 is also the exponent of the lower bound, s beta/(2
+    s beta + 2) at s = 1 and beta = 2.
     """
 
     title = "Stopped gradient flow attains the minimax exponent of the excess risk in H^1"
@@ -209,7 +209,8 @@ class WideNetworkExcess(Claim[LabelledModes]):
     """Train an infinitely wide ReLU network with biases on the circle by gradient flow on n labels +-1. Start from
     outputs of 0, and stop at the time nu = n^(2/(2 s + 1)) (in units of the eigenvalue of frequency 1). Let eta be the
     probability of the label +1, and let 2 eta - 1 have Fourier coefficients with squares k^-(2 s + 1). Classify by the
-    sign of the output. The excess of the 0-1 risk over the least possible risk is O(n^(-s/(2 s + 1))).
+    sign of the output. The difference between the 0-1 risk of this classifier and the least possible risk is O(n^(-s/(2
+    s + 1))).
     """
 
     title = "An upper bound on the rate of the excess risk of an infinitely wide network"

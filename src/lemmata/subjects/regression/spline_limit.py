@@ -48,8 +48,9 @@ def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -
 
 
 class SplineLimit(Claim[ScatteredValues]):
-    """Consider the Gaussian process with covariance r² (ln r - b) + c, level c = b³ and noise of variances v_i. As b
-    grows, its mean tends to the spline of r² ln r with affine drift and the same noise, like 1/b.
+    """Consider the Gaussian process with covariance r² (ln r - b) + c, where the level is c = b³. The observations have
+    noise of variances v_i. As b grows, the mean of the process tends to the spline of r² ln r with affine drift and the
+    same noise. The difference falls like 1/b.
     """
 
     title = "A Gaussian process with c = b³ tends to the spline of r² ln r like 1/b"
@@ -76,11 +77,11 @@ class PositiveOnDiscs(Claim[DiscPoints]):
     So for points in the disc and B >= 1, the least level c is at most R² (2 B² - 2 B + 1).
 
     (Proof for R = 1. Write weights w with sum s as w = s delta_0 + v, where v annihilates affine functions. With g = r²
-    (ln r - b) and the semi-norm of r² ln r, the form is |v|² + 2 s v(g) + c s². So c has to be at least |g|², where g
-    is restricted to the disc and continued with least energy, by -b + (1 - 2b) ln r. Then 1/(8 pi) times the integral
-    of squared second derivatives is the expression above. Weights of sum 0 with a first moment add 2b |sum w_i x_i|² to
-    the form. This term has to be at least what r² ln r subtracts. On the unit circle, that is 2 |sum w_i x_i|², and
-    hence b >= 1.)
+    (ln r - b) and the semi-norm of r² ln r, the form is |v|² + 2 s v(g) + c s². So c has to be at least |g|². Here g is
+    restricted to the disc, and outside the disc it is continued with least energy, by -b + (1 - 2b) ln r. Then 1/(8 pi)
+    times the integral of squared second derivatives is the expression above. Weights of sum 0 with a first moment add
+    2b |sum w_i x_i|² to the form. This term has to be at least the amount that r² ln r subtracts from the form. On the
+    unit circle, this amount is 2 |sum w_i x_i|², and hence b >= 1.)
     """
 
     title = "The least level at which r² (ln r - b) + c is positive definite on a disc"
@@ -110,8 +111,8 @@ class PositiveOnDiscs(Claim[DiscPoints]):
 
 
 class WeightedSmoothing(Claim[ScatteredValues]):
-    """Take the spline of r² ln r for values y_i at points x_i, with variances v_i of noise on the diagonal. This spline
-    minimises
+    """Take the spline of r² ln r for values y_i at points x_i, and add noise variances v_i to the diagonal of the
+    matrix of r² ln r. This spline minimises
 
         sum_i (f(x_i) - y_i)² / v_i + |f|²,
 

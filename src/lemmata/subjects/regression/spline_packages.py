@@ -69,11 +69,11 @@ class PackageByProducts(Claim[SplineValues]):
 
         d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C'),
 
-    where r² = |z|² + |t|² - 2 z't and * is the entrywise product. Values and gradients take two matrix products each,
-    and they need no array of n N p numbers.
+    where r² = |z|² + |t|² - 2 z't and * is the entrywise product. The values take two matrix products, and so do the
+    gradients. Neither computation needs an array of n N p numbers.
     """
 
-    title = "Values and gradients of a spline package by two matrix products each"
+    title = "Two matrix products each give the values and the gradients of a spline package"
     source = Source(_KEY, "Abstract, forward", "Abstract, differentiation")
     stated = Kind.RULE
     population = SplinePackages()
@@ -113,9 +113,10 @@ def _without_one(problem: SplineValues) -> Array:
 
 
 class HyperoctahedronInverse(Claim[SplineValues]):
-    """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}. The
-    inverse of K divides values that are odd under t -> -t by 4 (b - ln 2). It divides even values at the vertices that
-    sum to 0 by 2 ln 2. To the value at the centre and the mean of the values at the vertices, it applies the inverse of
+    """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}.
+    Decompose values at these points into three parts. For values that are odd under t -> -t, the inverse of K divides
+    by 4 (b - ln 2). For even values at the vertices with sum 0, it divides by 2 ln 2. The third part is the value at
+    the centre and the mean of the values at the vertices. To this pair, the inverse of K applies the inverse of
 
         [ c       2p (c - b)                  ]
         [ c - b   2 ln 2 + 2p (c + ln 2 - 2b) ]
@@ -152,8 +153,9 @@ def _softer(found: Array) -> Array:
 
 class ClosedInverseCost(Claim[SplineValues]):
     """Let a package have m splines on a hyperoctahedron with p axes, which has N = 2p + 1 points. The package computes
-    its coefficients in O(p) operations per column. Values and gradients at n places together cost O(n N m). For fixed n
-    and m, the number of operations is therefore proportional to p. (A Cholesky factor of K costs N³/3.)
+    its coefficients in O(p) operations per column. The values and gradients at n places together take O(n N m)
+    operations. For fixed n and m, the number of operations is therefore proportional to p. (A Cholesky factor of K
+    takes N³/3 operations.)
     """
 
     title = "The operations of a spline package on a hyperoctahedron grow in proportion to p"
@@ -182,13 +184,13 @@ def _derivative_at_centre(problem: IdentityStack) -> Array:
 
 
 class IdentityPackageGain(Claim[IdentityStack]):
-    """Let a package have the covariance r² (ln r - b) + c and the values t at the points t of a hyperoctahedron. Its
-    derivative at the centre is
+    """Let a package have the covariance r² (ln r - b) + c and the values t at the points t of a hyperoctahedron. The
+    derivative of the package at the centre is
 
         (b - 1/2) / (b - ln 2)
 
     times the identity, in every dimension and for every c. At b = 5 the factor is 1.045. The factor is 1 only in the
-    limit b to infinity, in which the package is a polyharmonic spline with an affine drift.
+    limit b to infinity. In this limit, the package is a polyharmonic spline with an affine drift.
     """
 
     title = "The derivative of an identity package at its centre is (b - 1/2) / (b - ln 2)"
@@ -211,9 +213,10 @@ class IdentityPackageGain(Claim[IdentityStack]):
 
 
 class CurvedDirections(Claim[ScatteredPoints]):
-    """Consider the polyharmonic spline r² ln r with an affine drift through N points of R^p in general position. In the
-    N-dimensional space of its values, it can be curved in only max(0, N - p - 1) dimensions. In the other dimensions
-    the spline is affine. With N <= p + 1 points it is affine for all values, and the covariance then has no effect.
+    """Consider the polyharmonic spline r² ln r with an affine drift through N points of R^p in general position. The
+    values at the N points form an N-dimensional space. The spline can be curved in only max(0, N - p - 1) dimensions of
+    this space, and in the other dimensions it is affine. With N <= p + 1 points, the spline is affine for all values,
+    and the covariance has no effect.
     """
 
     title = "A spline through at most p + 1 points of R^p is affine"

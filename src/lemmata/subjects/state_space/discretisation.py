@@ -49,8 +49,8 @@ def _from_zero(problem: SampledSystem) -> Array:
 
 class ZeroOrderHold(Claim[SampledSystem]):
     """Let dh/dt = A h + B u, y = C h + d u be a stable state-space model with h(0) = 0. Let D be the time step, and let
-    the input be constant on each [k D, (k+1) D), with the value u_k. The samples y(k D) of the output are exactly the
-    outputs y_k of the recurrence
+    the input have the constant value u_k on each interval [k D, (k+1) D). The samples y(k D) of the output are exactly
+    the outputs y_k of the recurrence
 
         h_{k+1} = e^{DA} h_k + A^-1 (e^{DA} - I) B u_k,   y_k = C h_k + d u_k,
 
@@ -108,8 +108,9 @@ class FirstOrderHold(Claim[SampledSystem]):
 
 class BilinearWarping(Claim[ProbedSystem]):
     """Let a stable continuous system with the matrices A, B, C, d have the transfer function H(z) = C (z - A)^-1 B + d.
-    Let K_0, K_1, ... be the response of its recurrence under the bilinear rule with step D. At the frequency w, the
-    recurrence has exactly the frequency response of the continuous system at a warped frequency:
+    The bilinear rule with step D turns this system into a recurrence. Let K_0, K_1, ... be the impulse response of this
+    recurrence. At the frequency w, the recurrence has exactly the frequency response of the continuous system at a
+    warped frequency:
 
         sum_k K_k e^{-i w D k} = H( i (2/D) tan(w D / 2) ).
     """
@@ -150,9 +151,9 @@ def _within_euler(problem: SteppedModes) -> Array:
 
 class StableAtAnyStep(Claim[SteppedModes]):
     """Let dh/dt = l h be a mode with the complex pole l, and let D be the time step. Under zero-order hold and under
-    the bilinear rule, the mode dies out if and only if Re l < 0, whatever the step D is. The reason is that
-    |e^{Dl}| < 1 and |(1 + Dl/2)/(1 - Dl/2)| < 1 hold if and only if Re l < 0. The test counts the modes that die out,
-    among many modes.
+    the bilinear rule, the mode dies out if and only if Re l < 0, for every step D. The reason is that |e^{Dl}| < 1 and
+    |(1 + Dl/2)/(1 - Dl/2)| < 1 hold if and only if Re l < 0. The test draws many modes and counts how many of them die
+    out.
     """
 
     title = "Zero-order hold and the bilinear rule keep stability at any step"
@@ -175,12 +176,12 @@ class StableAtAnyStep(Claim[SteppedModes]):
 
 
 class EulerStability(Claim[SteppedModes]):
-    """Let dh/dt = l h be a mode with the complex pole l, and let D be the time step. Under Euler's rule
-    h_{k+1} = (1 + D l) h_k, the mode dies out if and only if |1 + D l| < 1. So a stable mode needs a step below
-    -2 Re l / |l|². The test counts the modes that die out, among many modes.
+    """Let dh/dt = l h be a mode with the complex pole l, and let D be the time step. Under Euler's rule h_{k+1} = (1 +
+    D l) h_k, the mode dies out if and only if |1 + D l| < 1. So a stable mode needs a step below -2 Re l / |l|². The
+    test draws many modes and counts how many of them die out.
     """
 
-    title = "Euler's rule keeps a stable mode stable only for steps below -2 Re l / |l|²"
+    title = "Euler's rule keeps a stable mode stable only if the step is below -2 Re l / |l|²"
     source = Source("foundation2025", _PLACE, note="which rules keep stability")
     stated = Kind.OWN
     population = StableAndGrowingModes()

@@ -63,8 +63,8 @@ def _wave(problem: DrivenMode, times: Array) -> Array:
 
 class HeldInputOrder(AbstractStepOrder):
     """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u, and let D be the time step.
-    Zero-order hold of the samples of u is the recurrence h_{k+1} = e^{Dl} h_k + (e^{Dl} - 1)/l u(kD). Its root mean
-    square error over all samples is of order 1 in D.
+    Zero-order hold of the samples of u is the recurrence h_{k+1} = e^{Dl} h_k + (e^{Dl} - 1)/l u(kD). The root mean
+    square error of h over all samples is of order 1 in D.
     """
 
     title = "Zero-order hold of samples has an error of order 1 in the step"
@@ -83,8 +83,8 @@ class HeldInputOrder(AbstractStepOrder):
 class MidpointHoldOrder(AbstractStepOrder):
     """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u, and let D be the time step.
     Zero-order hold of u at the middle of each step is the recurrence h_{k+1} = e^{Dl} h_k + (e^{Dl} - 1)/l u(kD + D/2).
-    Its root mean square error over all samples is of order 2 in D. So the order of a hold depends on where the input is
-    read.
+    The root mean square error of h over all samples is of order 2 in D. So the order of a hold depends on the point of
+    the step at which the input is read.
     """
 
     title = "Zero-order hold of midpoints has an error of order 2 in the step"
@@ -102,8 +102,8 @@ class MidpointHoldOrder(AbstractStepOrder):
 
 class FirstOrderHoldOrder(AbstractStepOrder):
     """Let a mode have a smooth input that starts at 0, and let D be the time step. First-order hold is exact for inputs
-    that are linear between samples. On the smooth input, its root mean square error over all samples is of order 2 in
-    D.
+    that are linear between samples. On the smooth input, the root mean square error of first-order hold over all
+    samples is of order 2 in D.
     """
 
     title = "First-order hold has an error of order 2 in the step"
@@ -121,8 +121,8 @@ class FirstOrderHoldOrder(AbstractStepOrder):
 
 class TrapezoidalOrder(AbstractStepOrder):
     """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u that starts at 0, and let D be the
-    time step. The trapezoidal rule h_{k+1} = h_k + D/2 (l h_k + u_k + l h_{k+1} + u_{k+1}) is the bilinear rule with
-    the inputs at both ends of a step. Its root mean square error over all samples is of order 2 in D.
+    time step. The trapezoidal rule is h_{k+1} = h_k + D/2 (l h_k + u_k + l h_{k+1} + u_{k+1}). It is the bilinear rule
+    that uses the inputs at both ends of a step. The root mean square error of h over all samples is of order 2 in D.
     """
 
     title = "The bilinear rule with two inputs per step has an error of order 2"
@@ -140,9 +140,9 @@ class TrapezoidalOrder(AbstractStepOrder):
 
 class OneInputBilinearOrder(AbstractStepOrder):
     """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u, and let D be the time step. Deep
-    state-space models run the recurrence h_k = a h_{k-1} + b u_k with the bilinear a = (1 + Dl/2)/(1 - Dl/2) and
-    b = D/(1 - Dl/2). This recurrence uses one input per step, and the trapezoidal rule uses two. So its root mean
-    square error over all samples is only of order 1 in D.
+    state-space models run the recurrence h_k = a h_{k-1} + b u_k, where the bilinear rule gives a = (1 + Dl/2)/(1 -
+    Dl/2) and b = D/(1 - Dl/2). This recurrence uses only one input per step, whereas the trapezoidal rule uses two. So
+    the root mean square error of the recurrence over all samples is only of order 1 in D.
     """
 
     title = "The bilinear rule with one input per step has an error of order 1"

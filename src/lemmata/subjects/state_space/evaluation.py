@@ -31,9 +31,10 @@ def _wrapped(outputs: Array, problem: FilteredSequence) -> Array:
 
 class ThreeEvaluations(Claim[FilteredSequence]):
     """Let h_{k+1} = A h_k + B u_k, y_k = Re(C h_k) + D u_k be a linear state-space model with h_0 = 0 and T inputs u_k.
-    Three algorithms give the same T outputs. The first is the recurrence. The second is the associative scan of its
-    steps with the product (A_2, b_2)(A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2). The third convolves u with the response D,
-    Re(C B), Re(C A B), ... by fast Fourier transforms that are padded to twice the length T.
+    Three algorithms give the same T outputs. The first algorithm is the recurrence. The second algorithm is the
+    associative scan of the recurrence's steps with the product (A_2, b_2)(A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2). The
+    third algorithm convolves u with the response D, Re(C B), Re(C A B), ... by fast Fourier transforms that are padded
+    to twice the length T.
     """
 
     title = "Recurrence, associative scan and padded convolution give the same outputs"
@@ -72,13 +73,15 @@ def _generated(problem: StructuredSystem, truncated: Array) -> Array:
 
 class ResolventResponse(Claim[StructuredSystem]):
     """Let A = diag(l) - P Q* be a diagonal plus low-rank matrix, where Q* is the conjugate transpose of Q. The bilinear
-    rule with step D gives A' = (1 - D A/2)^-1 (1 + D A/2) and B' = (1 - D A/2)^-1 D B. The first T terms
-    K_s = C A'^s B' of the response are the inverse discrete Fourier transform, over the T-th roots of unity z, of
+    rule with step D gives A' = (1 - D A/2)^-1 (1 + D A/2) and B' = (1 - D A/2)^-1 D B. Take the first T terms K_s = C
+    A'^s B' of the impulse response. They are the inverse discrete Fourier transform of the following function of z at
+    the T-th roots of unity:
 
         2/(1+z) [C_T R B - C_T R P (I + Q* R P)^-1 Q* R B],
         R = (g - diag(l))^-1,   g = (2/D)(1 - z)/(1 + z),   C_T = C (I - A'^T),
 
-    or of its limit at z = -1. This formula has sums over poles in place of powers of A'. The test takes P = Q.
+    where the limit replaces this function at z = -1. The formula needs sums over poles, but no powers of A'. The test
+    takes P = Q.
     """
 
     title = "The response of a diagonal plus low-rank system follows from its resolvent"

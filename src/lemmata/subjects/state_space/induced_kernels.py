@@ -91,9 +91,9 @@ def _energy(problem: DrivenSystem, matrix: AbstractStateMatrix, b: Array) -> Arr
 
 
 class ImpulseEnergy(Claim[DrivenSystem]):
-    """Let A be a stable N x N matrix and B an input vector, both fixed. The impulse responses h(t) = C e^{At} B of
-    dh/dt = A h + B u, for all output vectors C, form a Hilbert space of functions of at most N dimensions. Its squared
-    norm is
+    """Let A be a stable N x N matrix and B an input vector, both fixed. For all output vectors C, the model dh/dt = A h
+    + B u has the impulse responses h(t) = C e^{At} B. These functions form a Hilbert space of at most N dimensions,
+    with the squared norm
 
         ∫_0^∞ h(t)² dt = C P C',   A P + P A' + B B' = 0,
 
@@ -154,8 +154,8 @@ class AutocorrelationOfModes(Claim[PoleSum]):
 
         sum_k h_{k+t} conj(h_k) = sum_{i,j} c_i conj(c_j) a_i^t / (1 - a_i conj(a_j)),    t >= 0.
 
-    The right side is a form of the Cauchy matrix between the poles and their conjugates. This form takes N² operations,
-    although the sum over k is infinite.
+    The right side is a bilinear form with the Cauchy matrix between the poles and their conjugates. It takes N²
+    operations, although the sum over k on the left side is infinite.
     """
 
     title = "The autocorrelation of a diagonal model is a Cauchy form of its poles"
@@ -186,12 +186,13 @@ class AutocorrelationOfModes(Claim[PoleSum]):
 
 class LongSequenceKernel(Claim[PoleSum]):
     """Let h be the response of a diagonal model, and let u and v be two sequences of T steps. Let y(u) = h * u be the
-    whole output of u, including the outputs after the last input. The outputs of u and v have the inner product
+    whole output for the input u, including the outputs after the last input. The outputs of u and v have the inner
+    product
 
         sum_t y_t(u) conj(y_t(v)) = sum_{s,r} u_s v_r R(r - s),   R(t) = sum_k h_{k+t} conj(h_k), R(-t) = conj(R(t)).
 
-    This is a Toeplitz form. Once R is known, it takes T log T operations by Fourier transforms. For a response with N
-    poles, R takes N² + N T operations.
+    The right side is a Toeplitz form. Once R is known, Fourier transforms compute this form in T log T operations. For
+    a response with N poles, the computation of R takes N² + N T operations.
     """
 
     title = "The whole outputs of a diagonal model induce a Toeplitz kernel on sequences"
@@ -249,12 +250,12 @@ def _readouts(problem: StateSequences, key: Key[Array, ""], count: int) -> Array
 
 class FinalStateKernel(Claim[StateSequences]):
     """Let h_{k+1} = A h_k + B u_k be a complex recurrence. Let y(u) = Re(c h_T(u)) be its last output on a sequence u
-    of T steps. Let the entries of the readout c have independent real and imaginary parts that are standard normal. The
+    of T steps. Let the real and imaginary parts of the entries of the readout c be independent and standard normal. The
     last outputs of two sequences u and v have the covariance
 
         E y(u) y(v) = Re <h_T(u), h_T(v)>.
 
-    The claim is tested on the variances of y(u), y(v) and y(u + v).
+    The test checks this through the variances of y(u), y(v) and y(u + v).
     """
 
     title = "Random readouts of a state-space model have the kernel of its final states"
@@ -286,7 +287,7 @@ def _rank(matrix: Array) -> Array:
 
 class FinalStateRank(Claim[StateSequences]):
     """Let a complex recurrence have N distinct modes, each with an input different from 0. Take n sequences of T steps
-    in general position. Their last outputs, over all readouts, span
+    in general position. Over all readouts, the vectors of the n last outputs span
 
         min(n, 2N, T)
 
@@ -316,8 +317,8 @@ def _most(problem: StateSequences) -> Array:
 
 class NonlinearHeadRank(Claim[StateSequences]):
     """Let a complex recurrence with distinct modes read n sequences in general position. Replace the inner product of
-    final states by a Gaussian kernel of the final states. This kernel is positive definite on the n sequences, even if
-    there are few states: its Gram matrix has rank n.
+    final states by a Gaussian kernel of the final states. The Gram matrix of this kernel on the n sequences has rank n,
+    so the kernel is positive definite on them. This holds even if there are fewer states than sequences.
     """
 
     title = "A Gaussian kernel of the final states has full rank with any number of modes"

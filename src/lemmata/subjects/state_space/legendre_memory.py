@@ -93,8 +93,8 @@ class LegendreCoefficients(Claim[LegendreMemory]):
 
         h_n(t) = (1/t) ∫_0^t u(x) sqrt(2n+1) P_n(2x/t - 1) dx,
 
-    for n = 0 ... N-1, satisfy t dh/dt = A h + B u exactly, for every N. So no state needs a coefficient beyond the N
-    that are kept.
+    for n = 0 ... N-1, satisfy t dh/dt = A h + B u exactly, for every N. So the equation for the N kept coefficients
+    needs no coefficient of higher order.
     """
 
     title = "LegS states are the Legendre coefficients of the past input"
@@ -120,12 +120,12 @@ class LegendreCoefficients(Claim[LegendreMemory]):
 
 class WarpedMemory(Claim[LegendreMemory]):
     """Let A and B be the LegS matrix and input vector of N states, and let P_n be the Legendre polynomials. Run the
-    memory without the factor 1/t, as dh/dt = A h + B u. Its states weigh the input of s time units ago by
+    memory without the factor 1/t, as dh/dt = A h + B u. The states weight the input of s time units ago by
 
         e^{As} B = sqrt(2n+1) P_n(2 e^{-s} - 1) e^{-s},    n = 0 ... N-1.
 
-    So they are Legendre coefficients of the past in the variable e^{-s}. The memory is warped exponentially and not
-    uniform.
+    So the states are Legendre coefficients of the past in the variable e^{-s}. This memory is not uniform in time: it
+    is warped exponentially.
     """
 
     title = "Without the factor 1/t, the memory of LegS is exponentially warped"
@@ -153,8 +153,8 @@ class WarpedMemory(Claim[LegendreMemory]):
 
 
 class LegsDissipation(Claim[LegendreMemory]):
-    """The LegS matrix is A = -I/2 + S - P P', where S is skew-symmetric and P is the vector with the entries
-    P_n = sqrt(n + 1/2). So A is normal up to rank one, and for every vector x
+    """The LegS matrix is A = -I/2 + S - P P', where S is skew-symmetric and P is the vector with the entries P_n =
+    sqrt(n + 1/2). So A is a normal matrix up to a matrix of rank one. For every vector x,
 
         x' A x = -|x|²/2 - (P' x)².
     """
@@ -233,13 +233,13 @@ def _log_condition(states: int) -> float:
 
 
 class LegsEigenvectors(Claim[LegendreMemory]):
-    """The LegS matrix of N states has the eigenvalues -1, ..., -N. Take its eigenvectors with unit length. Their
-    condition number grows by the factor 3 + 2 sqrt(2) = 5.83 with each state, which is log2(3 + 2 sqrt(2)) = 2.54 bits.
-    Beyond some 22 states, no correct bit of a double is left. So in practice one diagonalises only the normal part of
-    LegS, never LegS itself.
+    """The LegS matrix of N states has the eigenvalues -1, ..., -N. Let the columns of a matrix be its eigenvectors with
+    unit length. With each further state, the condition number of this matrix grows by the factor 3 + 2 sqrt(2) = 5.83.
+    This factor corresponds to log2(3 + 2 sqrt(2)) = 2.54 bits. Beyond about 22 states, no bit of a double-precision
+    result is correct. So in practice one diagonalises only the normal part of the LegS matrix, never the whole matrix.
     """
 
-    title = "Diagonalising the LegS matrix loses 2.54 bits per state"
+    title = "The eigenvectors of the LegS matrix lose 2.54 bits of precision per state"
     source = Source("gu2022s4", "Section 3", note="exponential growth; the rate is a limit in numbers")
     stated = Kind.OWN
     population = LegendreMemories()

@@ -95,8 +95,8 @@ class PowerLawByExponentials(Claim[PowerLaw]):
         sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t),   x_k = (k + a) h over all integers k,
 
     approximates t^-p. Its relative error is the same on every scale: it is periodic in log t with the period h. The
-    largest relative error is the first harmonic 2 |Gamma(p + 2 pi i / h)| / Gamma(p), up to the second harmonic. The
-    second harmonic is smaller by a factor of about exp(-pi²/h).
+    largest relative error equals the first harmonic 2 |Gamma(p + 2 pi i / h)| / Gamma(p), up to the size of the second
+    harmonic. The second harmonic is smaller than the first by a factor of about exp(-pi²/h).
     """
 
     title = "A sum of exponentials approximates t^-p with the same error on every scale"
@@ -125,7 +125,7 @@ class HarmonicBound(Claim[PowerLaw]):
         2 sum_{k >= 1} |Gamma(p + 2 pi i k / h)| / Gamma(p).
     """
 
-    title = "The error of exponentials for a power law is at most the sum of its harmonics"
+    title = "The relative error of a sum of exponentials for a power law is at most the sum of its harmonics"
     source = _SUMS
     stated = Kind.OWN
     population = PowerLaws()
@@ -149,10 +149,11 @@ class HarmonicBound(Claim[PowerLaw]):
 
 
 class StatesForPowerLaw(Claim[PowerLaw]):
-    """Let the states have neighbouring rates e^{kh} with the weights h e^{pkh} / Gamma(p), where h is the spacing and
-    p > 0 the power. Take the fewest of these states that represent t^-p on [1, T] up to four times the error of all
-    rates. Subtract from their number a constant number for the ends. The result grows at most like L^1, where
-    L = log T. So states in proportion to the logarithm of the range are enough, and power laws have no curse of memory.
+    """Let state k have the rate e^{kh} and the weight h e^{pkh} / Gamma(p), where h is the spacing and p > 0 the power.
+    Use states with consecutive k. Take the fewest states whose error for t^-p on [1, T] is at most four times the error
+    with all k. From this number of states, subtract a constant for the two ends. The result grows at most like L^1,
+    where L = log T. So states in proportion to the logarithm of the range are enough, and power laws have no curse of
+    memory.
     """
 
     title = "The states needed for a power law grow at most like the logarithm of its range"
@@ -186,8 +187,9 @@ class ResponseDecay(Claim[MixedModes]):
 
         |K_s| <= |C| |B| cond(V) max |a|^s,   cond(V) = |V| |V^-1|,
 
-    where |V| is the spectral norm. So after T steps the response can be the fraction r of |C| |B| cond(V) only if some
-    pole has log|a| >= log(r)/T. For a pole e^{Dl} of a hold of D time units, this means D Re l >= log(r)/T.
+    where |V| is the spectral norm. So the response after T steps can be as large as r |C| |B| cond(V) only if some pole
+    has log|a| >= log(r)/T. A hold with the time step D has the poles e^{Dl}, and for these the condition is D Re l >=
+    log(r)/T.
     """
 
     title = "The response of a recurrence falls at least as fast as its slowest pole"

@@ -86,10 +86,11 @@ class CompleteResponse(Claim[DrivenSystem]):
 
         y(t) = C e^{At} h(0) + ∫_0^t C e^{A(t-s)} B u(s) ds + D u(t).
 
-    The three terms are the remainder of the start, the memory of the input, and the direct path.
+    The first term is the remaining effect of the start, the second term is the memory of the input, and the third term
+    is the direct path.
     """
 
-    title = "The output of a state-space model is its start, its memory and a direct path"
+    title = "The output of a state-space model is the sum of its start, its memory and a direct path"
     source = Source("foundation2025", "(9)", note="completed")
     population = DrivenSystems()
     relation = Equal(block=1)

@@ -154,12 +154,12 @@ def _left_on_both_halves(marks: Array, x: Array, y: Array, window: int) -> Array
 
 class HoldingByLinearModels(Claim[MarkedNoise]):
     """Let x_t be white noise, and mark each x_t independently with probability p. Consider linear time-invariant models
-    of marks and inputs, with any number of states. The largest fraction of the variance of the last marked input that
-    such a model can explain is
+    that read marks and inputs and have any number of states. The largest fraction of the variance of the last marked
+    input that such a model can explain is
 
         p / (2 - p).
 
-    The best model attains this fraction. It gives x_{t-s} the weight p (1 - p)^s.
+    The model that gives x_{t-s} the weight p (1 - p)^s attains this fraction.
     """
 
     title = "Linear recurrences explain at most p/(2 - p) of the last marked input's variance"
@@ -182,12 +182,12 @@ class HoldingByLinearModels(Claim[MarkedNoise]):
 
 class GatedSumByLinearModels(Claim[MarkedNoise]):
     """Let x_t be white noise, and mark each x_t independently with probability p. The target is the sum of the marked
-    inputs among the last T steps. The best linear time-invariant model of marks and inputs leaves unexplained the
-    fraction
+    inputs among the last T steps. The best linear time-invariant model of marks and inputs leaves a fraction of the
+    target's variance unexplained. This fraction is
 
         1 - p
 
-    of the variance of the target. This model adds p times every input.
+    This model adds up p times each of the last T inputs.
     """
 
     title = "Linear recurrences leave 1 - p of the variance of a sum of marked inputs unexplained"
@@ -218,8 +218,9 @@ def _fixed(problem: MarkedSequence) -> Array:
 
 
 class SelectiveStateHolds(Claim[MarkedSequence]):
-    """Let x_t be inputs with marks m_t, where m_t is 1 if x_t is marked and 0 otherwise. A single state whose step
-    depends on the mark, h_t = (1 - m_t) h_{t-1} + m_t x_t from h = 0, is exactly the last marked input at every time.
+    """Let x_t be inputs with marks m_t, where m_t is 1 if x_t is marked and 0 otherwise. Take a single state whose step
+    depends on the mark, h_t = (1 - m_t) h_{t-1} + m_t x_t from h = 0. At every time, this state equals the last marked
+    input exactly.
     """
 
     title = "One selective state holds the last marked input exactly"

@@ -19,7 +19,7 @@ _MARGIN = 0.1
 
 class BoostingLowersTrainingError(Claim[BoostedRun]):
     """Let e_1, ..., e_t be the weighted errors of the rules that AdaBoost (adaptive boosting) chooses in its first t
-    rounds. After every round t, the share of misclassified training rows is at most
+    rounds. After every round t, the fraction of training rows that the combined rule misclassifies is at most
 
         product of 2 sqrt(e_s (1 - e_s))   (Freund and Schapire),
 
@@ -52,9 +52,9 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
 
 
 class ExponentialLossOfBoosting(Claim[BoostedRun]):
-    """Let h_s be the rule that AdaBoost (adaptive boosting) chooses in round s. Let e_s be its weighted error and a_s =
-    1/2 log((1 - e_s)/e_s) its weight. Let x_i be training row i, and y_i its class, -1 or 1. After every round, the
-    mean of exp(-y_i sum of a_s h_s(x_i)) over the training rows is
+    """Let h_s be the rule that AdaBoost (adaptive boosting) chooses in round s. Let e_s be the weighted error of this
+    rule, and a_s = 1/2 log((1 - e_s)/e_s) the weight of this rule. Let x_i be training row i, and y_i its class, -1 or
+    1. After every round, the mean of exp(-y_i sum of a_s h_s(x_i)) over the training rows is
 
         product of 2 sqrt(e_s (1 - e_s)).
 
@@ -88,14 +88,14 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
 class SmallMarginsOfBoosting(Claim[BoostedRun]):
     """Let e_s be the weighted error of the rule that AdaBoost (adaptive boosting) chooses in round s. The margin of a
     training row is its class, -1 or 1, times the weighted vote of the rules, divided by the sum of their weights. After
-    t rounds, the share of training rows with a margin of at most m = 0.1 is at most
+    t rounds, the fraction of training rows with a margin of at most m = 0.1 is at most
 
         product of 2 sqrt(e_s^(1 - m) (1 - e_s)^(1 + m))   (Schapire and others),
 
     where the product is over the rounds s = 1, ..., t.
     """
 
-    title = "An upper bound on the share of small margins in AdaBoost"
+    title = "An upper bound on the fraction of small margins in AdaBoost"
     source = _SOURCE
     population = BoostedRuns()
     relation = AtMost()

@@ -43,9 +43,9 @@ def expected_error_by_distances(points: Float[np.ndarray, " n"]) -> float:
 
 
 class StartByDistances(Claim[PointsInGroups]):
-    """Choose three centres at random from given points. The first centre is a uniformly drawn point. Each further
-    centre is a point drawn with probability proportional to its squared distance from the nearest centre chosen before.
-    The expected sum of squared distances of the points to their nearest centre is at most
+    """Choose three centres at random from given points. Draw the first centre uniformly from the points. Draw each
+    further centre with a probability proportional to the point's squared distance from the nearest centre so far. The
+    expected sum of squared distances of the points to their nearest centre is at most
 
         8 (log 3 + 2)
 

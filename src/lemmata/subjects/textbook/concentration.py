@@ -96,12 +96,12 @@ _SOURCE = Source("younes2024introduction", "Abstract, concentration inequalities
 
 
 class BernsteinOfRareEvents(Claim[RareEvents]):
-    """Let n independent events each have probability p, and let t > 0. The probability that at least n p + t of them
-    happen is at most
+    """Let each of n independent events have probability p, and let t > 0. The probability that at least n p + t of
+    these events happen is at most
 
         exp(-t² / (2 (n p (1 - p) + (1 - p) t/3)))   (Bernstein).
 
-    For rare events this is far below Hoeffding's bound exp(-2 t²/n).
+    For rare events this bound is far below Hoeffding's bound exp(-2 t²/n).
     """
 
     title = "Bernstein's inequality for the number of rare events"
@@ -152,8 +152,8 @@ class BoundedDifferences(Claim[CoinFunction]):
 
 
 class VarianceBySingleParts(Claim[CoinFunction]):
-    """Let f be a function of independent fair coins. Its variance is at most the sum, over the coins, of the mean
-    variance of f when all other coins are known:
+    """Let f be a function of independent fair coins. For each coin, take the variance of f given all other coins, and
+    average it. The variance of f is at most the sum of these averages over the coins:
 
         sum over i of E (f - f_i)²/4   (Efron and Stein), where f_i is the value of f with coin i turned.
     """

@@ -40,15 +40,15 @@ def _isotropic(covariance: Float[np.ndarray, "d d"]) -> float:
 
 
 class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
-    """Let S be the matrix of second moments of the rows, with eigenvalues l_1 >= ... >= l_d. Consider the model x = W
-    z + noise, where z ~ N(0, I) has k components and the noise has variance s. The mean log likelihood is largest if W
-    W' + s I has the eigenvectors of S and its k largest eigenvalues l_1, ..., l_k. Each of the other eigenvalues of W
-    W' + s I is then the mean of the other eigenvalues of S. The largest value is
+    """Let S be the matrix of second moments of the rows, with eigenvalues l_1 >= ... >= l_d. Consider the model x = W z
+    + noise, where z ~ N(0, I) has k components and the noise has variance s. The mean log likelihood is largest if W W'
+    + s I has the eigenvectors of S and its k largest eigenvalues l_1, ..., l_k. The remaining eigenvalues of W W' + s I
+    all equal the mean of the remaining eigenvalues of S. The largest value is
 
         -1/2 (sum over j <= k of log l_j + (d - k) log s + d + d log 2 pi),   s = sum over j > k of l_j / (d - k)
 
-    (Tipping and Bishop). Sixty steps of expectation maximisation (EM) do not exceed this value. Both values are
-    measured relative to the likelihood of N(0, t I), where t = tr S/d.
+    (Tipping and Bishop). Sixty steps of expectation maximisation (EM) do not exceed this value. The test subtracts the
+    mean log likelihood of N(0, t I) from both values, where t = tr S/d.
     """
 
     title = "Principal components maximise the likelihood of a latent factor model"
@@ -87,8 +87,8 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
 
 
 class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
-    """Let V be a table, and let W and H be two factors. No entry of V, W or H is negative. The entrywise step H
-    <- H * (W'V) / (W'W H) does not raise the squared error
+    """Let V be a table with nonnegative entries, and let W and H be two factors with nonnegative entries. The entrywise
+    step H <- H * (W'V) / (W'W H) does not raise the squared error
 
         |V - W H|²   (Lee and Seung).
     """

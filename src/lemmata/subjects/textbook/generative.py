@@ -29,7 +29,7 @@ class DensityOfCouplings(Claim[CouplingFlow]):
 
         log N(z; 0, I) - sum of all s,
 
-    where z is the point that is mapped to y. The sum is over all entries of s(u) in all layers, so that no determinant
+    where z is the point that the layers map to y. The sum is over all entries of s(u) in all layers. So no determinant
     is needed.
     """
 

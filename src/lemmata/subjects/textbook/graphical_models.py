@@ -76,7 +76,7 @@ def bethe_log_mean_weight(model: IsingModel) -> float:
 
 class BeliefsOnTrees(Claim[IsingModel]):
     """Let spins s_i = -1, 1 on a tree have couplings J_ij and fields h_i. Let the messages u_ij of belief propagation
-    be at a fixed point, that is
+    be at a fixed point, so that
 
         tanh u_ij = tanh J_ij tanh(h_i + sum over k other than j of u_ki).
 
@@ -111,13 +111,13 @@ def _weakened(problem: IsingModel) -> Array:
 
 
 class BeliefsOnLoopsCorrected(Claim[IsingModel]):
-    """Let spins s_i = -1, 1 on a single loop have couplings J_i,i+1 and fields h_i. Let r be the larger and q the
-    smaller eigenvalue of the product, around the loop, of the 2 x 2 matrices exp(J_i,i+1 s s' + h_i s). At a fixed
-    point of belief propagation, let b_i be the belief in s_i = 1. The probability p_i of s_i = 1 is
+    """Let spins s_i = -1, 1 on a single loop have couplings J_i,i+1 and fields h_i. Multiply the 2 x 2 matrices
+    exp(J_i,i+1 s s' + h_i s) around the loop. Let r be the larger and q the smaller eigenvalue of this product. At a
+    fixed point of belief propagation, let b_i be the belief in s_i = 1. The probability p_i of s_i = 1 is
 
         p_i = (r b_i + q (1 - b_i)) / (r + q).
 
-    Hence beliefs are overconfident if q > 0, and they lie on the correct side of 1/2 (Weiss).
+    Hence beliefs are overconfident if q > 0. Beliefs always lie on the correct side of 1/2 (Weiss).
     """
 
     title = "Exact marginals on one loop from beliefs and two eigenvalues"
@@ -146,8 +146,8 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
 
 
 class BetheFromBelow(Claim[IsingModel]):
-    """Let n spins on any graph have nonnegative couplings and any fields. Let Z be the partition function, and Z_Bethe
-    its Bethe approximation from the messages of belief propagation at a fixed point. Then
+    """Let n spins on any graph have nonnegative couplings and any fields. Let Z be the partition function. Let Z_Bethe
+    be its Bethe approximation, computed from the messages at a fixed point of belief propagation. Then
 
         log Z_Bethe - n log 2 <= log Z - n log 2   (Ruozzi).
     """

@@ -39,8 +39,8 @@ def conjugate_gradients(problem: LabelledTable, steps: int) -> Float[np.ndarray,
 
 class DiscriminantIsLeastSquares(Claim[LabelledTable]):
     """Let rows belong to two classes with means m_0 and m_1, and let S be the covariance within classes. Linear
-    discriminant analysis has the normal vector S^-1 (m_1 - m_0). This vector has the same direction as the coefficients
-    of least squares, with an intercept, on the labels -1 and 1.
+    discriminant analysis has the normal vector S^-1 (m_1 - m_0). Fit the labels -1 and 1 by least squares with an
+    intercept. The fitted coefficients have the same direction as this normal vector.
     """
 
     title = "Linear discriminant analysis has the direction of least squares on labels"

@@ -46,12 +46,12 @@ def subsets(n: int) -> Float[np.ndarray, "sets n"]:
 
 
 class ScalingRecoversDistances(Claim[PointCloud]):
-    """Let D be the matrix of the distances between n points in R^d. As coordinates, classical scaling takes the d
+    """Let D be the matrix of the distances between n points in R^d. The coordinates of classical scaling are the d
     leading eigenvectors of
 
         -1/2 (I - 11'/n) D² (I - 11'/n),   D² the squared distances,
 
-    times the square roots of their eigenvalues. The resulting points have the same distances.
+    times the square roots of their eigenvalues. The points with these coordinates have the distances D.
     """
 
     title = "Classical scaling recovers points from their distances"
@@ -81,9 +81,9 @@ class ScalingRecoversDistances(Claim[PointCloud]):
 
 class CutByEigenvector(Claim[SmallGraph]):
     """Let W be the weights of a graph with n vertices, and D the diagonal matrix of the degrees. Let l be the second
-    eigenvalue of the Laplacian I - D^-1/2 W D^-1/2 of the graph. The conductance of a cut is the weight that it cuts,
-    divided by the sum of degrees on the smaller side. Divide the second eigenvector by D^1/2 and sort the vertices by
-    the result. Among the n - 1 cuts along this order, at least one has conductance at most
+    eigenvalue of the Laplacian I - D^-1/2 W D^-1/2 of the graph. The conductance of a cut is the weight of the edges
+    that it cuts, divided by the sum of degrees on the smaller side. Divide the second eigenvector by D^1/2 and sort the
+    vertices by the result. Among the n - 1 cuts along this order, at least one has conductance at most
 
         sqrt(2 l)   (Cheeger).
     """
@@ -112,8 +112,8 @@ class CutByEigenvector(Claim[SmallGraph]):
 
 class GraphIsNotCutBelow(Claim[SmallGraph]):
     """Let W be the weights of a graph, D the diagonal matrix of its degrees, and l the second eigenvalue of its
-    Laplacian I - D^-1/2 W D^-1/2. The conductance of a cut is the weight that it cuts, divided by the sum of degrees on
-    the smaller side. No cut of the graph has conductance below
+    Laplacian I - D^-1/2 W D^-1/2. The conductance of a cut is the weight of the edges that it cuts, divided by the sum
+    of degrees on the smaller side. No cut of the graph has conductance below
 
         l/2.
     """

@@ -39,9 +39,9 @@ def _powers(rate: float, chain: FiniteChain) -> Float[np.ndarray, " steps"]:
 
 
 class MinorisationForgetsStart(Claim[FiniteChain]):
-    """Let P be the transition matrix of a Markov chain, and let a = sum over j of min over i of P_ij be the probability
-    that all its rows share. After t = 1, ..., 5 steps from any start, the total variation distance to the stationary
-    distribution is at most
+    """Let P be the transition matrix of a Markov chain. Let a = sum over j of min over i of P_ij, the probability mass
+    that all rows of P have in common. After t = 1, ..., 5 steps from any start, the total variation distance to the
+    stationary distribution is at most
 
         (1 - a)^t
     """
@@ -105,13 +105,13 @@ class GapFromAbove(Claim[FiniteChain]):
 
 
 class GapFromBelow(Claim[FiniteChain]):
-    """Let lambda, not equal to 1, be an eigenvalue of a reversible Markov chain, and let r be its modulus. From the
-    worst start, the total variation distance to the stationary distribution after t steps is at least
+    """Let lambda be an eigenvalue, different from 1, of a reversible Markov chain, and let r be the modulus of lambda.
+    From the worst start, the total variation distance to the stationary distribution after t steps is at least
 
         r^t / 2
     """
 
-    title = "A reversible chain forgets no faster than its second eigenvalue allows"
+    title = "The distance of a reversible chain from stationarity falls no faster than its second eigenvalue allows"
     source = _SOURCE
     population = ReversibleChains()
     relation = AtLeast()

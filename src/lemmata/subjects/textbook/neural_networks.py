@@ -52,12 +52,13 @@ def swept_back(problem: SmallNetwork, *, slopes: bool = True) -> Float[np.ndarra
 
 
 class PerceptronMistakes(Claim[LabelledTable]):
-    """Let rows x_i of length at most R have classes y_i, -1 or 1. Suppose that a unit vector u separates them with
-    margin g, that is, y_i <u, x_i> >= g for all i. The perceptron is corrected at most
+    """Let rows x_i of length at most R have classes y_i, -1 or 1. Suppose that a unit vector u separates the classes
+    with margin g, that is, y_i <u, x_i> >= g for all i. The number of times that the perceptron corrects its weights is
+    at most
 
         (R/g)²
 
-    times, however often it passes over the rows (Novikoff).
+    however often the perceptron passes over the rows (Novikoff).
     """
 
     title = "A bound on the number of corrections of the perceptron"
@@ -94,7 +95,7 @@ class BackwardSweepIsTheGradient(Claim[SmallNetwork]):
     One backward pass computes the derivatives of all layers.
     """
 
-    title = "One backward pass computes the gradient in all weights of a network"
+    title = "One backward pass computes the gradient with respect to all weights of a network"
     source = _SOURCE
     population = SmallNetworks()
     relation = Equal(block=-1)

@@ -143,8 +143,8 @@ _RUNS = 16
 
 
 class TraceBySingularValues(Claim[MatrixPair]):
-    """Let A and B be two real matrices of the same shape, and let a_i and b_i be their singular values, in decreasing
-    order. Then
+    """Let A and B be two real matrices of the same shape. Let a_i be the singular values of A and b_i the singular
+    values of B, both in decreasing order. Then
 
         tr A'B <= sum of a_i b_i   (von Neumann).
     """
@@ -215,8 +215,8 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
 
 class MultipliersComeNearer(Claim[SplitLasso]):
     """Apply the alternating direction method of multipliers (ADMM) to the minimisation of |Ax - b|²/2 + penalty |z|_1
-    subject to x = z. Let rho be its weight, which may be any positive number, and u its scaled multiplier. Let z*, u*
-    be a solution, and let x', z' and u' be the result of a step from z and u. In every step except the first,
+    subject to x = z. Let rho > 0 be the weight of ADMM, and u its scaled multiplier. Let z* and u* be a solution. Let
+    x', z' and u' be the result of a step from z and u. For every step except the first,
 
         |x' - z'|² + |z' - z|² <= (|z - z*|² + |u - u*|²) - (|z' - z*|² + |u' - u*|²).
     """

@@ -116,16 +116,16 @@ _TESTED = 20_000
 
 
 class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
-    """Let R be the least error of any classification rule. In the limit of many rows, the class of the nearest
+    """Let R be the least error rate of any classification rule. In the limit of many rows, the class of the nearest
     neighbour is wrong with probability at most
 
         2 R (1 - R),
 
-    (Cover and Hart). The test uses at least 1000 rows on an interval. It subtracts four standard errors from the error
-    measured on new points.
+    (Cover and Hart). The test uses at least 1000 rows on an interval. It measures the error rate on new points and
+    subtracts four standard errors.
     """
 
-    title = "The nearest neighbour errs at most twice as often as the best rule"
+    title = "The error rate of the nearest neighbour is at most twice the least possible error rate"
     source = Source(_KEY, "Abstract, statistical prediction", note="for the nearest neighbour")
     population = Drawn(
         NoisyInterval,
@@ -160,12 +160,13 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
 
 
 class RowsRepresentTheMinimiser(Claim[SectionFit]):
-    """Let x_i be rows with targets y_i, and let K be the matrix of a kernel k at the rows. Consider all sums of
-    sections k(., z) at the rows and at any further points z. The least value over these sums of
+    """Let x_i be rows with targets y_i, and let K be the matrix of a kernel k at the rows. Consider all functions f
+    that are linear combinations of sections k(., z), where z is a row or any further point. The least value over these
+    functions f of
 
         sum over i of (f(x_i) - y_i)² + ridge |f|²
 
-    is already attained by a sum of sections at the rows alone. The least value is ridge y'(K + ridge I)^-1 y.
+    is attained by a linear combination of sections at the rows alone. The least value is ridge y'(K + ridge I)^-1 y.
     """
 
     title = "The representer theorem: kernel sections at the rows suffice for ridge regression"
@@ -214,8 +215,8 @@ def _system(problem: SectionFit) -> Float[np.ndarray, "rows p"]:
 
 class NoSectionsBeatEigenfunctions(Claim[Nodes]):
     """Let k be the kernel min(x, x') on [0, 1], whose eigenvalues are 1/((j - 1/2) pi)². Let Z be a set of m nodes. The
-    mean error of the sections at Z is the integral over x of k(x, x) - k(x, Z) K_Z^-1 k(Z, x). Wherever the nodes are,
-    this mean error is at least the error of the first m eigenfunctions,
+    mean error of the sections at Z is the integral over x of k(x, x) - k(x, Z) K_Z^-1 k(Z, x). For all positions of the
+    nodes, this mean error is at least the mean error of the first m eigenfunctions,
 
         sum over j > m of 1/((j - 1/2) pi)².
     """

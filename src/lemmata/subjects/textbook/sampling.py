@@ -37,7 +37,7 @@ class MetropolisKeepsTarget(Claim[ProposedTarget]):
 
         min(1, p_j q_ji / (p_i q_ij))
 
-    The stationary distribution of the chain is p, whatever the proposals are.
+    For all such proposals, the stationary distribution of the chain is p.
     """
 
     title = "The Metropolis-Hastings chain has the target as its stationary distribution"
@@ -73,7 +73,7 @@ class RejectionAccepts(Claim[TwoLaws]):
         1/M.
     """
 
-    title = "Rejection sampling accepts a share 1/M of its draws"
+    title = "Rejection sampling accepts the fraction 1/M of its draws"
     source = _SOURCE
     population = PairsOfLaws()
     relation = EqualInMean()
@@ -100,7 +100,7 @@ class ImportanceVariance(Claim[TwoLaws]):
 
         chi²(p, q) / n,   chi² = sum of (p - q)²/q.
 
-    In terms of the effective sample size, n draws are worth n / (1 + chi²).
+    So the effective sample size of n draws is n / (1 + chi²).
     """
 
     title = "The variance of the mean importance weight is chi²(p, q) / n"

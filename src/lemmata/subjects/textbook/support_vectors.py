@@ -76,12 +76,12 @@ class NoDualityGap(Claim[LabelledTable]):
 
 class NuBoundsMarginErrors(Claim[LabelledTable]):
     """Let f be the output of a support vector machine with parameter nu on rows x_i with classes y_i, -1 or 1. A row is
-    a margin error if y_i f(x_i) is below the margin. The share of margin errors among the rows is at most
+    a margin error if y_i f(x_i) is below the margin. The fraction of the rows that are margin errors is at most
 
         nu
     """
 
-    title = "In a support vector machine, nu bounds the share of margin errors from above"
+    title = "In a support vector machine, nu bounds the fraction of margin errors from above"
     source = _SOURCE
     population = TwoClouds(apart=4.0)
     relation = AtMost()
@@ -102,13 +102,13 @@ class NuBoundsMarginErrors(Claim[LabelledTable]):
 
 
 class NuBoundsSupportVectors(Claim[LabelledTable]):
-    """Train a support vector machine with parameter nu on rows of two classes. The share of support vectors among the
-    rows is at least
+    """Train a support vector machine with parameter nu on rows of two classes. The fraction of the rows that are
+    support vectors is at least
 
         nu
     """
 
-    title = "In a support vector machine, nu bounds the share of support vectors from below"
+    title = "In a support vector machine, nu bounds the fraction of support vectors from below"
     source = _SOURCE
     population = TwoClouds(apart=4.0)
     relation = AtLeast()

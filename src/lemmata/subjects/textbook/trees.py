@@ -24,13 +24,15 @@ def best_advantage(problem: LabelledTable) -> float:
 
 
 class SplitGainsByAdvantage(Claim[LabelledTable]):
-    """Let q be the share of class 1 among the rows, and G = 4 q (1 - q) their impurity. Weight the rows so that both
-    classes have the same total weight. Suppose that some split, used as a classification rule, then errs with
-    probability 1/2 - g. Take the split of largest gain. The mean impurity 4 q (1 - q) of its two sides is at most
+    """Let q be the fraction of rows of class 1, and let G = 4 q (1 - q) be the impurity of the rows. Weight the rows so
+    that both classes have the same total weight. Suppose that some split, used as a classification rule, has the
+    weighted error rate 1/2 - g. Take the split of largest gain. After this split, the mean impurity 4 q (1 - q) of its
+    two sides is at most
 
         G (1 - 4 g² G)
 
-    So the tree finds a useful split if one exists. The bound gives no gain if no single split is better than chance.
+    So the tree finds a useful split if one exists. If no single split is better than chance, g is 0 and the bound
+    guarantees no gain.
     """
 
     title = "The best split of a decision tree lowers the impurity by a guaranteed amount"

@@ -37,11 +37,12 @@ def mean_field_value(model: IsingModel, means: Float[np.ndarray, " n"]) -> float
 
 class MeanFieldFromBelow(Claim[IsingModel]):
     """Let n spins have couplings J_ij, fields h_i and the partition function Z. Consider independent spins with means
-    m_i = tanh(h_i + sum of J_ij m_j). These independent spins give the lower bound
+    m_i = tanh(h_i + sum of J_ij m_j). Together with the entropies of these spins, the means give the lower bound
 
         m'Jm/2 + h'm + sum of their entropies <= log Z.
 
-    The test subtracts n log 2 from both sides. Couplings may have either sign, and the graph may have loops.
+    The test subtracts n log 2 from both sides. The bound also holds for couplings of either sign and for graphs with
+    loops.
     """
 
     title = "Mean field gives a lower bound on the log partition function"
@@ -105,12 +106,12 @@ def _gain(problem: MixtureFit) -> float:
 
 class FactorisedPosteriorCost(Claim[FactorModel]):
     """Consider the model x = W z + noise, where z ~ N(0, I) and the noise has variance s. The posterior of z has the
-    precision M = I + W'W/s. Among normal distributions with independent components, take the one with the largest
-    evidence lower bound. This bound is below the log likelihood of a point by
+    precision M = I + W'W/s. Among normal distributions with independent components, take the distribution with the
+    largest evidence lower bound. This largest lower bound is smaller than the log likelihood of a point by
 
         1/2 (sum of log M_kk - log det M),
 
-    which is the same for every point.
+    and this difference is the same for every point.
     """
 
     title = "The loss in evidence of a posterior with independent components"
