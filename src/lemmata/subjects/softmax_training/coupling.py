@@ -95,13 +95,13 @@ class PredictionPerturbation(Claim[Flow]):
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 
-    The right side is at most (2 |Y|_F / lambda)(...) with the same second factor. In its second term, the source has
-    the factor log²(n k/(eps_H m lambda)), which is read as at least 1. This factor is not needed. In contrast, the size
-    of the cross kernel is needed, which the source hides in O(.).
+    The right side is at most (2 |Y|_F / lambda)(...) with the same second factor. In the second term, the source has a
+    further factor log²(n k/(eps_H m lambda)), which is read as at least 1. This logarithmic factor is not needed. In
+    contrast, the size of the cross kernel, |K*_l,te|_F, is needed. The source hides this size in O(.).
 
     The difference is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk). The integral of
-    |F_nn - Y| is at most |Y| / (m (lambda - eps_H)). The integral of |F_nn - F_ntk| is at most eps_H / lambda times
-    this bound.
+    |F_nn - Y| is at most |Y| / (m (lambda - eps_H)). The integral of |F_nn - F_ntk| is at most eps_H / lambda times the
+    bound on the integral of |F_nn - Y|.
     """
 
     title = "A softmax network predicts like its kernel regression if the kernel moves little"
@@ -129,9 +129,9 @@ class PredictionPerturbation(Claim[Flow]):
 
 
 class TrainingCouplingRate(Claim[Initialised]):
-    """Let F_nn be a softmax network with m units on n training points, and let F_ntk be the regression with its
-    tangent kernel H* at the symmetric initialisation. Both are trained by the same gradient flow. On the training
-    points they differ at the worst time by
+    """Let F_nn be a softmax network with m units on n training points, and let F_ntk be the regression with its tangent
+    kernel H* at the symmetric initialisation. Both are trained by the same gradient flow. The largest difference
+    between their outputs on the training points, over all times, is
 
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 

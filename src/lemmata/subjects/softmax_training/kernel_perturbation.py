@@ -63,8 +63,8 @@ class EntryPerturbation(Claim[RandomUnits]):
         R exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     The bound is true for every B, as `SharperEntryPerturbation` shows. The sum of the five bounds in the source's proof
-    is at most this bound only from B = 2.7745 on (`SumOfTerms`). For R near 0.01 and every B >= 1 the bound is vacuous:
-    it is no better than the trivial bound. The default R is therefore 0.0001.
+    is at most this bound only if B is at least 2.7745 (`SumOfTerms`). For R near 0.01 and every B >= 1 the bound is
+    vacuous: it is no better than the trivial bound. The default R is therefore 0.0001.
     """
 
     title = "Moved units change an entry of the tangent kernel by at most R exp(10B)"

@@ -36,7 +36,7 @@ class LogitBound(AbstractPart):
         |<w_r, x_i>| <= B,   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     The source does not bound the width m here. Such a bound is needed, and it is a hypothesis of this claim. With the
-    constant C = 10 in B, a union bound allows 2 n m <= (n k / delta)^49.
+    constant C = 10 in B, a union bound proves the statement if 2 n m <= (n k / delta)^49.
     """
 
     title = "Logits of random units are at most B"

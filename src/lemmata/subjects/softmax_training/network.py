@@ -153,7 +153,7 @@ class LossGradient(Claim[MovedNetwork]):
 
         Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i.
 
-    The shares S_i = softmax(W' x_i) sum to 1. The gradient therefore also has the form with
+    The shares S_i = softmax(W' x_i) sum to 1. The factor <a_lr 1 - a_l, S_i> S_ir can therefore also be written as
     <a_l o e_r, S_i> - <a_l, S_i> <S_i, e_r>, where o is the product entry by entry and e_r is a unit vector.
     """
 

@@ -96,8 +96,8 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
         C [ (sqrt(n k)/lambda) eps_l,test + (sqrt(n k)/lambda²) max(1, log²(n k/(eps_H m lambda))) eps_H ],
         C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))).
 
-    The test takes eps_H = n k/(m lambda), for which the logarithm itself is 0. For this eps_H the bound is far from
-    tight, for two inputs at angles from 1 to 0.35 and a short test point along the difference of the two inputs.
+    The test takes eps_H = n k/(m lambda), for which the logarithm itself is 0. For two inputs at angles from 1 to 0.35
+    and a short test point along the difference of the two inputs, the bound with this eps_H is far from tight.
 
     Proof: combine `softmax_training.prediction_coupling.prediction_perturbation_through_regression` with
     |Y| <= sqrt(n k), eps_H <= lambda/2 and |K*_l,te H*^-1| <= sqrt(K_tt/lambda), where K_tt is K*_ll(x_te, x_te). The
@@ -105,7 +105,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
     """
 
-    title = "Theorem F.2 bounds network minus regression if its log² is read as at least 1"
+    title = "Theorem F.2 bounds the gap of network and regression if its log² is read as at least 1"
     source = Source("gu2024softmax", "Theorem F.2", note="with log² at least 1")
     population = NearbyFlows()
     relation = AtMost()
@@ -141,10 +141,10 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
 class LostCrossKernel(Claim[NearbyInputs]):
     """Let F_nn be a softmax network whose readouts are c a in place of its signs a, and let F_ntk be the regression
     with its tangent kernel at initialisation. Let lambda be the smallest eigenvalue of this kernel, and let eps_H be
-    the largest distance by which the kernel moves. The second term of Theorem F.2, sqrt(n k) eps_H/lambda², lacks a
-    factor of the size of the cross kernel |K*|. As c grows, the kernels and lambda grow as c², and eps_H keeps its
-    size to leading order in the width. The difference of network and regression falls as c^-2, but eps_H/lambda² falls
-    as c^-4. Therefore
+    the largest distance by which the network's kernel moves in training. The second term of Theorem F.2, sqrt(n k)
+    eps_H/lambda², lacks a factor of the size of the cross kernel |K*|. As c grows, the kernels and lambda grow as c²,
+    and eps_H keeps its size to leading order in the width. The difference of network and regression falls as c^-2, but
+    eps_H/lambda² falls as c^-4. Therefore
 
         |F_ntk - F_nn|_l / (sqrt(n k) eps_H/lambda²) ~ C c²   along c = 1, 2, 4, 8.
 
