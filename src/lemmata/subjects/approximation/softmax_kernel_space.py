@@ -201,8 +201,8 @@ class ApproximationAsPrinted(Claim[Approximation]):
     At d = 1, with Lambda = 1 and c_1 left free, this means that the least squared distance divided by log(rho)² falls
     at least as R_H^(-2). The theorem is taken from a work on kernels of ReLU networks, whose functions have kinks. The
     space of the softmax kernel contains entire functions. For the denoiser of data uniform on [-1, 1], the measured
-    rate is far slower. The measured rate is also slower than R_H^(-1/2), which would be the rate if d were the number
-    of inputs, 2, and A stood in place of A².
+    rate is far slower than R_H^(-2). The measured rate is also slower than R_H^(-1/2). The latter would be the printed
+    rate if d were the number of inputs, 2, and if A stood in place of A².
     """
 
     title = "As printed, the distance from a ball of the kernel's space falls like a power of R"

@@ -191,8 +191,8 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
 
 
 class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
-    """Let a query attend to a fixed number k B of keys, in k blocks of B = 64, 32, 16 or 8 keys. Let one key be
-    relevant. With each halving of B, the block with the relevant key is attended more often.
+    """Let a query attend to a fixed number k B of keys, in k blocks of B = 64, 32, 16 or 8 keys. Suppose that exactly
+    one key is relevant. With each halving of B, the block with the relevant key is attended more often.
     """
 
     title = "At equal cost, smaller blocks find a single relevant key more often"

@@ -139,9 +139,9 @@ class LateTraining(Claim[NoisyLabels]):
 
         E |F_pseudo - F_H|² rises from tau = 10 to 1000 to 100 000,
 
-    because the flow fits noise along smaller and smaller eigenvalues of the kernel. Assumption G.3 of the source
-    therefore restricts the number of steps. Theorem 4.2 of the source chooses another number of steps, which fits the
-    noisy labels to any accuracy.
+    because the flow fits noise along eigenfunctions of the kernel with smaller and smaller eigenvalues. Assumption G.3
+    of the source therefore restricts the number of steps. Theorem 4.2 of the source chooses another number of steps,
+    which fits the noisy labels to any accuracy.
     """
 
     title = "Kernel regression that is trained beyond the best time fits the noise"

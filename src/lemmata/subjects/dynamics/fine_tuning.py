@@ -159,9 +159,10 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
 
 
 class KernelMovesWithTheLoss(Claim[TunedNetwork]):
-    """Let the losses have the derivatives s chi_i in the outputs f(x_i) of a network. Take one step of gradient descent
-    with a fixed learning rate. The relative change of the kernel of gradient descent, ||K_1 - K_0||/||K_0||, is of
-    order s. So if a task is nearly solved at the start, the features hardly change.
+    """Let s chi_i be the derivative of the loss with respect to the output f(x_i) of a network, where s is a common
+    scale. Take one step of gradient descent with a fixed learning rate. The relative change of the kernel of gradient
+    descent, ||K_1 - K_0||/||K_0||, is of order s. So if a task is nearly solved at the start, the features hardly
+    change.
     """
 
     title = "The kernel moves in proportion to the derivative of the loss"
@@ -193,7 +194,8 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 
         |f - f_tuned| / |f_start - f_tuned|
 
-    is on average over tasks smaller than the same distance for a f_start + b, with the best a and b in hindsight.
+    is smaller, on average over tasks, than the same distance for the affine prediction f = a f_start + b. Here the
+    numbers a and b are the best in hindsight.
     """
 
     title = "With a prompt, the tangent kernel predicts the outputs after fine-tuning"
@@ -225,8 +227,8 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 class KernelPredictsAccuracy(Claim[FewShotTask]):
     """Use a prompt with label words that have occurred in this place during pre-training, 16 texts per class, and tasks
     with a mean loss above 0.4 before training. Compare fine-tuning with logistic descent in the function space of the
-    kernel at the start, by the same steps to the same loss 0.4. The accuracies of the two on unseen texts agree within
-    a point, on average over tasks. The outputs before training are less accurate.
+    kernel at the start, by the same steps to the same loss 0.4. On unseen texts, the accuracies of the two methods
+    agree within one percentage point, on average over tasks. The outputs before training are less accurate.
     """
 
     title = "With a prompt, the tangent kernel is as accurate as fine-tuning"
@@ -260,9 +262,9 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
 class FewRowsDoNotOverfit(Claim[FewShotTask]):
     """Take a model with more than 6000 parameters and 32 training texts. Start from its outputs before fine-tuning and
     fit the residuals of the class labels by kernel ridge regression, with a ridge of a hundredth of the largest
-    eigenvalue. On unseen texts the accuracy is on average higher with the tangent kernel than with a kernel of word
-    counts, which has far fewer parameters. With word counts, the accuracy is higher than the accuracy of the outputs
-    before fine-tuning alone.
+    eigenvalue. On unseen texts, the accuracy with the tangent kernel is on average higher than with a kernel of word
+    counts, although word counts have far fewer parameters. The accuracy with word counts is in turn higher than the
+    accuracy of the outputs before fine-tuning.
     """
 
     title = "On few rows, the tangent kernel of a prompt need not overfit"

@@ -106,8 +106,8 @@ def _leading(matrix: Array, d: int) -> np.ndarray:
 
 class ModesArePcaOfClean(Claim[ViewPairs]):
     """Let the two views of each of n points be the point plus independent noises. The d modes at the end of
-    self-supervised learning tend to the modes of PCA of the clean points, which the learner never sees. The missed
-    share of the PCA modes vanishes as n grows.
+    self-supervised learning tend to the modes of PCA of the clean points, which the learner never sees. The share of
+    the PCA modes that the learned modes miss vanishes as n grows.
     """
 
     title = "Self-supervised learning tends to PCA of the part that the views share"

@@ -37,8 +37,8 @@ def _sauer(points: int, dimension: int) -> float:
 
 
 class SauerShelah(Claim[SetSystem]):
-    """Let a family of labellings of N points be given, and let k be the size of the largest set of points on which it
-    realises all labellings. Then the family has at most
+    """Consider a family of labellings of N points. Let k be the size of the largest set of points on which it realises
+    all labellings. Then the family has at most
 
         sum_{i<=k} binom(N, i)
 
@@ -199,8 +199,9 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
 
         2 (N + binom(N, 3))
 
-    ways. On the half circle of directions its label changes once or three times, because this number is odd, and every
-    choice of places occurs. The product of the counts of the units is much larger, of the order N^5.
+    ways. On the half circle of directions, the label of the network changes one or three times, because the number of
+    changes is odd. Every choice of places for these changes occurs. The product over units of the numbers of their
+    patterns is much larger: it is of the order N^5.
     """
 
     title = "The exact number of labellings of a small sign network in the plane"
@@ -228,8 +229,8 @@ class CountBelowParameters(Claim[SignArchitecture]):
 
         2^min(N, W),
 
-    with equality for one unit. So for up to N = W rows the product does not exclude a single labelling. A bound on the
-    error that uses this product is vacuous until there are more rows than weights.
+    with equality for one unit. So for N <= W rows, the product does not exclude any labelling. A bound on the error
+    that uses this product is vacuous until there are more rows than weights.
     """
 
     title = "Counting labellings gives no bound unless there are more rows than weights"

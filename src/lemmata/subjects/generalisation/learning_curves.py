@@ -57,7 +57,7 @@ class LearningCurveEstimate(Claim[Regression]):
 
         ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1.
 
-    On your data, the training and held-out rows are pooled for this. If N is much larger than n, this is the
+    If you give your own data, lemmata pools its training and held-out rows. If N is much larger than n, this is the
     eigenlearning estimate.
 
     The error term is O(1/n) only with a ridge and noise. Its sign depends on the kernel, the ridge, the noise and the

@@ -56,10 +56,10 @@ class MembersFoundAtOnePercent(AbstractGauge):
     member if its log loss is at most the k-th smallest loss of the m rows, so that about 1 % of other rows are called
     members. Leave each of n training rows out by one Newton step from a stationary point. If the losses of left-out
     rows were exchangeable with the losses of the m rows, the number of them below the threshold would be beta-binomial
-    with parameters n, k, m - k + 1. The central 97 % of this distribution mark two of the left-out losses, as a low and
-    a high threshold. The predicted interval runs from the share of training rows whose own losses are at most the low
-    threshold to the share at most the high threshold. In at least nine of ten models, it contains the share of training
-    rows that the attack finds.
+    with parameters n, k, m - k + 1. The two ends of the central 97 % of this distribution are ranks of two of the
+    left-out losses. These two losses are a low and a high threshold. The predicted interval runs from the share of
+    training rows whose own losses are at most the low threshold to the share whose own losses are at most the high
+    threshold. In at least nine of ten models, this interval contains the share of training rows that the attack finds.
     """
 
     title = "Share of training rows that a loss attack finds at 1 % false positives"

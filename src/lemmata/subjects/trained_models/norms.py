@@ -112,8 +112,8 @@ class SpectralMarginBound(AbstractGauge):
     with probability at least 19/20, for every gamma. Here delta is 1/20, and c is the cost of letting gamma and the
     norms depend on the rows. For this, all of them are rounded to powers of 2^(1/4) or finer, of weight 1/(1 + |j|)²
     for the j-th power. The constants come from covering numbers as in the source, from Dudley's integral from
-    3C/sqrt(n), and from biases as maps of a constant 1. With as many rows as can be sampled here, the bound is 1. It
-    needs a hundred million rows, or many more.
+    3C/sqrt(n), and from biases as maps of a constant 1. For the numbers of rows in the test, the bound is 1. A bound
+    below 1 needs a hundred million rows, or many more.
     """
 
     title = "A margin bound on the error on new rows, from the norms of the layers"
@@ -185,7 +185,7 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
 class LinearRademacherBound(AbstractGauge):
     """Let a linear model W x + b of k classes be trained on n independent rows x_i. Let B be the root of the sum of
     squares of (W, b) minus its mean over classes. The margin of a row is the output of its class minus the largest
-    other output, and ramp falls linearly from 1 at 0 to 0 at 1. Ramps of the margins over gamma have a Rademacher
+    other output, and ramp falls linearly from 1 at 0 to 0 at 1. The functions ramp(margin / gamma) have a Rademacher
     complexity of at most
 
         R = 2 sqrt(k - 1) B sqrt(sum_i (|x_i|² + 1)) / (gamma n)

@@ -43,7 +43,7 @@ def one_unit(problem: Trained) -> Hypothesis:
 class AttacksOnSmoothedModel(AbstractGauge):
     """Draw x + sigma z 1024 times, where x is an input, z is standard normal and sigma is the size of the noise. Let a
     model f give the most frequent class k times. Let q > 1/2 be the exact lower limit, at level 0.9999, of the
-    probability of this class. Then it is the most frequent class under noise at every input within
+    probability of this class. Then this class is the most frequent class under noise at every input within
 
         sigma Phi^-1(q)
 

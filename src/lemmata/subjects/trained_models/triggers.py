@@ -137,12 +137,12 @@ def _counted(problem: Trained, half: int) -> tuple[int, int]:
 
 
 class SuccessOfSmallestTrigger(AbstractGauge):
-    """For each class c, search a mask m and a pattern p such that the model assigns (1 - m) x + m p to c for 90 % of
-    the training rows x that it assigns to another class. Keep sum m as small as possible, and take the class of
-    smallest sum m. The search does not use held-out rows. So the number of held-out rows that the change sends to c is
-    exchangeable between two halves. Only rows that the model assigns to another class without the change are counted.
-    The success on one half implies a beta-binomial distribution for the other half. In at least nine of ten models, the
-    central 95 % of this distribution contain the number there.
+    """For each class c, search for a mask m and a pattern p such that the model assigns (1 - m) x + m p to c for 90 %
+    of the training rows x that it assigns to another class. Keep sum m as small as possible, and take the class with
+    the smallest sum m. The search does not use held-out rows. So the number of held-out rows that the change sends to c
+    is exchangeable between two halves. Only rows that the model assigns to another class without the change are
+    counted. The success on one half implies a beta-binomial distribution for the other half. In at least nine of ten
+    models, the central 95 % of this distribution contain the number on the other half.
     """
 
     title = "Success of the smallest trigger on held-out rows, predicted from half of them"
