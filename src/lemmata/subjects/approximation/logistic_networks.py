@@ -136,7 +136,7 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 
 class LogisticParameter(Claim[LogisticUnits]):
     """Consider the networks f(x) = sum_j r_j sigma(<a_j, x>) of logistic units with given weights a_j and coefficients
-    |r_j| <= rho_j. Their Barron parameter is
+    |r_j| <= rho_j. The Barron parameter of these networks is
 
         sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2).
 

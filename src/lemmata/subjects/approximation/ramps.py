@@ -292,7 +292,7 @@ class LineByRamps(Claim[Line]):
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau) <= 3 delta_tau,
 
     where delta_tau = 1/tau. This gamma is given by (82), and z - t stands in place of the z + t that (81a) prints. The
-    constant is the best for this gamma: a corner of g attains it.
+    constant 1/4 is the best for this gamma: a function g with a corner attains it.
     """
 
     title = "A function with bounded slopes is within 1/(4 tau) of an integral of ramps"

@@ -34,11 +34,11 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
             <= C_F (epsilon + 3 delta_tau + sqrt(c log|N_epsilon| / n) + 4 tau epsilon),     delta_tau = 1/tau.
 
     Here rho_f-hat are the coefficients with which Lemma 1 represents f-hat, and c is a constant. But the cover gives
-    each x a function of its own. Suppose that all functions of a cover are multiples of one function. Together they
-    attain every value of another function, but none of them follows this function over the whole ball. A cover of the
-    fewest pairs can have this property, since only the point and the value at this point count for a pair. The test
-    takes the limit of large n, in which sums are integrals, and the best tau. The bound then falls with epsilon and the
-    distance does not, so no constant factor would help.
+    each x a function of its own. Suppose that all functions of a cover are multiples of one function. Together these
+    multiples attain every value of another function, but no single multiple follows this function over the whole ball.
+    A cover of the fewest pairs can have this property, since only the point and the value at this point count for a
+    pair. The test takes the limit of large n, in which sums are integrals, and the best tau. The bound then falls with
+    epsilon and the distance does not, so no constant factor would help.
     """
 
     title = "As printed, one function of a cover of pairs represents f at all points"

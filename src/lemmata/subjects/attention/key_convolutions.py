@@ -208,11 +208,11 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
 
 class RecallIsTheHitRate(Claim[RecalledPairs]):
     """Let tokens lie on the unit sphere in d dimensions. Each name in a context is followed by a value, and the names
-    appear again in the last block. Consider one layer of block attention. Its keys are the tokens shifted by one
-    position (a convolution with the weights 0 and 1), and its queries are sharp. The layer returns a value as often as
-    its router finds the block of the value. Let N be the number of blocks of B keys, and k the number of attended
-    blocks. Both numbers leave out the last block. The probability that the layer returns a value is, up to an error of
-    0.02,
+    appear again in the last block. Consider one layer of block attention. The keys of this layer are the tokens shifted
+    by one position, which is a convolution with the weights 0 and 1. The queries are sharp. The layer returns a value
+    as often as its router finds the block of the value. Let N be the number of blocks of B keys, and k the number of
+    attended blocks. The last block does not count in either number. The probability that the layer returns a value is,
+    up to an error of 0.02,
 
         integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz,
 

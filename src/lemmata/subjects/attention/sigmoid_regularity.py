@@ -206,7 +206,7 @@ class SoftmaxJacobianBound(Claim[SigmoidHead]):
 
         |dY/dX| <= |W| (|P| + |A| (max_i |C_i| + R (c max_i tr C_i)^(1/2)))  <=  |W| (√n + |A| R² (1 + √n)).
 
-    This bound is also a polynomial in R. It has the same degree as the bound for the sigmoid, with √n in place of n.
+    This bound is also a polynomial in R. The degree is the same as in the bound for the sigmoid, with √n in place of n.
     """
 
     title = "The derivative of softmax attention is at most quadratic in the length of the tokens"

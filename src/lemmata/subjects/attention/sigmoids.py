@@ -178,8 +178,8 @@ class OutputsGrowWithoutBias(Claim[StartedHead]):
 
 class OutputsShrinkWithBias(Claim[StartedHead]):
     """Let queries, keys and values be normal, with logits of a fixed standard deviation. With the bias -log n, the
-    outputs of sigmoid attention fall with the number of tokens n like n^(-1/2). The outputs of softmax attention, and
-    plain means over the tokens, fall in the same way.
+    outputs of sigmoid attention fall with the number of tokens n like n^(-1/2). The outputs of softmax attention fall
+    at the same rate, and so do plain means over the tokens.
     """
 
     title = "With bias -log n, sigmoid attention outputs at the start fall like n^(-1/2)"

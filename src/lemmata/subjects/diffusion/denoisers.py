@@ -65,8 +65,8 @@ class AbstractTweedie(Claim[Diffused]):
 
 class MixtureTweedie(AbstractTweedie):
     """Let x(0) have a mixture of normals as its distribution. Let x(t) given x(0) be normal with mean alpha x(0) and
-    variance 1 - alpha² in each coordinate. Here alpha is as below, and G is the integral of the noise schedule. Let p_t
-    be the density of x(t). At every time t > 0 and every point x,
+    variance 1 - alpha² in each coordinate. Here alpha = exp(-G(t)/2), and G is the integral of the noise schedule. Let
+    p_t be the density of x(t). At every time t > 0 and every point x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
@@ -79,7 +79,7 @@ class MixtureTweedie(AbstractTweedie):
 
 class SphereTweedie(AbstractTweedie):
     """Let x(0) be uniform on the unit sphere in one to three dimensions. Let x(t) given x(0) be normal with mean alpha
-    x(0) and variance 1 - alpha² in each coordinate. Here alpha is as below, and G is the integral of the noise
+    x(0) and variance 1 - alpha² in each coordinate. Here alpha = exp(-G(t)/2), and G is the integral of the noise
     schedule. Let p_t be the density of x(t). At every time t > 0 and every point x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
@@ -93,8 +93,8 @@ class SphereTweedie(AbstractTweedie):
 
 class CubeTweedie(AbstractTweedie):
     """Let x(0) be uniform on a cube. Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in each
-    coordinate. Here alpha is as below, and G is the integral of the noise schedule. Let p_t be the density of x(t). At
-    every time t > 0 and every point x,
+    coordinate. Here alpha = exp(-G(t)/2), and G is the integral of the noise schedule. Let p_t be the density of x(t).
+    At every time t > 0 and every point x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
@@ -161,9 +161,9 @@ class DenoiserJacobian(Claim[Diffused]):
 
 
 class SphereLipschitz(Claim[Diffused]):
-    """Let x(0) be uniform on the unit sphere in d dimensions, and let F*(t, x) = E[x(0) | x(t) = x] be its denoiser,
-    where x(t) is x(0) shrunk by alpha with noise of variance 1 - alpha². The derivative of F* at x = 0 is alpha / (d (1
-    - alpha²)), which grows as
+    """Let x(0) be uniform on the unit sphere in d dimensions. Let x(t) be alpha x(0) plus normal noise of variance
+    1 - alpha², and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The derivative of F* at x = 0 is alpha / (d
+    (1 - alpha²)), which grows as
 
         C / t   as t -> 0.
 
@@ -193,7 +193,7 @@ class SphereLipschitz(Claim[Diffused]):
 
 class CubeLipschitz(Claim[Diffused]):
     """Let x(0) be uniform on the cube with half side h = 1/sqrt(d) in d dimensions, which lies in the unit ball. Let
-    x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha². Here alpha is as below, and G is the
+    x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha². Here alpha = exp(-G(t)/2), and G is the
     integral of the noise schedule. The denoiser E[x(0) | x(t) = x] has a diagonal Jacobian, whose largest entry is at
     most
 

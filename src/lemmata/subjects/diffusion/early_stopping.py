@@ -112,8 +112,8 @@ class EarlyStoppingRate(Claim[NoisyLabels]):
 
         min over tau of E |F_pseudo - F_H|² <= C n^(-1/2),
 
-    where C does not depend on n. So Assumption G.3 of the source holds for this number of steps. The rate n^(-1/2)
-    holds for every kernel and every F_H of bounded norm.
+    where C does not depend on n. So Assumption G.3 of the source holds if training stops at this time. The rate
+    n^(-1/2) holds for every kernel and every F_H of bounded norm.
     """
 
     title = "Kernel regression stopped at the best time has a squared error of at most order n^(-1/2)"

@@ -168,8 +168,8 @@ class ScoreLossDecomposition(Claim[Learned]):
 class LabelMismatchIsLinear(Claim[Learned]):
     """Let F_ntk and F_pseudo be regressions with the tangent kernel of a softmax network at its initial weights. F_ntk
     is trained on noisy labels of the denoiser F*, and F_pseudo on labels of a function F_H with the same noise. Each
-    regression takes tau steps of gradient descent from 0 with learning rate eta. The difference of the two is the
-    regression on the difference of the labels, F*(x_i) - F_H(x_i), whatever the noise:
+    regression takes tau steps of gradient descent from 0 with learning rate eta. The difference of the two regressions
+    is the regression on the difference of the labels, F*(x_i) - F_H(x_i), whatever the noise:
 
         F_ntk(x) - F_pseudo(x) = H(x, X) H^(-1) (I - (I - m eta H)^tau) vec(F*(X) - F_H(X)),
 

@@ -179,7 +179,7 @@ class LossWeight(Claim[TwoModels]):
 
     The source uses this in two steps: from (6) to the sum of squares, and in Theorem 6.5 from the error of the denoiser
     to the error of the score. Both steps need this weight, which the source does not specify. The weight vanishes like
-    t² at t = 0, so nothing is learned there.
+    t² at t = 0, so nothing is learned at t = 0.
     """
 
     title = "The weight with which score matching is least squares for the denoiser"

@@ -127,8 +127,8 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
 class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     """Fine-tune a small masked transformer with the same prompt and two kinds of label words. The first kind are words
     that have occurred in this place during pre-training, and the second kind are two words unrelated to the task. The
-    mean loss with the first kind is above 0.4 before training. Train with both kinds to the mean loss 0.4. The relative
-    error of the linearisation is on average larger with the unrelated words. So the form of a prompt alone does not
+    mean loss with the first kind is above 0.4 before training. Train with both kinds to the mean loss 0.4. On average,
+    the relative error of the linearisation is larger with the unrelated words. So the form of a prompt alone does not
     make training behave like the training of a kernel model. The distance that the outputs have to move is decisive.
     """
 

@@ -41,9 +41,9 @@ class KernelEmbedding(Claim[ViewPairs]):
 
         f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
 
-    up to a rotation. The trials use the kernel (<x, y> + 1)² and six new points. They compare the inner products of the
-    embeddings with the inner products of diag(gamma^(-1/2)) V' phi(z), where phi are the features of the kernel and V
-    the leading modes in the feature space.
+    up to a rotation. The trials use the kernel (<x, y> + 1)² and six new points. Let phi be the features of the kernel,
+    and V the leading modes in the feature space. The trials compare the inner products of the embeddings with the inner
+    products of diag(gamma^(-1/2)) V' phi(z).
     """
 
     title = "The learned embedding of new points by a kernel in closed form"

@@ -42,7 +42,7 @@ _ERROR, _CONSTANTS = "the error of random features in the proof of Theorem 1", "
 
 
 class SquareOfTheError(Claim[ErrorParts]):
-    """Let C_F be the Barron parameter of a class, and let |N| be the number of pairs in a cover of it at radius
+    """Let C_F be the Barron parameter of a class, and let |N| be the number of pairs in a cover of the class at radius
     epsilon. Let epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N|/n)) be the error of n random features, as in equation
     (30). Then
 

@@ -158,8 +158,8 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
 
         C(N, d)^k C(N, k),   C(N, d) = 2 sum_{i<d} binom(N - 1, i),
 
-    ways. Each unit of the first layer has C(N, d) patterns, and the last unit has at most C(N, k) patterns on each
-    combination of them. The trials count all networks for d = 2 and k = 3.
+    ways. Each unit of the first layer has C(N, d) patterns. For each combination of these patterns, the last unit has
+    at most C(N, k) patterns. The trials count all networks for d = 2 and k = 3.
     """
 
     title = "A bound on the number of labellings of a sign network, unit by unit"
@@ -194,8 +194,8 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
 
 
 class SignNetworkInThePlane(Claim[GeneralPoints]):
-    """Consider a network of three sign units on two inputs and a sign unit on top, all without thresholds. Let N points
-    of the plane be given, no two of them on a line through the origin. The network labels them in exactly
+    """Consider a network of three sign units on two inputs and a sign unit on top, all without thresholds. Consider N
+    points of the plane such that no two of them lie on a line through the origin. The network labels them in exactly
 
         2 (N + binom(N, 3))
 

@@ -146,8 +146,8 @@ class ThresholdSamples(Claim[Thresholds]):
 
 
 class ThresholdQuestions(Claim[Thresholds]):
-    """Let a threshold be uniform on an interval of length b. Learn it by bisection: choose n rows one after the other,
-    each in the middle of the interval that still contains the threshold. The mean error is
+    """Let a threshold be uniform on an interval of length b. Learn the threshold by bisection. That is, choose n rows
+    one by one, each in the middle of the interval that must still contain the threshold. The mean error is
 
         b 2^-(n+2).
 

@@ -189,8 +189,8 @@ class ReluWidth(AbstractTableWidth):
     error of 0.05.
 
     The error is the squared Frobenius norm of outputs minus targets. lemmata trains networks of the widths 2, 4, ...,
-    128. It measures the smallest width such that training at this width and at all larger tested widths reaches this
-    error within the flow time 2 log(n / 0.05) / lambda.
+    128. A width suffices if training at this width and at all larger tested widths reaches this error in time. lemmata
+    measures the smallest width that suffices within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log(n) / lambda² is enough for a ReLU network"
@@ -206,8 +206,8 @@ class ExponentialWidth(AbstractTableWidth):
     An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The error is the squared Frobenius norm of outputs minus targets. lemmata trains networks of the widths 2, 4, ...,
-    128. It measures the smallest width such that training at this width and at all larger tested widths reaches this
-    error within the flow time 2 log(n / 0.05) / lambda.
+    128. A width suffices if training at this width and at all larger tested widths reaches this error in time. lemmata
+    measures the smallest width that suffices within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for an exponential network"
@@ -223,9 +223,9 @@ class SoftmaxWidth(AbstractTableWidth):
     width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The theorem's factor exp(18 B) is left out here: it is of the order n^o(1). The error is the squared Frobenius norm
-    of outputs minus targets. lemmata trains networks of the widths 2, 4, ..., 128. It measures the smallest width such
-    that training at this width and at all larger tested widths reaches this error within the flow time 2 log(n / 0.05)
-    / lambda.
+    of outputs minus targets. lemmata trains networks of the widths 2, 4, ..., 128. A width suffices if training at this
+    width and at all larger tested widths reaches this error in time. lemmata measures the smallest width that suffices
+    within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for a softmax network"

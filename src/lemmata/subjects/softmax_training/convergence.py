@@ -154,8 +154,8 @@ class WidthThatSuffices(AbstractWidth):
         m = n² k² exp(18 B) log²(n k / delta) / lambda²
 
     is enough to train to |F - Y|² <= 0.05 in the time of the theorem's T steps. lemmata trains networks of the widths
-    2, 4, ..., 128. It measures the smallest width such that training succeeds in this time at this width and at all
-    larger tested widths. If 128 is not enough, the measured value is 256.
+    2, 4, ..., 128. A width suffices if training succeeds in this time at this width and at all larger tested widths.
+    lemmata measures the smallest width that suffices. If 128 is not enough, the measured value is 256.
     """
 
     title = "The width of Theorem 4.2 is enough to train a softmax network"
@@ -241,7 +241,7 @@ class LongStepContracts(Claim[Training]):
 
     Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, with the B of Theorem 4.2. The width in this test is
     128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the smallest eigenvector, and by
-    smaller factors along the others.
+    smaller factors along the other eigenvectors.
     """
 
     title = "A first step of 1 / (m lambda_max) contracts a softmax network's loss"
@@ -266,16 +266,16 @@ class LongStepContracts(Claim[Training]):
 
 
 class StepThatWorks(Claim[Training]):
-    """Let a softmax network have m units and k outputs, n inputs in the unit ball and random targets on the sphere.
-    Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the network's tangent kernel H* at
+    """Let a softmax network have m units and k outputs, n inputs in the unit ball and random targets on the sphere. Let
+    lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the network's tangent kernel H* at
     initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where sigma is the standard deviation of the
-    weights and delta the failure probability. Gradient descent works with steps of size
+    weights and delta the failure probability. Gradient descent works (see below) with steps of size
 
         eta = lambda / (10 m n² k² exp(16 B)).
 
-    A step works if 30 steps of this size contract the loss by (1 - m eta lambda / 2)^30. lemmata measures the largest
-    of the steps c / (m lambda_max(H*)), c = 1/8, 1/4, ..., 8, such that this step and all shorter ones work. The width
-    is 128. The slack is the factor by which the step of the theory is shorter than the measured step.
+    A step works if 30 steps of this size contract the loss by (1 - m eta lambda / 2)^30. lemmata tries the steps c / (m
+    lambda_max(H*)), c = 1/8, 1/4, ..., 8. It measures the largest of these steps such that this step and all shorter
+    steps work. The width is 128. The slack is the measured step divided by the step of the theory.
     """
 
     title = "The step size of Theorem 4.2 is short enough to train a softmax network"

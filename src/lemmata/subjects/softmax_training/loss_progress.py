@@ -57,10 +57,10 @@ def rounding(problem: Descent) -> Array:
 
 class ProgressSplit(AbstractProgressIdentity):
     """Let F_l(x_i) = m <a_l, S_i> be a softmax network with shares S_i = softmax(W' x_i) of m units, signs a_l and
-    targets Y. Let H be its tangent kernel, the Gram matrix of its gradients divided by m. A step of size eta along the
-    gradient Delta W of |F - Y|²/2 changes the outputs, to first order through the numerators of the softmax, by v_1 = m
-    sum_r a_lr S_ir u_ir with u = -eta Delta W' x. Split the sign in front of every unit as
-    a_lr = <a_lr 1 - a_l, S_i> + <a_l, S_i>. Then v_1 = m² (Q_1 + Q_2), where
+    targets Y. Let H be its tangent kernel, the Gram matrix of its gradients divided by m. Take a step of size eta along
+    the gradient Delta W of |F - Y|²/2, and let u = -eta Delta W' x. To first order, the step changes the outputs
+    through the numerators of the softmax by v_1 = m sum_r a_lr S_ir u_ir. Split the sign in front of every unit as a_lr
+    = <a_lr 1 - a_l, S_i> + <a_l, S_i>. Then v_1 = m² (Q_1 + Q_2), where
 
         <F - Y, Q_1> = -(eta / m) v' H v,   v = vec(F - Y).
 
@@ -92,7 +92,7 @@ def at_the_start(problem: Descent) -> Hypothesis:
 class ProgressEquality(AbstractProgressIdentity):
     """Let F be a softmax network of m units at its initialisation, where F = 0. Take the first step, of size eta,
     towards targets Y. Let H be the tangent kernel, the Gram matrix of the gradients divided by m. Let C_1 (Lemma E.1)
-    be the change of |F - Y|² to first order through the numerators of the softmax. This change is
+    be the first-order change of |F - Y|² through the numerators of the softmax. This change is
 
         C_1 = -2 m eta v' H v,   v = vec(F - Y).
 

@@ -125,9 +125,9 @@ class CurvatureTerm(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    delta be the failure probability. Let C_2 (Lemma E.1) be the part of the change of |F - Y|² that comes from the
-    curvature of the exponential, in a step of size eta that moves no unit by more than 0.01. With probability
-    1 - delta, C_2 satisfies
+    delta be the failure probability. Take a step of size eta that moves no unit by more than 0.01. Let C_2 (Lemma E.1)
+    be the part of the change of |F - Y|² that comes from the curvature of the exponential. With probability 1 - delta,
+    C_2 satisfies
 
         C_2 <= 2 m eta² n² k² exp(9 B) |F(tau) - Y|²,        B = max(10 sigma sqrt(log(n k / delta)), 1),
 

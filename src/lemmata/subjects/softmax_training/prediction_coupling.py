@@ -87,11 +87,11 @@ def _found(problem: NearbyInputs) -> Array:
 
 class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
-    initialisation. Both follow the gradient flow of half the squared loss on n points with k outputs and targets of
-    length at most 1. Let lambda be the smallest eigenvalue of H*. Let eps_H <= lambda/2 be such that the network's
-    kernel H(t) satisfies |H(t) - H*|_F <= eps_H at all times. For another point x_te, let eps_l,test be the largest
-    movement of the kernel K_l,te between output l at this point and the training points. At this point the two
-    predictions differ in output l by at most
+    initialisation. Network and regression both follow the gradient flow of half the squared loss on n points with k
+    outputs and targets of length at most 1. Let lambda be the smallest eigenvalue of H*. Let eps_H <= lambda/2 be such
+    that the network's kernel H(t) satisfies |H(t) - H*|_F <= eps_H at all times. For another point x_te, let eps_l,test
+    be the largest movement of the kernel K_l,te between output l at this point and the training points. At this point
+    the two predictions differ in output l by at most
 
         C [ (sqrt(n k)/lambda) eps_l,test + (sqrt(n k)/lambda²) max(1, log²(n k/(eps_H m lambda))) eps_H ],
         C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))).
@@ -205,11 +205,11 @@ def _through_regression(problem: Flow) -> Array:
 
 class PredictionPerturbationThroughRegression(Claim[Flow]):
     """Let F_nn be a softmax network with F_nn(0) = 0 at the symmetric initialisation, and let F_ntk be the regression
-    with the network's tangent kernel H* at this initialisation. Both follow the gradient flow of half the squared loss
-    on n points with targets Y, of shape (n, k). Let lambda be the smallest eigenvalue of H*. For another point, let
-    K_l,te be the kernel between output l at this point and the training points, and let K*_l,te be this kernel at
-    initialisation. Let eps_H = max_t |H(t) - H*|_F < lambda and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. The two
-    predictions at this point differ in output l, at all times t >= 0, by at most
+    with the network's tangent kernel H* at this initialisation. Network and regression both follow the gradient flow of
+    half the squared loss on n points with targets Y, of shape (n, k). Let lambda be the smallest eigenvalue of H*. For
+    another point, let K_l,te be the kernel between output l at this point and the training points, and let K*_l,te be
+    this kernel at initialisation. Let eps_H = max_t |H(t) - H*|_F < lambda and eps_l,test = max_t
+    |K_l,te(t) - K*_l,te|_F. The two predictions at this point differ in output l, at all times t >= 0, by at most
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + eps_H |K*_l,te H*^-1|_2).
 

@@ -131,8 +131,8 @@ class _NearlyStraight(TrainedNetworks):
 
 
 class SmallestAttack(AbstractGauge):
-    """Let f be the outputs of a model, and let x be an input of class y. To first order, the Euclidean distance from x
-    to the nearest input that the model assigns to another class is
+    """Let f be the outputs of a model, and let x be an input of class y. Consider the nearest input that the model
+    assigns to another class. To first order, its Euclidean distance from x is
 
         min_j (f_y(x) - f_j(x)) / |grad (f_y - f_j)(x)|,
 

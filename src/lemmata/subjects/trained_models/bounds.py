@@ -94,10 +94,10 @@ def _half(problem: Trained, which: int) -> tuple[int, int]:
 class HeldOutBound(AbstractGauge):
     """Suppose that a model is wrong on k of m rows that it has not seen. Let p be the error rate at which k or fewer of
     m rows are wrong with probability 1/20; this is the Clopper-Pearson limit. With probability at least 19/20 over the
-    rows, the error of the model on new rows is at most p. Here m is half of the held-out rows, and the other half
-    judges the bound. The sampling error of the other half does not count against the bound. So the bound is compared
-    with the lower limit of the error on the other half, at the same level. In at most one of ten models, this lower
-    limit is above the bound.
+    rows, the error of the model on new rows is at most p. Here the m rows are half of the held-out rows, and the other
+    half tests the bound. The sampling error of the other half does not count against the bound. So the bound is
+    compared with the lower limit of the error on the other half, at the same level. In at most one of ten models, this
+    lower limit is above the bound.
     """
 
     title = "An upper limit on the error on new rows, from held-out rows"

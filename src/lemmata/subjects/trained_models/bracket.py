@@ -31,7 +31,7 @@ class HeldOutErrorBracket(AbstractGauge):
     objective. Suppose that training stopped before a stationary point. Then leaving rows out by Newton steps does not
     give one reliable error. The model has not learned enough from each row, so a Newton step from its weights removes
     too much. The error on training rows is too small as an estimate. The leave-one-out error is too large, even at the
-    damping that maximises Laplace's evidence of the weights as they are,
+    damping that maximises Laplace's evidence, computed at the current weights,
 
         -(n delta/2) |theta|² - (1/2) sum_i log(1 + lambda_i/(n delta)),
 

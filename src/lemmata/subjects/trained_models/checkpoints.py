@@ -73,12 +73,12 @@ def _foretold(wrong: np.ndarray, new: int) -> Array:
 class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     """Suppose that training with weight decay goes on after the model is right on all n training rows, and that the
     length of the weights then falls. Take the first checkpoint at which all training rows are right, and bring a copy
-    of it to a stationary point of the same objective. From this point, leave each row out by one Newton step. The share
-    of rows whose class is then wrong implies a beta-binomial distribution for new rows. The share counts as if it came
-    from n/2 independent rows, because row i influences the prediction for row j, and row j influences the prediction
-    for row i. In at least nine of ten trainings, the central 97 % of this distribution contain the error of the last
-    model on rows that it has not seen. This holds if the error on unseen rows falls long after the training error, and
-    also if it never falls.
+    of this checkpoint to a stationary point of the same objective. From this point, leave each row out by one Newton
+    step. The share of rows whose class is then wrong implies a beta-binomial distribution for new rows. The share
+    counts as if it came from n/2 independent rows, because row i influences the prediction for row j, and row j
+    influences the prediction for row i. In at least nine of ten trainings, the central 97 % of this distribution
+    contain the error of the last model on rows that it has not seen. This holds if the error on unseen rows falls long
+    after the training error, and also if it never falls.
     """
 
     title = "Later held-out error, predicted from a checkpoint that fits all rows"

@@ -106,9 +106,9 @@ _WIDER = float(stats.norm.ppf(0.995) / stats.norm.ppf(0.975)) ** 2
 class LimitOnDocumentLosses(AbstractGauge):
     """Measure the loss of a language model on each document in nats per token. Let n calibration documents be
     exchangeable with new documents, and let k = ceil((n + 1) 9/10). The k-th smallest loss of the calibration documents
-    is a limit: the loss of a new document does not exceed it with probability at least 9/10. If there are no ties, the
-    number of documents below the limit, among m new documents, is beta-binomial with the parameters k and n + 1 - k,
-    whatever the model. The central 95 % interval of this distribution contains the number that is measured.
+    is a limit: the loss of a new document does not exceed it with probability at least 9/10. Count the documents below
+    the limit among m new documents. If there are no ties, this number is beta-binomial with the parameters k and
+    n + 1 - k, whatever the model. The central 95 % interval of this distribution contains the number that is measured.
     """
 
     title = "Coverage of a 90 % limit on document losses, predicted as beta-binomial"
@@ -228,7 +228,7 @@ class MembershipOfDocuments(AbstractGauge):
     document if the loss is small. Leave out each of at most 32 training documents. This takes one Newton step from a
     stationary point, with the Gauss-Newton matrix of the other documents. To predict the area under the ROC curve of
     the attack, use the losses of the left-out documents in place of the losses of new documents. The interval adds the
-    variances of means over documents. It contains the measured area in at least nine of ten models.
+    variances of means over documents. The interval contains the measured area in at least nine of ten models.
     """
 
     title = "Success of a loss attack on documents, predicted by leaving documents out"

@@ -106,8 +106,8 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
     Let e be the share of rows whose class is then wrong. The share e predicts the share of wrong rows among rows that
     the model has not seen, and implies a beta-binomial distribution for them. In at least nine of ten models, the
     central 97 % of this distribution contain the number of wrong new rows. The n rows count as n/(1 + e/c) independent
-    rows, where c is the error of always predicting the most frequent class, because row i influences the prediction for
-    row j, and row j influences the prediction for row i.
+    rows, where c is the error of always predicting the most frequent class. The count is smaller than n because row i
+    influences the prediction for row j, and row j influences the prediction for row i.
 
     The step needs a stationary point. If the model is not at a stationary point, a copy of the model is brought to one.
     Consider rows that are as far from the training rows as the training rows are from each other. Let u be the share of

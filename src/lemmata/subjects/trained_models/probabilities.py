@@ -74,9 +74,9 @@ class ConformalCoverage(AbstractGauge):
     """Let the score of a row for a class be one minus the probability that the model gives this class. Let n
     calibration rows be exchangeable with new rows, and let k = ceil((n + 1) 9/10). The prediction set of a new row
     contains all classes whose score is at most the k-th smallest score of the calibration rows for their own classes.
-    It covers the class of the new row with probability at least 9/10. If scores are continuous, the number covered
-    among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the model. The central 95 % interval
-    of this distribution contains the number that is measured.
+    This set contains the class of the new row with probability at least 9/10. If scores are continuous, the number
+    covered among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the model. The central 95 %
+    interval of this distribution contains the number that is measured.
     """
 
     title = "Coverage of 90 % prediction sets, predicted as beta-binomial"

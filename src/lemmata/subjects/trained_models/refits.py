@@ -55,10 +55,10 @@ class ErrorAtHalfTheRows(AbstractGauge):
     training rows and on random halves of them, both as a squared error and as a share of wrong classes. Each of these
     two errors gives a ratio of the error at n/2 rows to the error at n rows. The two ratios bracket the factor by which
     the model's own error grows if it is trained on half of its rows. Predict the error at n rows by leaving each row
-    out by one Newton step. This prediction implies a beta-binomial distribution for new rows and so an interval.
-    Multiply the lower end of the interval by the smallest of the two ratios and 1, and the upper end by the largest of
-    these three numbers. In at least nine of ten models, this interval contains the mean error of four models trained on
-    halves.
+    out by one Newton step. This prediction implies a beta-binomial distribution for new rows, and therefore an
+    interval. Multiply the lower end of the interval by the smallest of the two ratios and 1, and the upper end by the
+    largest of these three numbers. In at least nine of ten models, this interval contains the mean error of four models
+    trained on halves.
     """
 
     title = "Error with half of the rows, predicted by the tangent kernel of the start"

@@ -78,18 +78,18 @@ def worth(sample: int, rows: int, error: float, chance: float) -> float:
 
 class HeldOutErrorFromSampledRows(AbstractGauge):
     """Let theta be a stationary point of the mean of n losses plus (delta/2) |theta|², where theta are the parameters
-    and delta is the decay. For row j, let f_j be the outputs, p_j their means, y_j the target, J_j the Jacobian of the
-    outputs with respect to theta and Lambda_j the Hessian of its loss with respect to the outputs. In one Newton step
-    with the curvature of Gauss and Newton, leaving row i out changes its output to
+    and delta is the decay. For row j, let f_j be the outputs, p_j their means and y_j the target. Let J_j be the
+    Jacobian of the outputs with respect to theta, and Lambda_j the Hessian of the loss of row j with respect to the
+    outputs. In one Newton step with the curvature of Gauss and Newton, leaving row i out changes its output to
 
         f_i + J_i d_i,   (sum_{j != i} J_j' Lambda_j J_j + n delta) d_i = J_i' (p_i - y_i),
 
     where 30 steps of conjugate gradients solve for d_i from products alone. Sample 64 training rows (32 if the model
-    has more than ten million parameters), and let e be the share of them whose class is then wrong. The share e
-    predicts the share of wrong classes among rows that the model has not seen, and implies a beta-binomial distribution
-    for them. The 64 rows count as 64/(1 + (64/n) e/c) independent rows, where c is the error of always predicting the
-    most frequent class. In at least nine of ten models, the central 97 % of this distribution contain the number of
-    wrong new rows. For real-valued targets, the mean squared distance is predicted, with normal limits.
+    has more than ten million parameters), and let e be the share of the sampled rows whose class is then wrong. The
+    share e predicts the share of wrong classes among rows that the model has not seen, and implies a beta-binomial
+    distribution for them. The 64 rows count as 64/(1 + (64/n) e/c) independent rows, where c is the error of always
+    predicting the most frequent class. In at least nine of ten models, the central 97 % of this distribution contain
+    the number of wrong new rows. For real-valued targets, the mean squared distance is predicted, with normal limits.
     """
 
     title = "Held-out error, predicted from a sample of training rows"

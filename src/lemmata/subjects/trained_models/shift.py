@@ -61,11 +61,11 @@ class RowsInUseAreAlike(AbstractGauge):
 
 
 class MovedRowsAreSeen(Claim[Trained]):
-    """Let there be 200 or more held-out rows, and at least as many deployment rows. Let both kinds of rows be normal
-    with unit covariance around three centres in two to eight dimensions, and move the deployment rows by 0.8 along a
-    random direction. Take the area under the ROC curve of a classifier that tells the two kinds of rows apart. With
-    probability at least 0.8, this area is above the 10th largest of 199 areas of permuted rows. The p-value is then at
-    most 1/20.
+    """Suppose that there are at least 200 held-out rows, and at least as many deployment rows as held-out rows. Let
+    both kinds of rows be normal with unit covariance around three centres in two to eight dimensions, and move the
+    deployment rows by 0.8 along a random direction. Take the area under the ROC curve of a classifier that tells the
+    two kinds of rows apart. With probability at least 0.8, this area is above the 10th largest of 199 areas of permuted
+    rows. The p-value is then at most 1/20.
     """
 
     title = "A classifier detects deployment rows that are moved by 0.8 standard deviations"
@@ -280,7 +280,7 @@ class ErrorInUseByThreshold(AbstractErrorInUse):
 class SameInputsTwoErrors(Claim[Trained]):
     """Let deployment rows have their classes y under one distribution and the next class y + 1 under another, on the
     same inputs. Let e and e' be the errors under the two distributions. An estimate may see the model, its training and
-    held-out rows with their classes, and the inputs in deployment. It is then the same number g under both
+    held-out rows with their classes, and the inputs in deployment. The estimate is then the same number g under both
     distributions, so that
 
         max(|g - e|, |g - e'|) >= |e - e'|/2

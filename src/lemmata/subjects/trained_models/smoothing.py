@@ -49,8 +49,8 @@ class AttacksOnSmoothedModel(AbstractGauge):
 
     of x in Euclidean distance, where Phi is the standard normal distribution function. So attacks on the smoothed model
     inside that ball fail. For each of eight rows, divide the radius at which projected gradient steps first change the
-    class of the smoothed model by the certified radius. The smallest of these ratios is at least 1. Its excess over 1
-    shows how much the certificate gives away.
+    class of the smoothed model by the certified radius. The smallest of these ratios is at least 1. The excess of this
+    ratio over 1 shows how much the certificate gives away.
     """
 
     title = "Attacks on the smoothed model need at least its certified radius"
