@@ -253,8 +253,8 @@ class ApproximationIsPolynomial(Claim[Approximation]):
     since the part of f of degree above k is at most sqrt(R K_{>k}(u, u)) at u. The terms fall like 1/k!, so the
     maximising k grows like log R / log log R. Suppose that the distance of the target from polynomials is a power of
     their degree, as for a clipped linear function. Then the distance of f from the target falls only like a power of
-    log R, and no A that falls as a power of R bounds it. The test uses the denoiser of data uniform on [-1, 1], with u
-    = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
+    log R, and no A that falls as a power of R bounds this distance. The test uses the denoiser of data uniform on [-1,
+    1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
     """
 
     title = "A lower bound on the distance of a ball of the softmax kernel from a denoiser"

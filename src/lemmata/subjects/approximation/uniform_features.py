@@ -87,9 +87,9 @@ class UniformRepresentation(Claim[Covered]):
             <= C_F (2 epsilon + 1/(4 tau) + 3 tau epsilon + 3 sqrt(2 log(2 |N| / delta) / n)).
 
     Here rho*_f-hat,i are the coefficients with which Lemma 1 represents f-hat. The function f-hat is within C_F epsilon
-    of f for all x at once. From x to its point of the cover, f-hat and the ramps change by at most C_F epsilon and 3
-    C_F tau epsilon. At the points of the cover, Hoeffding's inequality holds for all |N| pairs of a function and a
-    point.
+    of f for all x at once. Between x and its point of the cover, f-hat changes by at most C_F epsilon, and the sum of
+    ramps by at most 3 C_F tau epsilon. At the points of the cover, Hoeffding's inequality holds for all |N| pairs of a
+    function and a point.
     """
 
     title = "With a cover in the supremum norm, random ramps represent a whole class uniformly"

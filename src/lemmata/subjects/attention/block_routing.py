@@ -87,7 +87,7 @@ class CorrelatedKeysLowerTheRatio(Claim[RoutedKeys]):
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
 
-    Once B exceeds 1/r, it therefore falls like 1/B instead of 1/sqrt B.
+    If B is larger than 1/r, this ratio therefore falls like 1/B instead of 1/sqrt B.
     """
 
     title = "Correlated keys lower the signal-to-noise ratio of a block router"

@@ -148,8 +148,8 @@ class TensorTrick(Claim[AttentionHead]):
 
         vec(X' M X) = (X' kron X') vec(M).
 
-    Here vec stacks a matrix row by row. So the attention weights are softmaxes, over blocks of one row of queries, of a
-    linear map of vec(M).
+    Here vec stacks a matrix row by row. So the attention weights are softmaxes of a linear map of vec(M), where each
+    softmax is over the block of logits of one query.
     """
 
     title = "The tensor trick: attention's logits are linear in vec(W^Q' W^K)"

@@ -96,7 +96,7 @@ class LabelledMarginError(Claim[LabelledMargins]):
     classifier that fits noise.
     """
 
-    title = "The error on new rows of a linear classifier with a margin on its labelled rows"
+    title = "A margin bound on the error of a linear classifier on new rows"
     source = Source("mohri2018", "Theorem 5.8", note="with probability over labelled rows")
     population = NoisyMargins()
     relation = AtMost(delta=0.05)

@@ -96,8 +96,8 @@ class ProgressEquality(AbstractProgressIdentity):
 
         C_1 = -2 m eta v' H v,   v = vec(F - Y).
 
-    This is exact at every width. Claim E.5 uses the name C_1 for half of this term. The conclusion of Claim E.5 holds
-    for the half and for the whole term.
+    This equality is exact at every width. Claim E.5 uses the name C_1 for half of this term. The conclusion of Claim
+    E.5 holds for the half and for the whole term.
     """
 
     title = "The first descent step on a softmax network makes progress of 2 m eta v' H v"

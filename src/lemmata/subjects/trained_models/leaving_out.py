@@ -98,8 +98,8 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
     """Let theta be a stationary point of the mean of n log losses plus (delta/2) |theta|², where theta are the
     parameters and delta is the decay. For row i, let f_i be the outputs, p_i the predicted probabilities, y_i the
     target and J_i the Jacobian of the outputs with respect to theta. Let Lambda_i = diag p_i - p_i p_i'. Let H = sum_i
-    J_i' Lambda_i J_i + n delta be the curvature of Gauss and Newton. One Newton step that approximates leaving row i
-    out changes the outputs at row i to
+    J_i' Lambda_i J_i + n delta be the Gauss-Newton curvature. One Newton step that approximates leaving row i out
+    changes the outputs at row i to
 
         f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i),   S_i = J_i H^-1 J_i'.
 
@@ -188,7 +188,7 @@ class MembershipFromTrainingRows(AbstractGauge):
     in at least nine of ten models.
     """
 
-    title = "Success of a membership attack by the loss, predicted from training rows"
+    title = "Success of a loss-based membership attack, predicted from training rows"
     source = Source("shokri2017membership", note="the attack by the loss; predicted by leaving rows out")
     stated = Kind.OWN
     population = TrainedNetworks()

@@ -77,7 +77,7 @@ class OrderOfRowEffects(AbstractGauge):
     least nine of ten models, the correlation is above the 0.5 % quantile of this distribution.
     """
 
-    title = "Order of the effects of rows on their own losses, predicted by Newton steps"
+    title = "Ranking of training rows by their effect on their own loss, predicted by Newton steps"
     source = Source("rad2020alo", note="the step for each row; its order against descent without the row")
     stated = Kind.OWN
     population = TrainedNetworks(rows=40, decay=0.05)

@@ -80,7 +80,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
     """Let theta be a stationary point of the mean of n losses plus (delta/2) |theta|², where theta are the parameters
     and delta is the decay. For row j, let f_j be the outputs, p_j their means and y_j the target. Let J_j be the
     Jacobian of the outputs with respect to theta, and Lambda_j the Hessian of the loss of row j with respect to the
-    outputs. In one Newton step with the curvature of Gauss and Newton, leaving row i out changes its output to
+    outputs. In one Newton step with the Gauss-Newton curvature, leaving row i out changes its output to
 
         f_i + J_i d_i,   (sum_{j != i} J_j' Lambda_j J_j + n delta) d_i = J_i' (p_i - y_i),
 
@@ -180,10 +180,10 @@ def _steepness(problem: Trained) -> float:
 
 
 class SampledRowsAreTheDual(Claim[Trained]):
-    """Let H = sum_j J_j' Lambda_j J_j + n delta be the curvature of Gauss and Newton of a model on n rows, at any
-    weights. For row j, J_j is the Jacobian of the outputs with respect to the parameters, and Lambda_j is the Hessian
-    of the loss with respect to the outputs. Let f_j be the outputs, p_j their means and y_j the target, and let delta
-    be the decay. A matrix of all rows and outputs gives S_i = J_i H^-1 J_i'. Then
+    """Let H = sum_j J_j' Lambda_j J_j + n delta be the Gauss-Newton curvature of a model on n rows, at any weights. For
+    row j, J_j is the Jacobian of the outputs with respect to the parameters, and Lambda_j is the Hessian of the loss
+    with respect to the outputs. Let f_j be the outputs, p_j their means and y_j the target, and let delta be the decay.
+    A matrix of all rows and outputs gives S_i = J_i H^-1 J_i'. Then
 
         f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i)  =  f_i + J_i d_i,
 
