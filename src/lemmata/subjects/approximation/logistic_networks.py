@@ -101,7 +101,7 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds,
 
-    This is the printed density along each line, and 0 off the lines.
+    So the spectrum has the printed density along each line, and it is 0 off the lines.
     """
 
     title = "The spectrum of a logistic network's gradient lies on the lines through its weights"
@@ -140,8 +140,8 @@ class LogisticParameter(Claim[LogisticUnits]):
 
         sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2).
 
-    This is the bound of the source. The bound is attained, also if units share a line, since the signs of the r_j are
-    free.
+    The right side is the bound of the source. The bound is attained, even if several units lie on one line, since the
+    signs of the r_j are free.
     """
 
     title = "The Barron parameter of networks of logistic units in closed form"

@@ -49,7 +49,7 @@ class RouterSignalToNoise(Claim[RoutedKeys]):
     """Let q be a unit query whose scalar products with random unit keys in d dimensions are independent and have
     variance 1/d. Let m keys in one block of B keys be relevant: D q is added to one of these keys, and D' q is added to
     each of the other m - 1 keys. Consider the difference between the score of this block and the score of another
-    block. The mean of this difference, in units of its standard deviation, is
+    block. The mean of this difference divided by the standard deviation of the difference is
 
         SNR = (D + (m - 1) D') sqrt(d / (2 B)).
     """

@@ -308,11 +308,11 @@ class ScoreError(AbstractSaysNothing):
     about its mean. This mean square is the error of the best constant. The reason is that lambda falls exponentially
     with n.
 
-    The proof has 1/(lambda sqrt(n)) for the root of the coupling gap and adds it without squaring. If lambda sqrt(n)
-    < 1, as here, this term is smaller than its square. The proof drops log²(2 n² d² / (m lambda²)), which is not
-    bounded. The proof also adds the mean squares of the four gaps, which costs only a factor 4. All these differences
-    are negligible compared with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate
-    Assumption 6.1, and spheres violate Assumption 6.4.
+    The proof has 1/(lambda sqrt(n)) for the square root of the coupling gap, but adds this root without squaring it. If
+    lambda sqrt(n) < 1, as here, this term is smaller than its square. The proof drops log²(2 n² d² / (m lambda²)),
+    which is not bounded. The proof also adds the mean squares of the four gaps, which costs only a factor 4. All these
+    differences are negligible compared with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures
+    violate Assumption 6.1, and spheres violate Assumption 6.4.
     """
 
     title = "The bound on the error of a score grows exponentially with the number of points"

@@ -116,7 +116,7 @@ class OutputGradient(Claim[MovedNetwork]):
 
         dF_l / dw_r = m (<a_l o e_r, S> - <a_l, S> <S, e_r>) x,
 
-    where o is the product entry by entry and e_r are the unit vectors of R^m.
+    where o is the entrywise product and e_r are the unit vectors of R^m.
     """
 
     title = "A closed form of the derivative of a softmax network's outputs"

@@ -31,10 +31,10 @@ _FAR = 3.0
 
 class RowsInUseAreAlike(AbstractGauge):
     """Fit a classifier that tells deployment rows from held-out rows by the inputs, their squares and the model's
-    outputs. Score each row by a classifier that is fitted to other rows. If both kinds of rows are drawn from one
-    distribution, permuting the rows at random leaves the distribution of the area under the ROC curve as it is. So with
-    probability at least 19/20, the area is at most the 10th largest of 199 areas of permuted rows. If there are fewer
-    than 100 held-out rows, training rows take their place, and the outputs are not used.
+    outputs. Score each row by a classifier that is fitted to other rows. Suppose that both kinds of rows are drawn from
+    one distribution. Then the distribution of the area under the ROC curve does not change if the rows are permuted at
+    random. So with probability at least 19/20, the area is at most the 10th largest of 199 areas of permuted rows. If
+    there are fewer than 100 held-out rows, training rows take their place, and the outputs are not used.
     """
 
     title = "An upper limit on the ROC area of a classifier of deployment rows"
