@@ -141,7 +141,7 @@ class LinearFloor(Claim[Slope]):
     where u in E|u_1| is uniform on the sphere. If the weights may be up to K C_a, replace 1/d - E²/2 by 1/d - K E²/2.
     For K = 3, this is positive from d = 11 on. The proof draws x and a at random, with v = a/|a|. Then <a, x> <v, x>
     has the mean C_a/d. The mean over x of phi <v, x> is <u, v> times a number between 0 and E/2, since phi rises from 0
-    to 1, and |<v, x>| has the mean E. The test uses the best of four distributions of 400 steps, with least squares
+    to 1, and |<v, x>| has the mean E. The test uses the best of four distributions, with 400 steps and least squares
     weights.
     """
 
@@ -183,7 +183,7 @@ class LinearFloor(Claim[Slope]):
 
 class LinearLimit(Claim[Slope]):
     """Let <a, x> be a linear function on the unit ball, and let e > 0. The function sin(e <a, x>)/e is within e² |a|³ /
-    6 of <a, x>. The spectrum of this function lies at the frequencies e a and -e a, and has the first moment |a|.
+    6 of <a, x>. The spectrum of sin(e <a, x>)/e lies at the frequencies e a and -e a, and has the first moment |a|.
     """
 
     title = "A single linear function is a limit of functions whose spectra have first moment |a|"
@@ -230,8 +230,8 @@ class LinearParameter(Claim[Slope]):
 
     where u is uniform on the sphere. This value is sufficient, since <a, x> = (|a| / E|u_1|) E sign(<u, a>) <u, x>. The
     value is also necessary, since |a|² = integral of <i omega, a> F_f <= integral of |<omega, a>| F_sup, whose mean
-    over |a| = C_a is C_a E|u_1| integral of |omega| F_sup. With a point mass at 0, which equation (20) allows, the
-    parameter is C_a + C_b. The integral of ramps leaves the frequency 0 out.
+    over |a| = C_a is C_a E|u_1| integral of |omega| F_sup. Equation (20) also allows a point mass at 0, with which the
+    parameter is C_a + C_b. The integral of ramps excludes the frequency 0.
     """
 
     title = "The Barron parameter of all linear functions grows like sqrt(d)"

@@ -156,7 +156,7 @@ class GradientParameter(Claim[Periodic]):
     The test uses finite classes of periodic functions, for which integrals are sums.
     """
 
-    title = "The Barron parameter is equal from the spectra of gradients and from the spectra of functions"
+    title = "The spectra of gradients and the spectra of functions give the same Barron parameter"
     source = Source("li2025incontext", "(20)")
     population = PeriodicFunctions()
     relation = Equal()

@@ -62,7 +62,8 @@ class PairCover(Claim[FunctionsAtPoints]):
         (1 + 4/epsilon)^d (1 + 2/epsilon)
 
     elements, whatever the class. The reason is that a smallest cover needs no pair that lies in the cell of another of
-    its pairs. The bound also holds for any set of pairs in which no pair covers another, such as a greedy cover.
+    its pairs. The bound also holds for any set of pairs in which no pair covers another pair. A greedy cover is such a
+    set.
     """
 
     title = "A bound on the size of covers of pairs (f, x) that does not depend on the class"
@@ -90,12 +91,12 @@ class PairCover(Claim[FunctionsAtPoints]):
 
 
 class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
-    """Consider the class of all sums of a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), for k up to m, such that
-    the sum of |a_k| and |b_k| is at most C_F = 1. The cover (23) of all pairs (f, x) has the same number of elements
-    for m = 1, 2, 4 and 8. The reason is that the classes are nested, and at every point they all reach the same values
-    as one frequency. The test counts the cover by columns. It divides the points into cells of length 2 epsilon. In
-    each cell, it also divides the values into intervals of length 2 epsilon, up to the largest value. For m = 1, the
-    largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
+    """Consider the class of all sums of the terms a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), for k up to m.
+    The sum of all |a_k| and |b_k| is at most C_F = 1. The cover (23) of all pairs (f, x) has the same number of
+    elements for m = 1, 2, 4 and 8. The reason is that the classes are nested, and at every point they all reach the
+    same values as one frequency. The test counts the cover by columns. The test divides the points into cells of length
+    2 epsilon. In each cell, it also divides the values into intervals of length 2 epsilon, up to the largest value. For
+    m = 1, the largest value at x is max(|sin(w x)|, 1 - cos(w x))/w.
     """
 
     title = "Covers of pairs do not grow with the richness of the class"

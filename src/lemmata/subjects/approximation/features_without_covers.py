@@ -228,9 +228,9 @@ class WidthOfRamps(Claim[FeaturePool]):
            <= min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
 
     The proof writes a ramp as a mean of half-spaces, 1(<u, x> > t + s/tau) over |s| <= 1/2. The n hyperplanes cut R^d
-    into at most sum C(n, k) cells. On each cell, the vector of (1(.) - 1/2)_i is constant and sqrt(n)/2 long. Massart's
-    lemma for the maximum and for the minimum gives the first bound. The second bound chains nets of the cells, whose
-    sizes are at most e (d+1) (2e/eps²)^d by Haussler's lemma.
+    into at most sum C(n, k) cells. On each cell, the vector of (1(.) - 1/2)_i is constant and has the length sqrt(n)/2.
+    Massart's lemma for the maximum and for the minimum gives the first bound. The second bound chains nets of the
+    cells, whose sizes are at most e (d+1) (2e/eps²)^d by Haussler's lemma.
     """
 
     title = "An upper bound on the complexity of random ramps"
@@ -259,9 +259,9 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
     whatever the class and the dimension. With probability 1 - delta, the largest distance exceeds this bound by at most
-    (3/2) M sqrt(log(1/delta) / (2n)). In the proof, weights h of mean 0 and mean square 1 replace measures: 2 E sup_h
-    (1/n) sum eps_i <phi_i, h> = 2 E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n). The test uses all f = E rho phi
-    with |rho| <= 3 M = 1, for nu of equal masses at 24 points, and takes the mean over 4 draws.
+    (3/2) M sqrt(log(1/delta) / (2n)). The proof uses weights h of mean 0 and mean square 1 in place of measures: 2 E
+    sup_h (1/n) sum eps_i <phi_i, h> = 2 E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n). The test uses all f = E rho
+    phi with |rho| <= 3 M = 1, for nu of equal masses at 24 points, and takes the mean over 4 draws.
     """
 
     title = "Random ramps approximate a whole class in mean square at the rate 1/sqrt(n)"
@@ -338,9 +338,9 @@ def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Ar
 
 
 class RiskWithoutCover(Claim[CosineExamples]):
-    """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Fit them by n ramps of slope tau
-    from the distribution of a class with M = integral of |omega| F_sup and by a constant, together phi(x). Let rho
-    come within e of the minimum of
+    """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Let the features phi(x) be a
+    constant and n ramps of slope tau from the distribution of a class with M = integral of |omega| F_sup. Fit the
+    examples by coefficients rho that come within e of the minimum of
 
         l(rho) = mean of (y - <phi(x), rho>)² + lambda |rho|_1,     lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N).
 
@@ -349,9 +349,10 @@ class RiskWithoutCover(Claim[CosineExamples]):
         mean over the examples of (f(x) - <phi(x), rho>)² <= eps² + 2 lambda (|f(0)| + 7 M) + e,
         eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)).
 
-    This bound is Theorem 1 with M²/n, M <= C_F, in place of C_F² log|N|/n. In the proof, `whole_class_in_mean_square`
-    with the distribution of the examples as nu gives a rho* within eps with |rho*|_1 <= |f(0)| + 7 M. The rest follows
-    from l(rho) <= l(rho*) + e, as 2 |Phi^T z|_inf / N is at most lambda. The test uses e = 3e-3.
+    This bound has M²/n, where M <= C_F, in place of the C_F² log|N|/n of Theorem 1. In the proof,
+    `whole_class_in_mean_square` with the distribution of the examples as nu gives a rho* within eps with |rho*|_1
+    <= |f(0)| + 7 M. The rest follows from l(rho) <= l(rho*) + e, as 2 |Phi^T z|_inf / N is at most lambda. The test
+    uses e = 3e-3.
     """
 
     title = "A risk bound for the Lasso on random ramps, without a cover of the class"

@@ -101,7 +101,7 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds,
 
-    This is the printed density along each line, and 0 off the lines.
+    So the spectrum has the printed density along each line, and it is 0 off the lines.
     """
 
     title = "The spectrum of a logistic network's gradient lies on the lines through its weights"
@@ -136,12 +136,12 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 
 class LogisticParameter(Claim[LogisticUnits]):
     """Consider the networks f(x) = sum_j r_j sigma(<a_j, x>) of logistic units with given weights a_j and coefficients
-    |r_j| <= rho_j. Their Barron parameter is
+    |r_j| <= rho_j. The Barron parameter of these networks is
 
         sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2).
 
-    This is the bound of the source. The bound is attained, also if units share a line, since the signs of the r_j are
-    free.
+    The right side is the bound of the source. The bound is attained, even if several units lie on one line, since the
+    signs of the r_j are free.
     """
 
     title = "The Barron parameter of networks of logistic units in closed form"

@@ -108,8 +108,8 @@ _SURVEY = "000_643c1008a95be5dc.txt"
 
 class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
     """The source compares two rates with n parameters, on functions of smoothness s in d dimensions. It says, as
-    printed, that the rate n^(-s/d) of recurrences is better than the rate ((log n)/n)^(2s/d) of attention, since it has
-    no logarithm. Up to constants, this means that the quotient
+    printed, that the rate n^(-s/d) of recurrences is better than the rate ((log n)/n)^(2s/d) of attention, since the
+    rate of recurrences has no logarithm. Up to constants, this means that the quotient
 
         n^(-s/d) / ((log n)/n)^(2s/d)
 
@@ -148,8 +148,8 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
 
 class RatioOfPrintedRates(Claim[RateComparison]):
     """Let ((log n)/n)^(2s/d) be the printed rate of attention, and let n^(-s/d) be the printed rate of recurrences, on
-    functions of smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller. Its ratio to the
-    rate of recurrences is
+    functions of smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller. The ratio of the
+    rate of attention to the rate of recurrences is
 
         ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
 

@@ -212,9 +212,9 @@ class WaveByRamps(Claim[Wave]):
 
         |(cos(|omega| z + theta) - cos(theta))/|omega| - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau)
 
-    for z in [-1, 1]. The source has 3/tau. The ramp phi(tau z) = min(max(tau z + 1/2, 0), 1) differs from the step by
-    1/(4 tau) on average. The test checks both inequalities. For the inequality of the distance, it uses tau times the
-    distance.
+    for z in [-1, 1]. The source has 3/tau in place of 1/(4 tau). The ramp phi(tau z) = min(max(tau z + 1/2, 0), 1)
+    differs from the step by 1/(4 tau) on average. The test checks both inequalities. To check the inequality for the
+    distance, the test multiplies the distance by tau.
     """
 
     title = "A cosine is within 1/(4 tau) of an integral of ramps of slope tau"
@@ -292,7 +292,7 @@ class LineByRamps(Claim[Line]):
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau) <= 3 delta_tau,
 
     where delta_tau = 1/tau. This gamma is given by (82), and z - t stands in place of the z + t that (81a) prints. The
-    constant is the best for this gamma: a corner of g attains it.
+    constant 1/4 is the best for this gamma: a function g with a corner attains it.
     """
 
     title = "A function with bounded slopes is within 1/(4 tau) of an integral of ramps"

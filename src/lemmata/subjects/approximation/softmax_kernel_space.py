@@ -201,8 +201,8 @@ class ApproximationAsPrinted(Claim[Approximation]):
     At d = 1, with Lambda = 1 and c_1 left free, this means that the least squared distance divided by log(rho)² falls
     at least as R_H^(-2). The theorem is taken from a work on kernels of ReLU networks, whose functions have kinks. The
     space of the softmax kernel contains entire functions. For the denoiser of data uniform on [-1, 1], the measured
-    rate is far slower. The measured rate is also slower than R_H^(-1/2), which would be the rate if d were the number
-    of inputs, 2, and A stood in place of A².
+    rate is far slower than R_H^(-2). The measured rate is also slower than R_H^(-1/2). The latter would be the printed
+    rate if d were the number of inputs, 2, and if A stood in place of A².
     """
 
     title = "As printed, the distance from a ball of the kernel's space falls like a power of R"
@@ -253,8 +253,8 @@ class ApproximationIsPolynomial(Claim[Approximation]):
     since the part of f of degree above k is at most sqrt(R K_{>k}(u, u)) at u. The terms fall like 1/k!, so the
     maximising k grows like log R / log log R. Suppose that the distance of the target from polynomials is a power of
     their degree, as for a clipped linear function. Then the distance of f from the target falls only like a power of
-    log R, and no A that falls as a power of R bounds it. The test uses the denoiser of data uniform on [-1, 1], with u
-    = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
+    log R, and no A that falls as a power of R bounds this distance. The test uses the denoiser of data uniform on [-1,
+    1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
     """
 
     title = "A lower bound on the distance of a ball of the softmax kernel from a denoiser"

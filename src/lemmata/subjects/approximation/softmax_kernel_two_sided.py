@@ -193,7 +193,7 @@ class DistanceByDegree(Claim[KinkedFunction]):
         (k + 3)^(-3/2),     k = (1 + o(1)) log R / log log R.
 
     So the distance from a Lipschitz function falls like a power of log R, while Theorem G.4 has a power of R. The test
-    uses sigma >= 0.3 and k from 8 on. For smaller sigma, the rate begins at about k = 2/sigma².
+    uses sigma >= 0.3 and k from 8 on. For smaller sigma, the rate holds only from about k = 2/sigma² on.
     """
 
     title = "A softmax kernel ball approaches a kink like a power of the logarithm of its radius"

@@ -34,11 +34,11 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
             <= C_F (epsilon + 3 delta_tau + sqrt(c log|N_epsilon| / n) + 4 tau epsilon),     delta_tau = 1/tau.
 
     Here rho_f-hat are the coefficients with which Lemma 1 represents f-hat, and c is a constant. But the cover gives
-    each x a function of its own. Suppose that all functions of a cover are multiples of one function. Together they
-    attain every value of another function, but none of them follows this function over the whole ball. A cover of the
-    fewest pairs can have this property, since only the point and the value at this point count for a pair. The test
-    takes the limit of large n, in which sums are integrals, and the best tau. The bound then falls with epsilon and the
-    distance does not, so no constant factor would help.
+    each x a function of its own. Suppose that all functions of a cover are multiples of one function. Together these
+    multiples attain every value of another function, but no single multiple follows this function over the whole ball.
+    A cover of the fewest pairs can have this property, since only the point and the value at this point count for a
+    pair. The test takes the limit of large n, in which sums are integrals, and the best tau. The bound then falls with
+    epsilon and the distance does not, so no constant factor would help.
     """
 
     title = "As printed, one function of a cover of pairs represents f at all points"
@@ -87,9 +87,9 @@ class UniformRepresentation(Claim[Covered]):
             <= C_F (2 epsilon + 1/(4 tau) + 3 tau epsilon + 3 sqrt(2 log(2 |N| / delta) / n)).
 
     Here rho*_f-hat,i are the coefficients with which Lemma 1 represents f-hat. The function f-hat is within C_F epsilon
-    of f for all x at once. From x to its point of the cover, f-hat and the ramps change by at most C_F epsilon and 3
-    C_F tau epsilon. At the points of the cover, Hoeffding's inequality holds for all |N| pairs of a function and a
-    point.
+    of f for all x at once. Between x and its point of the cover, f-hat changes by at most C_F epsilon, and the sum of
+    ramps by at most 3 C_F tau epsilon. At the points of the cover, Hoeffding's inequality holds for all |N| pairs of a
+    function and a point.
     """
 
     title = "With a cover in the supremum norm, random ramps represent a whole class uniformly"

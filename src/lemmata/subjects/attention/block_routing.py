@@ -47,9 +47,9 @@ def _measured_ratio(problem: RoutedKeys, key: Key[Array, ""]) -> Array:
 
 class RouterSignalToNoise(Claim[RoutedKeys]):
     """Let q be a unit query whose scalar products with random unit keys in d dimensions are independent and have
-    variance 1/d. Let m keys in one block of B keys be relevant: D q is added to one of these keys, and D' q to each of
-    the other m - 1. Consider the difference between the score of this block and the score of another block. The mean of
-    this difference, in units of its standard deviation, is
+    variance 1/d. Let m keys in one block of B keys be relevant: D q is added to one of these keys, and D' q is added to
+    each of the other m - 1 keys. Consider the difference between the score of this block and the score of another
+    block. The mean of this difference divided by the standard deviation of the difference is
 
         SNR = (D + (m - 1) D') sqrt(d / (2 B)).
     """
@@ -87,7 +87,7 @@ class CorrelatedKeysLowerTheRatio(Claim[RoutedKeys]):
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
 
-    Once B exceeds 1/r, it therefore falls like 1/B instead of 1/sqrt B.
+    If B is larger than 1/r, this ratio therefore falls like 1/B instead of 1/sqrt B.
     """
 
     title = "Correlated keys lower the signal-to-noise ratio of a block router"
@@ -191,8 +191,8 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
 
 
 class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
-    """Let a query attend to a fixed number k B of keys, in k blocks of B = 64, 32, 16 or 8 keys. Let one key be
-    relevant. With each halving of B, the block with the relevant key is attended more often.
+    """Let a query attend to a fixed number k B of keys, in k blocks of B = 64, 32, 16 or 8 keys. Suppose that exactly
+    one key is relevant. With each halving of B, the block with the relevant key is attended more often.
     """
 
     title = "At equal cost, smaller blocks find a single relevant key more often"

@@ -111,9 +111,9 @@ class GatheredAttentionIsMasked(Claim[TokenRows]):
 
 
 class PairsOfBlockAttention(Claim[TokenRows]):
-    """Let causal block attention over n keys use blocks of B keys, and let each query attend to k of them. Let s_b be
-    the number of keys in block b: B, except in the last block, which has the keys that are left. The number of pairs of
-    a query and a key is
+    """Let causal block attention over n keys use blocks of B keys, and let each query attend to k blocks. Let s_b be
+    the number of keys in block b. This number is B, except in the last block, which may have fewer keys. The number of
+    pairs of a query and a key is
 
         sum over blocks b of s_b min(k - 1, b) B + s_b (s_b + 1)/2.
 

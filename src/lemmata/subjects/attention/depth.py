@@ -116,9 +116,10 @@ class DepthLowersDimension(Claim[AttentionStack]):
     """Consider layers of softmax attention without skip connections, with normal weights, on normal tokens of p
     coordinates scaled to length sqrt(p). Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be their effective dimension,
     where C is the second moment matrix of the tokens, scaled to trace 1. This dimension falls with each of the first
-    three layers. Now compare with the same layers in which every token attends only to itself. Divide the dimension
-    with attention by the dimension of these layers. The mean logarithm of this ratio falls with depth, so attention
-    lowers the dimension faster. The reason is that each layer averages tokens until they are alike.
+    three layers. Compare this dimension with the effective dimension in the same layers if every token attends only to
+    itself. Divide the dimension with attention by the dimension with self-only layers. The mean logarithm of this ratio
+    falls with depth, so attention lowers the dimension faster. The reason is that each layer averages tokens until they
+    are alike.
     """
 
     title = "Attention layers lower the effective dimension of tokens more than their values alone"
@@ -143,9 +144,9 @@ class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     """Consider layers of attention with skip connections, X <- X + attention, with normal weights and normal tokens.
     Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be the effective dimension of the tokens, where C is their second moment
     matrix, scaled to trace 1. Over the first three layers this dimension falls more slowly than for the same layers in
-    which every token attends only to itself. That is, the mean logarithm of the dimension with attention over the
-    dimension of these layers rises with each layer. The reason is that attention adds nearly the same small vector to
-    every token.
+    which every token attends only to itself. That is, divide the dimension with attention by the dimension in those
+    layers: the mean logarithm of this ratio rises with each layer. The reason is that attention adds nearly the same
+    small vector to every token.
     """
 
     title = "With skip connections, attention keeps more effective dimension than its values alone"

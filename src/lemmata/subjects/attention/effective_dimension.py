@@ -195,8 +195,9 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     <x, y> / sqrt(p). Up to n = 256, the effective dimension at the ridge 1/n grows in proportion to n. The effective
     dimension equals n up to a few per cent.
 
-    The reason is that the diagonal exp(sqrt(p)) of the Gram matrix is far above all other entries. Growth like a power
-    of log n begins only if n exceeds the number of harmonics in p dimensions. For usual p, no sequence is that long.
+    The reason is that the diagonal exp(sqrt(p)) of the Gram matrix is far above all other entries. The effective
+    dimension grows like a power of log n only if n is larger than the number of harmonics in p dimensions. For usual p,
+    no sequence is that long.
     """
 
     title = "At usual sizes, the effective dimension of attention is the number of tokens"

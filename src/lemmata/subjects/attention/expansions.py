@@ -118,8 +118,8 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
 
         t = (sqrt(d) log c - <W_q x, W_k x>) / <W_q v, W_k x>.
 
-    The token x' expands the same function, kappa(., x') = kappa(., x), and it has kappa(x', x') = c. So over the
-    expansions of a nonzero function, the expression for its norm takes every positive value: its infimum is 0 and its
+    The token x' expands the same function, kappa(., x') = kappa(., x), and it has kappa(x', x') = c. So over all
+    expansions of a nonzero function, the expression for the norm takes every positive value. Its infimum is 0, and its
     supremum is infinite. The test compares log c and the logarithms of kappa.
     """
 

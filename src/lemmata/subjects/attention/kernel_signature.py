@@ -156,8 +156,8 @@ def _sign_of_the_logit(signs: Array, problem: AttentionKernel) -> Array:
 
 
 class TwoTokensDecideBySign(Claim[AttentionKernel]):
-    """Let exp(x' M_s y) be the symmetric kernel of a head, where M_s = (M + M') / 2 and M is its form. The kernel is
-    positive semidefinite on two tokens x and y exactly if
+    """Let exp(x' M_s y) be the symmetric kernel of a head, where M is the form of the head and M_s = (M + M') / 2. The
+    kernel is positive semidefinite on two tokens x and y exactly if
 
         (x - y)' M_s (x - y) >= 0,
 
@@ -238,8 +238,8 @@ class ExponentialNegativeSquares(Claim[Reals]):
 
     The kernel exp(s t) is strictly totally positive. So the leading minors of exp(-s_i s_j), for increasing s, have the
     signs of (-1)^(k(k-1)/2), and the pivots alternate in sign. Let v be a direction with v' M_s v < 0. On a line along
-    v, the symmetric kernel of an attention head has this form. So the number of its negative squares is unbounded, and
-    it has no Pontryagin space.
+    v, the symmetric kernel of an attention head has this form. So the number of negative squares of this kernel is
+    unbounded, and the kernel has no Pontryagin space.
     """
 
     title = "Along a negative direction, half of a head kernel's eigenvalues are negative"

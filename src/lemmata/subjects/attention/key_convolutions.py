@@ -140,8 +140,8 @@ _TIE = 1e-9
 class MeansOfKeysHitLess(Claim[HiddenRun]):
     """Replace each key by the mean of the last 5 keys, with the same weights for all queries and without training.
     Then, with blocks of 8 keys, the block with the only relevant key is attended less often. The scalar products with a
-    query are averaged like the keys, both the signal and the noise. Keys near the end of a block leak into the next
-    block.
+    query are averaged in the same way as the keys, so both signal and noise are averaged. Keys near the end of a block
+    leak into the next block.
     """
 
     title = "Averaging the last five keys lowers how often a block router finds a relevant key"
@@ -166,15 +166,16 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
 
 
 class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
-    """Let the keys be independent, with covariance I/d, and let one of them have D q added, where q is the query, of
-    unit length. Convolve the keys with filters of any weights, one filter for each coordinate. Average the
-    signal-to-noise ratio of a router with blocks of B convolved keys over the place of the relevant key in its block.
-    This mean is at most the ratio without a convolution,
+    """Let the keys be independent, with covariance I/d, and let D q be added to one of them, where q is a query of unit
+    length. Convolve the keys with filters of any weights, one filter for each coordinate. Average the signal-to-noise
+    ratio of a router with blocks of B convolved keys over the place of the relevant key in its block. This mean is at
+    most the ratio without a convolution,
 
         D sqrt(d / (2 B)).
 
-    The proof is that the signal averages the weights over the places of the block. The variance of the noise contains
-    the squares of these weights, also at places beyond the block. The Cauchy-Schwarz inequality then gives the bound.
+    In the proof, the mean signal is an average of the filter weights over the places of the block. The variance of the
+    noise contains the squares of these weights, also at places beyond the block. The Cauchy-Schwarz inequality then
+    gives the bound.
     """
 
     title = "No convolution of keys raises the mean signal-to-noise ratio of a block router"
@@ -207,10 +208,11 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
 
 class RecallIsTheHitRate(Claim[RecalledPairs]):
     """Let tokens lie on the unit sphere in d dimensions. Each name in a context is followed by a value, and the names
-    appear again in the last block. Consider one layer of block attention. Its keys are the tokens shifted by one
-    position (a convolution with the weights 0 and 1), and its queries are sharp. The layer returns a value as often as
-    its router finds the block of the value. Let N be the number of blocks of B keys, and k the number of attended
-    blocks. Both numbers leave out the last block. The probability, up to an error of 0.02, is
+    appear again in the last block. Consider one layer of block attention. The keys of this layer are the tokens shifted
+    by one position, which is a convolution with the weights 0 and 1. The queries are sharp. The layer returns a value
+    as often as its router finds the block of the value. Let N be the number of blocks of B keys, and k the number of
+    attended blocks. The last block does not count in either number. The probability that the layer returns a value is,
+    up to an error of 0.02,
 
         integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz,
 

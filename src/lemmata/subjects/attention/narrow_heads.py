@@ -118,8 +118,8 @@ def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Ar
 
 class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
     """Let tokens come in pairs x, x' with W_k x = W_k x', where W_k is the key matrix of a head. Sections kappa(z, .)
-    of the kernel of the head take equal values on a pair. So for any function f, the mean squared error of any sum of
-    sections is at least
+    of the kernel of the head take equal values at the two tokens of a pair. So for any function f, the mean squared
+    error of any sum of sections is at least
 
         mean over pairs of ((f(x) - f(x')) / 2)²,
 

@@ -166,7 +166,8 @@ class WeightsMoveLess(Claim[SigmoidHead]):
 
 class SigmoidJacobianBound(Claim[SigmoidHead]):
     """Let a head be y_i = sum_j P_ij W x_j, where P is the sigmoid of x_i' A x_j + b. Let its n tokens have length at
-    most R, and let D = P (1 - P), entry by entry. The spectral norm of the derivative by all tokens is
+    most R, and let D = P (1 - P), entry by entry. The spectral norm of the derivative with respect to all tokens
+    satisfies
 
         |dY/dX| <= |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))  <=  |W| n (1 + |A| R² / 2),
 
@@ -201,11 +202,11 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
 class SoftmaxJacobianBound(Claim[SigmoidHead]):
     """Let a head be y_i = sum_j P_ij W x_j, where P is the softmax of x_i' A x_j. Let its n tokens have length at most
     R. Let C_i be the covariance of the tokens under row i of P, and c the largest sum of a column of P. The spectral
-    norm of the derivative is
+    norm of the derivative with respect to all tokens satisfies
 
         |dY/dX| <= |W| (|P| + |A| (max_i |C_i| + R (c max_i tr C_i)^(1/2)))  <=  |W| (√n + |A| R² (1 + √n)).
 
-    This bound is also a polynomial in R. It has the same degree as the bound for the sigmoid, with √n in place of n.
+    This bound is also a polynomial in R. The degree is the same as in the bound for the sigmoid, with √n in place of n.
     """
 
     title = "The derivative of softmax attention is at most quadratic in the length of the tokens"
@@ -238,8 +239,8 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
 
         n s (1 + 2 t (1 - s)),  s = e^t / (e^t + e^-b)      for the sigmoid,     1     for the softmax.
 
-    At b = -log n, s = e^t / (n + e^t). So the norm for the sigmoid is about e^t (1 + 2t) while e^t is far below n. This
-    norm therefore has no bound that is a polynomial in R and does not depend on n. At t = log n it is n (1 + log n) /
+    At b = -log n, s = e^t / (n + e^t). So the norm for the sigmoid is about e^t (1 + 2t) while e^t is far below n.
+    Therefore no polynomial in R that does not depend on n bounds this norm. At t = log n, the norm is n (1 + log n) /
     2.
     """
 
@@ -271,8 +272,8 @@ def _sums(problem: SigmoidHead) -> np.ndarray:
 
 class SquareOfTheLengthIsAttained(Claim[SigmoidHead]):
     """Let all n tokens be one vector of length R, and let A be a skew-symmetric matrix, so that every logit is 0 for
-    every R. The derivative of sigmoid attention by the tokens grows like R². So the power in its upper bound is
-    attained. For a given number of tokens, the growth is not exponential in R.
+    every R. The derivative of sigmoid attention with respect to the tokens grows like R². So the power in its upper
+    bound is attained. For a given number of tokens, the growth is not exponential in R.
     """
 
     title = "The derivative of sigmoid attention can grow like the square of the token length"

@@ -77,8 +77,8 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
         t_i = x_i + (m + 1) sum_h (n + 1)^(h - 1) c_h,   c_h the output of head h.
 
     For every token and multiset, t_i is within e = (m + 1) sum_h (n + 1)^(h - 1) n / (1 + exp(beta/2)) of a whole
-    number, and different tokens or multisets have different whole numbers. If e < 1/4, a network with one hidden layer
-    of ReLUs maps t_i to f exactly, at every token of every sequence.
+    number. Different tokens or multisets have different whole numbers. If e < 1/4, a network with one hidden layer of
+    ReLUs maps t_i to f exactly, at every token of every sequence.
     """
 
     title = "One layer of sigmoid attention represents any map of finite sequences"

@@ -178,8 +178,8 @@ class OutputsGrowWithoutBias(Claim[StartedHead]):
 
 class OutputsShrinkWithBias(Claim[StartedHead]):
     """Let queries, keys and values be normal, with logits of a fixed standard deviation. With the bias -log n, the
-    outputs of sigmoid attention fall with the number of tokens n like n^(-1/2). The outputs of softmax attention, and
-    plain means over the tokens, fall in the same way.
+    outputs of sigmoid attention fall with the number of tokens n like n^(-1/2). The outputs of softmax attention fall
+    at the same rate, and so do plain means over the tokens.
     """
 
     title = "With bias -log n, sigmoid attention outputs at the start fall like n^(-1/2)"
@@ -200,7 +200,8 @@ class OutputsShrinkWithBias(Claim[StartedHead]):
 class DropInForSoftmax(Claim[StartedHead]):
     """Let queries have length s sqrt(d), where d is the width, and let keys and values be normal. Sigmoid attention
     with the bias -log n tends to exp(s²/2) times softmax attention of the same head. The difference of the outputs, as
-    a share of the softmax output, falls like n^(-1/2). With the bias -log n - s²/2, the limit is the softmax itself.
+    a share of the softmax output, falls like n^(-1/2). With the bias -log n - s²/2, the limit is softmax attention
+    itself.
     """
 
     title = "At the start, sigmoid attention tends to a constant times softmax attention"
@@ -225,9 +226,9 @@ def _size(outputs: Float[np.ndarray, "m d"]) -> float:
 
 class TilesAreExact(Claim[CutHead]):
     """Compute sigmoid attention with the bias -log n for one block of queries at a time, and compute the weights again
-    for the derivative. The outputs and the derivatives by queries, keys and values equal the outputs and the
-    derivatives from the whole matrix of weights. This holds for any block size, for lengths that are not a multiple of
-    the block size, and for causal and non-causal heads.
+    for the derivative. The outputs, and the derivatives with respect to queries, keys and values, are equal to those
+    from the whole matrix of weights. This holds for any block size, for lengths that are not a multiple of the block
+    size, and for causal and non-causal heads.
     """
 
     title = "Sigmoid attention in tiles computes exact outputs and derivatives"

@@ -154,8 +154,8 @@ class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
         1 - min Re + max |Im| >= 1 + 10^-6.
 
     So the attention matrix is not a reversible smoother. The matrix does not belong to a semidefinite kernel either,
-    however its rows are weighted. In one dimension or on two tokens, a single eigenvalue other than 1 decides, and it
-    is positive as often as negative.
+    however its rows are weighted. In one dimension or on two tokens, only one eigenvalue other than 1 decides, and this
+    eigenvalue is positive as often as negative.
     """
 
     title = "Attention matrices of untied heads have complex or negative eigenvalues"

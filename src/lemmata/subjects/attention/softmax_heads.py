@@ -148,8 +148,8 @@ class TensorTrick(Claim[AttentionHead]):
 
         vec(X' M X) = (X' kron X') vec(M).
 
-    Here vec stacks a matrix row by row. So the attention weights are softmaxes, over blocks of one row of queries, of a
-    linear map of vec(M).
+    Here vec stacks a matrix row by row. So the attention weights are softmaxes of a linear map of vec(M), where each
+    softmax is over the block of logits of one query.
     """
 
     title = "The tensor trick: attention's logits are linear in vec(W^Q' W^K)"
@@ -177,7 +177,8 @@ def _equal_shares(entries: Array, problem: AttentionHead) -> Array:
 
 class SvmTrick(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Entry (l, j) of
-    the output of attention separates into the softmax and the value. The entry is the scalar product <f_j, h_l> with
+    the output of attention separates into a part from the softmax and a part from the values. The entry is the scalar
+    product <f_j, h_l> with
 
         f_j = exp(u_j) / <exp(u_j), 1>,   u_j = X' M' x_j,   M = W^Q' W^K,   h_l = X' v_l,
 
@@ -216,9 +217,9 @@ def _without_normalisation(gradient: Array, problem: AttentionHead) -> Array:
 
 class AttentionGradient(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Let A be the
-    output of attention, of shape (d, t), and Y its target. Let S_j be the attention weights of token j, and h_li =
-    <v_l, x_i>, where v_l is the l-th row of W^V. The gradient of 1/2 |A - Y|_F² in M = W^Q' W^K is the gradient of
-    Claim 3.4 of the source, with keys as units:
+    output of attention, of shape (d, t), and Y its target. Let S_j be the attention weights of token j, and h_li
+    = <v_l, x_i>, where v_l is the l-th row of W^V. The gradient of 1/2 |A - Y|_F² with respect to M = W^Q' W^K is the
+    gradient of Claim 3.4 of the source, with keys as units:
 
         sum_jl (A_lj - y_lj) sum_i <h_li 1 - h_l, S_j> S_ji x_j x_i'.
     """

@@ -65,8 +65,8 @@ class AbstractTweedie(Claim[Diffused]):
 
 class MixtureTweedie(AbstractTweedie):
     """Let x(0) have a mixture of normals as its distribution. Let x(t) given x(0) be normal with mean alpha x(0) and
-    variance 1 - alpha² in each coordinate, where G is the integral of the schedule. Let p_t be the density of x(t). At
-    every time t > 0 and place x,
+    variance 1 - alpha² in each coordinate. Here alpha = exp(-G(t)/2), and G is the integral of the noise schedule. Let
+    p_t be the density of x(t). At every time t > 0 and every point x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
@@ -79,8 +79,8 @@ class MixtureTweedie(AbstractTweedie):
 
 class SphereTweedie(AbstractTweedie):
     """Let x(0) be uniform on the unit sphere in one to three dimensions. Let x(t) given x(0) be normal with mean alpha
-    x(0) and variance 1 - alpha² in each coordinate, where G is the integral of the schedule. Let p_t be the density of
-    x(t). At every time t > 0 and place x,
+    x(0) and variance 1 - alpha² in each coordinate. Here alpha = exp(-G(t)/2), and G is the integral of the noise
+    schedule. Let p_t be the density of x(t). At every time t > 0 and every point x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
@@ -93,8 +93,8 @@ class SphereTweedie(AbstractTweedie):
 
 class CubeTweedie(AbstractTweedie):
     """Let x(0) be uniform on a cube. Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in each
-    coordinate, where G is the integral of the schedule. Let p_t be the density of x(t). At every time t > 0 and place
-    x,
+    coordinate. Here alpha = exp(-G(t)/2), and G is the integral of the noise schedule. Let p_t be the density of x(t).
+    At every time t > 0 and every point x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
@@ -128,7 +128,7 @@ def _posterior_covariance(target: GaussianMixture, schedule: Schedule, t: Array,
 class DenoiserJacobian(Claim[Diffused]):
     """Let x(0) come from a mixture of normals with one common variance. Let x(t) given x(0) be normal with mean alpha
     x(0) and variance 1 - alpha² in each coordinate, where alpha = exp(-G(t)/2) and G is the integral of the schedule.
-    Let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The derivative of F* in x is
+    Let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The derivative of F* with respect to x is
 
         dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x).
 
@@ -161,15 +161,15 @@ class DenoiserJacobian(Claim[Diffused]):
 
 
 class SphereLipschitz(Claim[Diffused]):
-    """Let x(0) be uniform on the unit sphere in d dimensions, and let F*(t, x) = E[x(0) | x(t) = x] be its denoiser,
-    where x(t) is x(0) shrunk by alpha with noise of variance 1 - alpha². The derivative of F* at x = 0 is alpha / (d (1
-    - alpha²)), which grows as
+    """Let x(0) be uniform on the unit sphere in d dimensions. Let x(t) be alpha x(0) plus normal noise of variance
+    1 - alpha², and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. The derivative of F* at x = 0 is alpha / (d
+    (1 - alpha²)), which grows as
 
         C / t   as t -> 0.
 
     So even data in the unit ball can have a denoiser that is not Lipschitz uniformly in time. Assumption 6.4 of the
-    source therefore excludes data on a sphere, for example images of constant contrast, however they are normalised
-    (Assumption 6.1).
+    source therefore excludes data on a sphere, for example images of constant contrast. No normalisation (Assumption
+    6.1) changes this.
     """
 
     title = "The denoiser of data on a sphere is not Lipschitz uniformly in time"
@@ -193,8 +193,9 @@ class SphereLipschitz(Claim[Diffused]):
 
 class CubeLipschitz(Claim[Diffused]):
     """Let x(0) be uniform on the cube with half side h = 1/sqrt(d) in d dimensions, which lies in the unit ball. Let
-    x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha², where G is the integral of the schedule. The
-    denoiser E[x(0) | x(t) = x] has a diagonal Jacobian, whose largest entry is at most
+    x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha². Here alpha = exp(-G(t)/2), and G is the
+    integral of the noise schedule. The denoiser E[x(0) | x(t) = x] has a diagonal Jacobian, whose largest entry is at
+    most
 
         min(1/alpha, alpha h² / (1 - alpha²)) <= sqrt(1 + h²) <= sqrt(2),   alpha = exp(-G(t)/2),
 

@@ -112,8 +112,8 @@ class EarlyStoppingRate(Claim[NoisyLabels]):
 
         min over tau of E |F_pseudo - F_H|² <= C n^(-1/2),
 
-    where C does not depend on n. So Assumption G.3 of the source holds for this number of steps. The rate n^(-1/2)
-    holds for every kernel and every F_H of bounded norm.
+    where C does not depend on n. So Assumption G.3 of the source holds if training stops at this time. The rate
+    n^(-1/2) holds for every kernel and every F_H of bounded norm.
     """
 
     title = "Kernel regression stopped at the best time has a squared error of at most order n^(-1/2)"
@@ -139,9 +139,9 @@ class LateTraining(Claim[NoisyLabels]):
 
         E |F_pseudo - F_H|² rises from tau = 10 to 1000 to 100 000,
 
-    because the flow fits noise along smaller and smaller eigenvalues of the kernel. Assumption G.3 of the source
-    therefore restricts the number of steps. Theorem 4.2 of the source chooses another number of steps, which fits the
-    noisy labels to any accuracy.
+    because the flow fits noise along eigenfunctions of the kernel with smaller and smaller eigenvalues. Assumption G.3
+    of the source therefore restricts the number of steps. Theorem 4.2 of the source chooses another number of steps,
+    which fits the noisy labels to any accuracy.
     """
 
     title = "Kernel regression that is trained beyond the best time fits the noise"

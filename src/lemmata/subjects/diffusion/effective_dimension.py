@@ -205,10 +205,10 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
 
 class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
     """Let x_j and y_j be n pairs of noised and clean data with the softmax kernel matrix K. Let F* = E[y | x] be the
-    denoiser, and let v be the largest variance of a label about F*. Let f^(-i) be the ridge regression, sum |y - f|² +
-    nu |f|², on all pairs except the i-th, and let s = (alpha f^(-i) - x)/(1 - alpha²) be the score that belongs to it.
-    Let p_t be the density of noised data, which are clean data times alpha plus noise of variance 1 - alpha². Let
-    lambda(t) = (1 - alpha²)²/alpha². Given the inputs, in expectation over the labels,
+    denoiser, and let v be the largest variance of a label about F*. Let f^(-i) be the ridge regression, sum
+    |y - f|² + nu |f|², on all pairs except the i-th, and let s = (alpha f^(-i) - x)/(1 - alpha²) be the score that
+    f^(-i) implies. Noised data are clean data times alpha plus noise of variance 1 - alpha². Let p_t be the density of
+    noised data. Let lambda(t) = (1 - alpha²)²/alpha². Given the inputs, in expectation over the labels,
 
         (1/n) sum_i lambda(t_i) E |s(x_i) - grad log p_t(x_i)|²
             <= (1 - q)^-2 (1/n) [ nu tr F*'(K + nu)^-1 F* + v N(nu) ],
@@ -256,8 +256,8 @@ class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
         (1/n) E |F_tau - F*|² <= (1/n) [ |(I + tau K)^-1 F*|² + 1.69 v N(1/tau) ],
 
     where v is the largest variance of a label about F*, and N(nu) = tr K (K + nu)^-1 is the effective dimension. The
-    trials use tau = 1/nu. Theorem 6.5 of the source assumes such an early stopping. The proof uses exp(-u) <= 1/(1 + u)
-    and (1 - exp(-u))² <= 1.69 (u/(1 + u))² <= 1.69 u/(1 + u).
+    trials use tau = 1/nu. Theorem 6.5 of the source assumes that training stops early in this way. The proof uses
+    exp(-u) <= 1/(1 + u) and (1 - exp(-u))² <= 1.69 (u/(1 + u))² <= 1.69 u/(1 + u).
     """
 
     title = "A bound on the error of early stopping by the effective dimension"

@@ -17,7 +17,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object
 
 class ForwardVariance(Claim[SchedulePoint]):
     """Let dx = -g x/2 dt + sqrt(g) dB be the forward process, where g(t) > 0 is its rate and B is a Brownian motion. In
-    its explicit solution, the noise has in each coordinate the variance
+    each coordinate, the noise in the explicit solution of this process has the variance
 
         exp(-G(t)) integral_0^t exp(G(s)) g(s) ds = 1 - exp(-G(t)),   G(t) = integral_0^t g.
 

@@ -91,9 +91,9 @@ class ScoreEvolution(Claim[HeatedPlaces]):
 
         d s_v / dv = (1/2) grad( div s_v + |s_v|² ).
 
-    This equation is Burgers' equation with viscosity. It follows from the heat equation d p_v / dv = (1/2) div grad p_v
-    for the density. The coordinates of the score themselves do not obey the heat equation. The trials use mixtures of
-    normals.
+    This equation is Burgers' equation with viscosity. Burgers' equation for the score follows from the heat equation d
+    p_v / dv = (1/2) div grad p_v for the density. The coordinates of the score themselves do not obey the heat
+    equation. The trials use mixtures of normals.
     """
 
     title = "The score obeys Burgers' equation in the noise level"

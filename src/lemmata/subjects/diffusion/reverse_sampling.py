@@ -203,8 +203,8 @@ class LearnedSampler(Claim[Sampled]):
 
         D(16),   D(45),   D(128) + max(0, D(16) - D')
 
-    fall in this order. So D falls from 16 to 45 and on to 128 pairs, by more than repetition of the first pairs
-    explains.
+    fall in this order. So D falls from 16 to 45 pairs and from 45 to 128 pairs. The fall is larger than repeating the
+    first pairs explains.
     """
 
     title = "With more training pairs, samples made with a learned score come closer to the data"

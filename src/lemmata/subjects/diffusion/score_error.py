@@ -90,16 +90,16 @@ class LossDecompositionAsPrinted(Claim[Learned]):
         E |F_nn - F*|² <= Z_1 + Z_2 + Z_3 + Z_4,
 
     where Z_1 to Z_4 are the mean squares of four gaps between F_nn and F*. The first gap is between F_nn and regression
-    with the tangent kernel of the network. The second is between this regression and regression on labels made from a
-    function F_H in the space of the kernel. The third is between the second regression and F_H, and the fourth is
-    between F_H and F*.
+    with the tangent kernel of the network. The second gap is between this regression and regression on labels made from
+    a function F_H in the space of the kernel. The third gap is between the regression on labels from F_H and F_H
+    itself. The fourth gap is between F_H and F*.
 
     The square of a sum is not at most the sum of the squares: four equal gaps e give 16 |e|² against 4 |e|². For
     trained networks the inequality fails whenever the gaps point in the same direction, as they do early in training.
     Before the first step the loss is |F*|², the early stopping gap is |F_H|² and the approximation gap is |F_H - F*|².
 
-    The theorem that uses the decomposition has O(.), so it has room for the missing factor 4. By default the data are
-    uniform on a circle.
+    The theorem that uses the decomposition states its bound as O(.), which can absorb the missing factor 4. By default
+    the data are uniform on a circle.
     """
 
     title = "The error of a denoiser bounded by the sum of four mean squares, as printed"
@@ -134,9 +134,9 @@ class LossDecompositionAsPrinted(Claim[Learned]):
 class ScoreLossDecomposition(Claim[Learned]):
     """Let F_nn be a softmax network trained on noised data, and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. Let
     Z_1, ..., Z_4 be the mean squares of four gaps between F_nn and F*. The first gap is between F_nn and regression
-    with the tangent kernel of the network. The second is between this regression and regression on labels made from a
-    function F_H in the space of the kernel. The third is between the second regression and F_H, and the fourth is
-    between F_H and F*. Then
+    with the tangent kernel of the network. The second gap is between this regression and regression on labels made from
+    a function F_H in the space of the kernel. The third gap is between the regression on labels from F_H and F_H
+    itself. The fourth gap is between F_H and F*. Then
 
         E |F_nn - F*|² <= (Z_1^(1/2) + Z_2^(1/2) + Z_3^(1/2) + Z_4^(1/2))² <= 4 (Z_1 + Z_2 + Z_3 + Z_4),
 
@@ -168,8 +168,8 @@ class ScoreLossDecomposition(Claim[Learned]):
 class LabelMismatchIsLinear(Claim[Learned]):
     """Let F_ntk and F_pseudo be regressions with the tangent kernel of a softmax network at its initial weights. F_ntk
     is trained on noisy labels of the denoiser F*, and F_pseudo on labels of a function F_H with the same noise. Each
-    regression takes tau steps of gradient descent from 0 with learning rate eta. The difference of the two is the
-    regression on the difference of the labels, F*(x_i) - F_H(x_i), whatever the noise:
+    regression takes tau steps of gradient descent from 0 with learning rate eta. The difference of the two regressions
+    is the regression on the difference of the labels, F*(x_i) - F_H(x_i), whatever the noise:
 
         F_ntk(x) - F_pseudo(x) = H(x, X) H^(-1) (I - (I - m eta H)^tau) vec(F*(X) - F_H(X)),
 
@@ -272,9 +272,9 @@ class LabelMismatch(AbstractSaysNothing):
     |F_H|² <= d R_H, and d A² is the approximation error that Theorem G.4 gives. For data that are uniform on a square,
     and with all constants 1, the right side is more than 10^(n/2) times a bound that holds for any labels. This bound
     is the square of the sum of the root mean squares of F_ntk and F_pseudo. The reason is that lambda falls
-    exponentially with n. (As printed, F_H is not named. For F_H = 0 the left side is E |F_ntk|², while A can be
-    arbitrarily small. For large R_H at a fixed n, Gamma is undefined, because it is a negative logarithm to the power
-    3/2.)
+    exponentially with n. The printed theorem does not say which function F_H is. For F_H = 0 the left side is E
+    |F_ntk|², while A can be arbitrarily small. For large R_H at a fixed n, Gamma is undefined, because it contains a
+    negative logarithm to the power 3/2.
     """
 
     title = "The bound on the label mismatch grows exponentially with the number of points"
@@ -308,11 +308,11 @@ class ScoreError(AbstractSaysNothing):
     about its mean. This mean square is the error of the best constant. The reason is that lambda falls exponentially
     with n.
 
-    The proof has 1/(lambda sqrt(n)) for the root of the coupling gap and adds it without squaring. If lambda sqrt(n) <
-    1, as here, this term is smaller than its square. The proof drops log²(2 n² d² / (m lambda²)), which is not bounded.
-    It adds the mean squares of the four gaps, which costs only a factor 4. All these differences are negligible
-    compared with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures violate Assumption 6.1, and
-    spheres violate Assumption 6.4.
+    The proof has 1/(lambda sqrt(n)) for the square root of the coupling gap, but adds this root without squaring it. If
+    lambda sqrt(n) < 1, as here, this term is smaller than its square. The proof drops log²(2 n² d² / (m lambda²)),
+    which is not bounded. The proof also adds the mean squares of the four gaps, which costs only a factor 4. All these
+    differences are negligible compared with Gamma_delta. On a square, Assumptions 6.1 and 6.4 hold. Normal mixtures
+    violate Assumption 6.1, and spheres violate Assumption 6.4.
     """
 
     title = "The bound on the error of a score grows exponentially with the number of points"

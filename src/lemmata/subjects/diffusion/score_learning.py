@@ -105,8 +105,8 @@ def _kernel_error(lengthscale: Array, sigma: Array, key: Key[Array, ""], n: int)
 class ScoreExponentInNoise(Claim[SignsUnderNoise]):
     """Let the data be 1 or -1, and let n pairs of clean data x0 and noised data be given with noise of standard
     deviation sigma. Learn the score by ridge regression with a Matérn kernel of smoothness 3/2, at the ridge with the
-    least mean error. The error falls with n like a power. Between n = 32 and 128 the exponent of this power is closer
-    to 0 for more noise. That is, the exponent falls along
+    least mean error. The error falls like a power of n. Between n = 32 and 128, the (negative) exponent of this power
+    is closer to 0 if there is more noise. That is, the exponent falls along
 
         sigma = 4, 2, 1.
 

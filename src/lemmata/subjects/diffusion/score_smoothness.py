@@ -108,8 +108,8 @@ class ScoreSeminormInNoise(Claim[TwoPoints]):
         integral of |d^k (s + z/sigma²) / dz^k|²  =  c_k (m/sigma²)^(2k+1)  ~  sigma^-(4k+2).
 
     Here c_k depends only on k. Each derivative multiplies the squared seminorm by a factor of order sigma^-4. For a
-    function that varies on the scale sigma, this factor is of order sigma^-2. The reason is that the score varies on
-    the scale sigma²/m.
+    function that varies on the scale sigma, this factor is of order sigma^-2. The reason for the larger factor is that
+    the score varies on the smaller scale sigma²/m.
     """
 
     title = "The Sobolev seminorms of the score of two points explode as the noise falls"

@@ -108,12 +108,12 @@ def _jump(problem: LineOfCritic, at: Float[Array, " d"], step: float) -> Array:
 class KinkAtSamples(Claim[LineOfCritic]):
     """Consider a discriminator of infinite width with one hidden layer of ReLUs, weights of variance 2/d and biases of
     variance b². Train it with the IPM loss for unit time on real points and m generated points. At each generated point
-    x it has a kink along a unit vector v: its slopes on the two sides differ by
+    x, the discriminator has a kink along a unit vector v. Its slopes on the two sides of x differ by
 
         |x~| |v~_perp| / (pi m),    x~ = (sqrt(2/d) x, b),    v~ = (sqrt(2/d) v, 0),
 
-    where v~_perp is the part of v~ that is orthogonal to x~. The discriminator has a gradient at all other points
-    except the real points.
+    where v~_perp is the part of v~ that is orthogonal to x~. At every point that is neither real nor generated, the
+    discriminator has a gradient.
     """
 
     title = "The kink of a ReLU discriminator at a generated point"

@@ -136,11 +136,12 @@ class CriticNorm(Claim[Clouds]):
 
 
 class OptimumLeavesSlopesOpen(Claim[Clouds]):
-    """For any vectors g_i there is a discriminator with the least LSGAN loss, 0, whose gradient at each generated point
-    x_i is g_i. So the loss of a discriminator does not determine its gradients at generated points. An analysis that
-    replaces the discriminator by an optimal one therefore determines no gradient for the generator.
+    """For any vectors g_i some discriminator has the least LSGAN loss, 0, and the gradient g_i at each generated point
+    x_i. So the loss of a discriminator does not determine its gradients at generated points. An analysis that replaces
+    the discriminator by an optimal one therefore determines no gradient for the generator.
 
-    The trials use random g_i and an interpolant in the space of an RBF kernel, and compare its gradients and its loss.
+    The trials use random vectors g_i and an interpolant in the space of an RBF kernel. They check the gradients and the
+    loss of this interpolant.
     """
 
     title = "An optimal discriminator can have any gradients at the generated points"

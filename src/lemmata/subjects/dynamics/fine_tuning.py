@@ -63,15 +63,15 @@ def _curved(way: Way) -> tuple[Array, Array]:
 class PromptsLinearise(Claim[FewShotTask]):
     """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
     mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
-    prompt whose label words have occurred in this place during pre-training, and a random head without a prompt. Let
-    f_0 and f_t be the outputs before and after training, let theta_0 and theta_t be the parameters, and let |f_t - f_0|
-    be a root mean square over the texts. Then the error of the linearisation at the start, per squared movement of the
-    outputs, has a smaller geometric mean with the prompt:
+    prompt whose label words have occurred at the label position during pre-training, and a random head without a
+    prompt. Let f_0 and f_t be the outputs before and after training, let theta_0 and theta_t be the parameters, and let
+    |f_t - f_0| be a root mean square over the texts. Divide the error of the linearisation at the start by the squared
+    movement of the outputs. With the prompt, the geometric mean of this ratio is smaller:
 
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
     """
 
-    title = "Per movement of the outputs, fine-tuning is more linear with a prompt"
+    title = "Relative to how far outputs move, fine-tuning is more linear with a prompt"
     source = Source("malladi2023kernel", "Abstract, prompts", note="the first condition, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
@@ -96,15 +96,15 @@ class PromptsLinearise(Claim[FewShotTask]):
 class PromptsKeepTheKernel(Claim[FewShotTask]):
     """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
     mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
-    prompt whose label words have occurred in this place during pre-training, and a random head without a prompt. Let
-    K_0 and K_t be the kernels of gradient descent on the texts before and after training, let f_0 and f_t be the
-    outputs, and let |f_t - f_0| be a root mean square over the texts. Then the relative change of the kernel, per
-    movement of the outputs, has a smaller geometric mean with the prompt:
+    prompt whose label words have occurred at the label position during pre-training, and a random head without a
+    prompt. Let K_0 and K_t be the kernels of gradient descent on the texts before and after training, let f_0 and f_t
+    be the outputs, and let |f_t - f_0| be a root mean square over the texts. Divide the relative change of the kernel
+    by the movement of the outputs. With the prompt, the geometric mean of this ratio is smaller:
 
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
     """
 
-    title = "Per movement of the outputs, fine-tuning with a prompt changes the kernel less"
+    title = "Relative to how far outputs move, fine-tuning with a prompt changes the kernel less"
     source = Source("malladi2023kernel", "Abstract, prompts", note="the second condition, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
@@ -126,10 +126,11 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
 
 class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     """Fine-tune a small masked transformer with the same prompt and two kinds of label words. The first kind are words
-    that have occurred in this place during pre-training, and the second kind are two words unrelated to the task. The
-    mean loss with the first kind is above 0.4 before training. Train with both kinds to the mean loss 0.4. The relative
-    error of the linearisation is on average larger with the unrelated words. So the form of a prompt alone does not
-    make training behave like the training of a kernel model. The distance that the outputs have to move is decisive.
+    that have occurred at the label position during pre-training. The second kind are two words that are unrelated to
+    the task. The mean loss with the first kind is above 0.4 before training. Train with both kinds to the mean loss
+    0.4. On average, the relative error of the linearisation is larger with the unrelated words. So the form of a prompt
+    alone does not make training behave like the training of a kernel model. The distance that the outputs have to move
+    is decisive.
     """
 
     title = "With unrelated label words in a prompt, fine-tuning is less linear"
@@ -159,9 +160,10 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
 
 
 class KernelMovesWithTheLoss(Claim[TunedNetwork]):
-    """Let the losses have the derivatives s chi_i in the outputs f(x_i) of a network. Take one step of gradient descent
-    with a fixed learning rate. The relative change of the kernel of gradient descent, ||K_1 - K_0||/||K_0||, is of
-    order s. So if a task is nearly solved at the start, the features hardly change.
+    """Let s chi_i be the derivative of the loss with respect to the output f(x_i) of a network, where s is a common
+    scale. Take one step of gradient descent with a fixed learning rate. The relative change of the kernel of gradient
+    descent, ||K_1 - K_0||/||K_0||, is of order s. So if a task is nearly solved at the start, the features hardly
+    change.
     """
 
     title = "The kernel moves in proportion to the derivative of the loss"
@@ -186,14 +188,15 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
 
 
 class KernelPredictsOutputs(Claim[FewShotTask]):
-    """Use a prompt with label words that have occurred in this place during pre-training, 16 texts per class, and tasks
-    with a mean loss above 0.4 before training. Let f_tuned be the outputs on unseen texts after fine-tuning to the mean
-    loss 0.4, and let f_start be the outputs before. Let f be the outputs of logistic descent in the function space of
-    the kernel at the start, with the same steps to the same loss. Then the relative distance
+    """Use a prompt with label words that have occurred at the label position during pre-training, 16 texts per class,
+    and tasks with a mean loss above 0.4 before training. Let f_tuned be the outputs on unseen texts after fine-tuning
+    to the mean loss 0.4, and let f_start be the outputs before. Let f be the outputs of logistic descent in the
+    function space of the kernel at the start, with the same steps to the same loss. Then the relative distance
 
         |f - f_tuned| / |f_start - f_tuned|
 
-    is on average over tasks smaller than the same distance for a f_start + b, with the best a and b in hindsight.
+    is smaller, on average over tasks, than the same distance for the affine prediction f = a f_start + b. Here the
+    numbers a and b are the best in hindsight.
     """
 
     title = "With a prompt, the tangent kernel predicts the outputs after fine-tuning"
@@ -223,10 +226,10 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 
 
 class KernelPredictsAccuracy(Claim[FewShotTask]):
-    """Use a prompt with label words that have occurred in this place during pre-training, 16 texts per class, and tasks
-    with a mean loss above 0.4 before training. Compare fine-tuning with logistic descent in the function space of the
-    kernel at the start, by the same steps to the same loss 0.4. The accuracies of the two on unseen texts agree within
-    a point, on average over tasks. The outputs before training are less accurate.
+    """Use a prompt with label words that have occurred at the label position during pre-training, 16 texts per class,
+    and tasks with a mean loss above 0.4 before training. Compare fine-tuning with logistic descent in the function
+    space of the kernel at the start, by the same steps to the same loss 0.4. On unseen texts, the accuracies of the two
+    methods agree within one percentage point, on average over tasks. The outputs before training are less accurate.
     """
 
     title = "With a prompt, the tangent kernel is as accurate as fine-tuning"
@@ -260,9 +263,9 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
 class FewRowsDoNotOverfit(Claim[FewShotTask]):
     """Take a model with more than 6000 parameters and 32 training texts. Start from its outputs before fine-tuning and
     fit the residuals of the class labels by kernel ridge regression, with a ridge of a hundredth of the largest
-    eigenvalue. On unseen texts the accuracy is on average higher with the tangent kernel than with a kernel of word
-    counts, which has far fewer parameters. With word counts, the accuracy is higher than the accuracy of the outputs
-    before fine-tuning alone.
+    eigenvalue. On unseen texts, the accuracy with the tangent kernel is on average higher than with a kernel of word
+    counts, although word counts have far fewer parameters. The accuracy with word counts is in turn higher than the
+    accuracy of the outputs before fine-tuning.
     """
 
     title = "On few rows, the tangent kernel of a prompt need not overfit"

@@ -61,7 +61,7 @@ class SmallStepsDescend(Claim[Clouds]):
         (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|²,    s = eta tau.
 
     This decrease is positive for s < 2 l²/3, however large the number of points and the dimension. The proof uses that
-    the gradient of MMD² in all points is 6/(m l²)-Lipschitz. The trials use s = l²/10, l²/3 and l²/2.
+    the gradient of MMD² with respect to all points is 6/(m l²)-Lipschitz. The trials use s = l²/10, l²/3 and l²/2.
     """
 
     title = "Small steps of the generator lower the maximum mean discrepancy"

@@ -116,9 +116,9 @@ class StepsApart(Claim[SmallStart]):
 
         s^(2 (1 - gamma_{j+1}/gamma_j))
 
-    in the scale s. The largest of these next eigenvalues over j < d has the exponent of the closest pair of modes. So
-    steps separate like a power of the scale if the modes are distinct. The steps do not separate if two modes are
-    equal.
+    in the scale s. The largest of these next eigenvalues over j < d therefore has the exponent that belongs to the
+    closest pair of modes. So steps separate like a power of the scale if the modes are distinct. The steps do not
+    separate if two modes are equal.
     """
 
     title = "Learning steps separate as a power of the scale of the start"

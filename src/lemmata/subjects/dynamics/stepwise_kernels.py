@@ -41,9 +41,9 @@ class KernelEmbedding(Claim[ViewPairs]):
 
         f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
 
-    up to a rotation. The trials use the kernel (<x, y> + 1)² and six new points. They compare the inner products of the
-    embeddings with the inner products of diag(gamma^(-1/2)) V' phi(z), where phi are the features of the kernel and V
-    the leading modes in the feature space.
+    up to a rotation. The trials use the kernel (<x, y> + 1)² and six new points. Let phi be the features of the kernel,
+    and V the leading modes in the feature space. The trials compare the inner products of the embeddings with the inner
+    products of diag(gamma^(-1/2)) V' phi(z).
     """
 
     title = "The learned embedding of new points by a kernel in closed form"
@@ -106,8 +106,8 @@ def _leading(matrix: Array, d: int) -> np.ndarray:
 
 class ModesArePcaOfClean(Claim[ViewPairs]):
     """Let the two views of each of n points be the point plus independent noises. The d modes at the end of
-    self-supervised learning tend to the modes of PCA of the clean points, which the learner never sees. The missed
-    share of the PCA modes vanishes as n grows.
+    self-supervised learning tend to the modes of PCA of the clean points, which the learner never sees. The share of
+    the PCA modes that the learned modes miss vanishes as n grows.
     """
 
     title = "Self-supervised learning tends to PCA of the part that the views share"

@@ -81,8 +81,8 @@ def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -
 
 
 class HoeffdingHeldOut(Claim[HeldOutLosses]):
-    """Let a predictor be fixed before m independent held-out rows are drawn, and let its losses be in [0, b]. Its mean
-    loss on these rows differs from its expected loss by at most
+    """Let a predictor be fixed before m independent held-out rows are drawn, and let its losses be in [0, b]. The mean
+    loss of the predictor on these rows differs from its expected loss by at most
 
         b sqrt(log(2/delta) / (2 m))
 

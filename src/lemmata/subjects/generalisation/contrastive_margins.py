@@ -90,13 +90,13 @@ class LabelledMarginError(Claim[LabelledMargins]):
 
         mean loss on new rows <= mean loss on the n rows + 2 r/(gamma sqrt(n)) + sqrt(log(1/delta) / (2n)).
 
-    The share of new rows that such a classifier gets wrong is at most the left side. The margin is in units of r: the
-    bound does not change if the features and gamma are multiplied by a factor, whereas 1/(gamma sqrt(n)) alone changes
-    by this factor. The trials use r = 4, delta = 0.05 and the normalised mean of the labelled rows y x as w, a
+    The share of new rows that such a classifier gets wrong is at most the left side. The margin is in units of r. If
+    the features and gamma are multiplied by one factor, the bound does not change, whereas 1/(gamma sqrt(n)) alone
+    changes by this factor. The trials use r = 4, delta = 0.05 and the normalised mean of the labelled rows y x as w, a
     classifier that fits noise.
     """
 
-    title = "The error on new rows of a linear classifier with a margin on its labelled rows"
+    title = "A margin bound on the error of a linear classifier on new rows"
     source = Source("mohri2018", "Theorem 5.8", note="with probability over labelled rows")
     population = NoisyMargins()
     relation = AtMost(delta=0.05)

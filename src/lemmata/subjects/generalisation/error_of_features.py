@@ -42,8 +42,9 @@ _ERROR, _CONSTANTS = "the error of random features in the proof of Theorem 1", "
 
 
 class SquareOfTheError(Claim[ErrorParts]):
-    """Let C_F be the Barron parameter of a class, and let |N| be the number of pairs in a cover of it at radius
-    epsilon. Let epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N|/n)) be the error of n random features, as in (30). Then
+    """Let C_F be the Barron parameter of a class, and let |N| be the number of pairs in a cover of the class at radius
+    epsilon. Let epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N|/n)) be the error of n random features, as in equation
+    (30). Then
 
         epsilon_dis² <= 2 C_F² (epsilon + log|N|/n).
 
@@ -72,8 +73,8 @@ class ErrorIsOfTheOrderOfTheClass(Claim[ErrorParts]):
 
         C_F (sqrt(epsilon) + (log|N|/n)^(1/3)) <= 2 C_F.
 
-    The source prints the power 1/3 below (100) and the power 1/2 in (30), and the bound holds with both. The text below
-    (100) uses only this bound.
+    The source prints the power 1/3 below equation (100) and the power 1/2 in equation (30). The bound holds with either
+    power. The text below equation (100) uses only this bound.
     """
 
     title = "The error of random features is at most of the order of C_F"

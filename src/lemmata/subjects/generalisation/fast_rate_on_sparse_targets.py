@@ -160,8 +160,8 @@ class ErrorByTheStretch(Claim[SparseExamples]):
         mean (Phi rho^ - Phi rho*)² <= (lambda + nu)² V_k / 4,
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)².
 
-    Here V_k is the stretch. Proof: let delta = rho^ - rho*. The condition of stationarity, multiplied by delta, gives 2
-    mean (Phi delta)² <= nu |delta|_1 - lambda (|rho^|_1 - |rho*|_1) <= (lambda + nu) (|delta_S|_1 - |delta_off|_1/k).
+    Here V_k is the stretch. Proof: let delta = rho^ - rho*. Multiply the condition of stationarity by delta. This gives
+    2 mean (Phi delta)² <= nu |delta|_1 - lambda (|rho^|_1 - |rho*|_1) <= (lambda + nu) (|delta_S|_1 - |delta_off|_1/k).
     The last term is at most (lambda + nu) times the root of V_k mean (Phi delta)². Equality holds for one feature
     without noise.
     """
@@ -197,8 +197,9 @@ class FastRateWithProbability(Claim[SparseExamples]):
         mean (Phi rho^ - Phi rho*)² <= 50 sigma² V log(2 p/delta) / N,
         V = max over delta of (|delta_S|_1 - (3/5) |delta_off|_1)_+² / mean (Phi delta)².
 
-    The rate is 1/N instead of sqrt(log N/N) as long as V stays finite. This is `error_by_the_stretch` at nu = lambda/4,
-    which is at least 2 |Phi^T z|_inf/N with that probability.
+    The rate is 1/N instead of sqrt(log N/N) as long as V stays finite. The bound follows from claim
+    `error_by_the_stretch` at nu = lambda/4. With probability at least 1 - delta, lambda/4 is at least 2 |Phi^T
+    z|_inf/N.
     """
 
     title = "The error of the Lasso on sparse targets is of order log(p)/N"

@@ -37,8 +37,8 @@ def _sauer(points: int, dimension: int) -> float:
 
 
 class SauerShelah(Claim[SetSystem]):
-    """Let a family of labellings of N points be given, and let k be the size of the largest set of points on which it
-    realises all labellings. Then the family has at most
+    """Consider a family of labellings of N points. Let k be the size of the largest set of points on which it realises
+    all labellings. Then the family has at most
 
         sum_{i<=k} binom(N, i)
 
@@ -158,8 +158,8 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
 
         C(N, d)^k C(N, k),   C(N, d) = 2 sum_{i<d} binom(N - 1, i),
 
-    ways. Each unit of the first layer has C(N, d) patterns, and the last unit has at most C(N, k) patterns on each
-    combination of them. The trials count all networks for d = 2 and k = 3.
+    ways. Each unit of the first layer has C(N, d) patterns. For each combination of these patterns, the last unit has
+    at most C(N, k) patterns. The trials count all networks for d = 2 and k = 3.
     """
 
     title = "A bound on the number of labellings of a sign network, unit by unit"
@@ -194,13 +194,14 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
 
 
 class SignNetworkInThePlane(Claim[GeneralPoints]):
-    """Consider a network of three sign units on two inputs and a sign unit on top, all without thresholds. Let N points
-    of the plane be given, no two of them on a line through the origin. The network labels them in exactly
+    """Consider a network of three sign units on two inputs and a sign unit on top, all without thresholds. Consider N
+    points of the plane such that no two of them lie on a line through the origin. The network labels them in exactly
 
         2 (N + binom(N, 3))
 
-    ways. On the half circle of directions its label changes once or three times, because this number is odd, and every
-    choice of places occurs. The product of the counts of the units is much larger, of the order N^5.
+    ways. On the half circle of directions, the label of the network changes one or three times, because the number of
+    changes is odd. Every choice of places for these changes occurs. The product over units of the numbers of their
+    patterns is much larger: it is of the order N^5.
     """
 
     title = "The exact number of labellings of a small sign network in the plane"
@@ -228,8 +229,8 @@ class CountBelowParameters(Claim[SignArchitecture]):
 
         2^min(N, W),
 
-    with equality for one unit. So for up to N = W rows the product does not exclude a single labelling. A bound on the
-    error that uses this product is vacuous until there are more rows than weights.
+    with equality for one unit. So for N <= W rows, the product does not exclude any labelling. A bound on the error
+    that uses this product is vacuous until there are more rows than weights.
     """
 
     title = "Counting labellings gives no bound unless there are more rows than weights"

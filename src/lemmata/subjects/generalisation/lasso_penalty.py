@@ -150,8 +150,8 @@ class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
     The accuracy is e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and the penalty is lambda = h^(1/3) C_F^(-1/3)
     e^(2/3) + h (C_F + sigma) + epsilon²/C_F.
 
-    The two sides have different units, so the right side is much larger if f and the noise are small. The inequality
-    (65), which the printed line should justify, has the right power, 4/3.
+    The two sides have different units. So the right side is much larger than the left side if f and the noise are
+    small. The printed line should justify inequality (65), which has the right power, 4/3.
     """
 
     title = "A lower bound on the squared Lasso penalty, as printed, with a misprint"

@@ -57,13 +57,13 @@ class LearningCurveEstimate(Claim[Regression]):
 
         ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1.
 
-    On your data, the training and held-out rows are pooled for this. If N is much larger than n, this is the
+    If you give your own data, lemmata pools its training and held-out rows. If N is much larger than n, this is the
     eigenlearning estimate.
 
-    The error term is O(1/n) only with a ridge and noise. Its sign depends on the kernel, the ridge, the noise and the
-    number of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120 rows with the RBF kernel,
-    the measured mean is 41 % above the estimate at ridge 0.001 and noise 0.5. The measured mean is 25 % above the
-    estimate at ridge 0.1 without noise. The settings exclude both cases.
+    The error term is O(1/n) only with a ridge and noise. The sign of the error term depends on the kernel, the ridge,
+    the noise and the number of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120 rows with
+    the RBF kernel, the measured mean is 41 % above the estimate at ridge 0.001 and noise 0.5. The measured mean is 25 %
+    above the estimate at ridge 0.1 without noise. The settings exclude both cases.
     """
 
     title = "The learning curve of kernel ridge regression from eigenvalues and targets"

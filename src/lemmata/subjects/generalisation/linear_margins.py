@@ -81,7 +81,7 @@ class FatShattering(Claim[LabelledPoints]):
 
         n^(-1/2)
 
-    and at no larger one. Every labelling s has a linear function with this margin, w = n^(-1/2) sum_i s_i x_i, and no
+    and at no larger one. For every labelling s, the linear function w = n^(-1/2) sum_i s_i x_i has this margin. No
     labelling has a larger margin.
     """
 

@@ -48,8 +48,8 @@ def _unseen(problem: Lunch) -> Array:
 
 
 class NoFreeLunch(Claim[Lunch]):
-    """Draw uniformly random labels for 2 m points, and draw m of the points with replacement for training. Let a
-    learner repeat the labels that it has seen. Its expected error over the 2 m points is
+    """Draw uniformly random labels for 2 m points, and draw m of the points with replacement for training. Consider a
+    learner that repeats the labels that it has seen. Its expected error over the 2 m points is
 
         (1/2) (1 - 1/(2 m))^m
 
@@ -160,8 +160,8 @@ class MemorisingNetwork(Claim[Memorised]):
 
         sum_j w_j max(<a, x_i> - b_j, 0) = y_i   for all i.
 
-    So a ReLU network with one hidden layer and 2 N + d weights memorises any targets. The weights grow like one over
-    the gaps between projections.
+    So a ReLU network with one hidden layer and 2 N + d weights memorises any targets. The weights grow in inverse
+    proportion to the gaps between projections.
     """
 
     title = "A ReLU network with two weights per row memorises any targets"

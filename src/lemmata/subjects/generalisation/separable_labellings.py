@@ -97,9 +97,9 @@ class SeparableByChance(Claim[GeneralPoints]):
 
 class DimensionOfHalfspaces(Claim[GeneralPoints]):
     """Consider halfspaces x -> sgn(<a, x> + b) in d dimensions and points in general position. The halfspaces realise
-    every labelling of some d + 1 of the points, but not of any d + 2 of them. So their dimension in the sense of Vapnik
-    and Chervonenkis is d + 1. On d + 2 points, 2^(d+2) - 2 labellings occur, that is, all but two. So one realised
-    labelling does not show that all labellings occur.
+    every labelling of some d + 1 points, but for no d + 2 points do they realise every labelling. So their VC dimension
+    is d + 1. On d + 2 points, all but two of the 2^(d+2) labellings occur. So a single labelling that occurs does not
+    show that all labellings occur.
     """
 
     title = "Halfspaces with a threshold in d dimensions have VC dimension d + 1"

@@ -119,9 +119,9 @@ class UniformStability(Claim[Removal]):
 
         2 M² kappa² / ridge,   kappa² = max K(x, x).
 
-    In the notation of the source this is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. The trials
-    take M as the length of the vector of the ranges of the targets. On large problems the first 16 rows are removed in
-    turn.
+    In the notation of the source this is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. Take the
+    range of each target; the trials set M to the length of the vector of these ranges. On large problems the first 16
+    rows are removed in turn.
     """
 
     title = "The uniform stability of kernel ridge regression"

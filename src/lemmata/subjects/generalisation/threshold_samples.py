@@ -77,10 +77,10 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     for the error epsilon.
 
     At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n. Such a fall is faster than
-    any power, so it is faster than n^-2 in particular. The trials read the statement for thresholds on an interval
-    without noise, which one layer on one token of dimension 1 computes. They use the rule with the least mean error,
-    the midpoint between the last row below the threshold and the first row above it. No other rule has a smaller error,
-    and this includes a trained transformer.
+    any power of n, in particular faster than n^-2. The trials test the statement on thresholds on an interval without
+    noise. One layer on one token of dimension 1 computes such a threshold. The trials use the rule with the least mean
+    error, the midpoint between the last row below the threshold and the first row above it. No other rule has a smaller
+    mean error, not even a trained transformer.
     """
 
     title = "As printed, a number of rows in proportion to log(1/epsilon) suffices"
@@ -122,8 +122,9 @@ class ThresholdSamples(Claim[Thresholds]):
 
         b / (2 (n + 2)),
 
-    and no rule has a smaller mean error, because given the rows the threshold is uniform between these two rows. So the
-    error epsilon takes n = b/(2 epsilon) - 2 rows, a number in proportion to 1/epsilon and not to its logarithm.
+    and no rule has a smaller mean error. The reason is that the threshold, given the rows, is uniform between these two
+    rows. So the error epsilon takes n = b/(2 epsilon) - 2 rows, a number in proportion to 1/epsilon and not to its
+    logarithm.
     """
 
     title = "The mean error of a threshold that is learned from n random labelled rows"
@@ -145,8 +146,8 @@ class ThresholdSamples(Claim[Thresholds]):
 
 
 class ThresholdQuestions(Claim[Thresholds]):
-    """Let a threshold be uniform on an interval of length b. Learn it by bisection: choose n rows one after the other,
-    each in the middle of the interval that still contains the threshold. The mean error is
+    """Let a threshold be uniform on an interval of length b. Learn the threshold by bisection. That is, choose n rows
+    one by one, each in the middle of the interval that must still contain the threshold. The mean error is
 
         b 2^-(n+2).
 

@@ -28,7 +28,7 @@ class ThresholdDeviation(Claim[PowerDraws]):
 
         sup_x |F_N(x) - F(x)| <= sqrt( ln(2/delta) / (2 N) ),   delta = 1/20.
 
-    So all thresholds on the line together have the same bound as one threshold by Hoeffding's inequality.
+    So this bound for all thresholds on the line at once equals the bound for one threshold by Hoeffding's inequality.
     """
 
     title = "The Dvoretzky-Kiefer-Wolfowitz inequality with Massart's constant"

@@ -71,7 +71,7 @@ class QuadraticDeviation(AbstractDeviationClaim):
         |(mean - E) ((f - phi rho)² - r²)| <= 2 |rho - rho*|_1 |(mean - E) phi r|_inf
                                               + |rho - rho*|_1² |(mean - E) phi phi^T|_inf.
 
-    Far from rho* along one feature, this is nearly an equality.
+    If rho - rho* is large and lies along one feature, this is nearly an equality.
     """
 
     title = "The difference of empirical risk and risk is bounded by moments of the features"

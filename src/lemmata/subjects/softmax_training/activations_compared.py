@@ -183,14 +183,14 @@ class AbstractTableSteps(Claim[Training]):
 
 
 class ReluWidth(AbstractTableWidth):
-    """Let n > 1 be the number of targets of a ReLU network, counted over rows and outputs. Inputs and targets lie in
-    unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel <x, y>
-    (pi - angle(x, y)) / (2 pi) at the training inputs. A ReLU network of width n² log(n) / lambda² can be trained to
-    an error of 0.05.
+    """Let n > 1 be the number of targets of a ReLU network, counted over all rows and outputs. Inputs and targets lie
+    in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's kernel <x, y>
+    (pi - angle(x, y)) / (2 pi) at the training inputs. A ReLU network of width n² log(n) / lambda² can be trained to an
+    error of 0.05.
 
     The error is the squared Frobenius norm of outputs minus targets. lemmata trains networks of the widths 2, 4, ...,
-    128. It measures the smallest width such that this and all larger widths reach this error within the flow time 2
-    log(n / 0.05) / lambda.
+    128. A width suffices if training at this width and at all larger tested widths reaches this error in time. lemmata
+    measures the smallest width that suffices within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log(n) / lambda² is enough for a ReLU network"
@@ -201,13 +201,13 @@ class ReluWidth(AbstractTableWidth):
 
 class ExponentialWidth(AbstractTableWidth):
     """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
-    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel
-    <x, y> exp(sigma² |x + y|² / 2) at the training inputs. Here sigma is the standard deviation of the initial
-    weights. An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
+    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's kernel
+    <x, y> exp(sigma² |x + y|² / 2) at the training inputs. Here sigma is the standard deviation of the initial weights.
+    An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The error is the squared Frobenius norm of outputs minus targets. lemmata trains networks of the widths 2, 4, ...,
-    128. It measures the smallest width such that this and all larger widths reach this error within the flow time 2
-    log(n / 0.05) / lambda.
+    128. A width suffices if training at this width and at all larger tested widths reaches this error in time. lemmata
+    measures the smallest width that suffices within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for an exponential network"
@@ -217,14 +217,15 @@ class ExponentialWidth(AbstractTableWidth):
 
 
 class SoftmaxWidth(AbstractTableWidth):
-    """Let n > 1 be the number of targets of a softmax network, counted over rows and outputs. Inputs and targets lie
-    in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel
-    <x, y> exp(sigma² <x, y>) at the training inputs. Here sigma is the standard deviation of the initial weights. A
-    softmax network of width n² log²(n) / lambda² can be trained to an error of 0.05.
+    """Let n > 1 be the number of targets of a softmax network, counted over rows and outputs. Inputs and targets lie in
+    unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's kernel <x, y> exp(sigma²
+    <x, y>) at the training inputs. Here sigma is the standard deviation of the initial weights. A softmax network of
+    width n² log²(n) / lambda² can be trained to an error of 0.05.
 
-    The theorem's factor exp(18 B) is part of the n^o(1) that is left out. The error is the squared Frobenius norm of
-    outputs minus targets. lemmata trains networks of the widths 2, 4, ..., 128. It measures the smallest width such
-    that this and all larger widths reach this error within the flow time 2 log(n / 0.05) / lambda.
+    The theorem's factor exp(18 B) is left out here: it is of the order n^o(1). The error is the squared Frobenius norm
+    of outputs minus targets. lemmata trains networks of the widths 2, 4, ..., 128. A width suffices if training at this
+    width and at all larger tested widths reaches this error in time. lemmata measures the smallest width that suffices
+    within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for a softmax network"
@@ -234,10 +235,10 @@ class SoftmaxWidth(AbstractTableWidth):
 
 
 class ReluSteps(AbstractTableSteps):
-    """Let n > 1 be the number of targets of a ReLU network, counted over rows and outputs. Inputs and targets lie in
-    unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent kernel at infinite
-    width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n². The
-    width in this test is 128.
+    """Let n > 1 be the number of targets of a ReLU network, counted over all rows and outputs. Inputs and targets lie
+    in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent kernel at
+    infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n².
+    The width in this test is 128.
     """
 
     title = "Descent fits a ReLU network in n² log(n / error) / lambda² steps"
@@ -250,7 +251,7 @@ class ExponentialSteps(AbstractTableSteps):
     """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
     targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent
     kernel at infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size
-    lambda / n², up to the factor n^o(1) that is left out. The width in this test is 128.
+    lambda / n², up to a factor n^o(1). The width in this test is 128.
     """
 
     title = "Descent fits an exponential network in n² log(n / error) / lambda² steps"
@@ -265,8 +266,8 @@ class SoftmaxSteps(AbstractTableSteps):
     kernel at infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size
     lambda / (m n²). The width in this test is 128.
 
-    The theorem has a factor exp(16 B) in the step and in the number of steps. This factor is part of the n^o(1) that
-    is left out.
+    The theorem has a factor exp(16 B) in the step size and in the number of steps. This factor is left out here: it is
+    of the order n^o(1).
     """
 
     title = "Descent fits a softmax network in n² log(n / error) / lambda² steps"
@@ -278,9 +279,9 @@ class SoftmaxSteps(AbstractTableSteps):
 class WidthsAlike(Claim[Training]):
     """Train a ReLU, an exponential and a softmax network on the same inputs and targets in unit balls, with the same
     initial weights. The training time of each network depends on its own lambda, where lambda is the smallest
-    eigenvalue of its tangent kernel at infinite width. For each network, find the smallest width that suffices. These
-    widths are almost the same. In geometric mean, the widths of the ReLU and the exponential network are between half
-    and twice the width of the softmax network.
+    eigenvalue of its tangent kernel at infinite width. For each network, find the smallest width that suffices to train
+    the network. These widths are almost the same. In geometric mean over problems, the widths of the ReLU and the
+    exponential network are between half and twice the width of the softmax network.
 
     The source compares upper bounds, and says that the networks need almost the same number of neurons. A factor of 2
     is one step along the tested widths 2, 4, ..., 128. The ReLU network needs the largest width.

@@ -128,15 +128,15 @@ _LOGARITHMS = (1e2, 1e4, 1e6, 1e8)
 
 
 class ReluPerturbation(Claim[RandomUnits]):
-    """Let a ReLU network with one output have m units with weights w_r ~ N(0, I), r = 1, ..., m, and let it have
-    n >= 2 inputs in the unit ball. Its tangent kernel H has the entries <x_i, x_j> #{r: <w_r, x_i> >= 0,
-    <w_r, x_j> >= 0} / m, where # counts units. Let every unit move by at most R, and let W~ and W be the weights
-    before and after the move. With probability at least 1 - n² exp(-m R / 10), the tangent kernel changes by at most
+    """Let a ReLU network with one output have m units with weights w_r ~ N(0, I), r = 1, ..., m, and let it have n >= 2
+    inputs in the unit ball. The network's tangent kernel H has the entries <x_i, x_j> #{r: <w_r, x_i> >= 0, <w_r, x_j>
+    >= 0} / m, where # counts units. Let every unit move by at most R, and let W~ and W be the weights before and after
+    the move. With probability at least 1 - n² exp(-m R / 10), the tangent kernel changes by at most
 
         |H(W) - H(W~)|_F <= 2 R n.
 
-    A unit can switch on or off at an input only if its logit at this input is within R of 0. This has a probability
-    below 0.8 R, and a Chernoff bound gives the result.
+    A unit can switch on or off at an input only if its logit at this input is within R of 0. The probability of such a
+    logit is below 0.8 R, and a Chernoff bound then gives the result.
     """
 
     title = "Moved units change the tangent kernel of ReLU networks by at most 2 R n"
@@ -175,15 +175,15 @@ class ReluPerturbation(Claim[RandomUnits]):
 
 class ExponentialPerturbation(Claim[RandomUnits]):
     """Let a network of exponential units with one output have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let it have
-    n inputs in the unit ball. Its tangent kernel H has the entries <x_i, x_j> (1/m) sum_r exp <w_r, x_i + x_j>. Let
-    every unit move by at most R < 0.01, and let W~ and W be the weights before and after the move. With high
-    probability, the tangent kernel changes by at most
+    n inputs in the unit ball. The network's tangent kernel H has the entries <x_i, x_j> (1/m) sum_r exp
+    <w_r, x_i + x_j>. Let every unit move by at most R < 0.01, and let W~ and W be the weights before and after the
+    move. With high probability, the tangent kernel changes by at most
 
         |H(W) - H(W~)|_F <= 3 R n^(1 + o(1)).
 
-    With n^o(1) = 1 the bound holds up to sigma = 0.44. An entry changes by at most (exp(2R) - 1) times its size.
-    Equality holds at equal inputs, and there the change is near 2.02 R exp(2 sigma²). For larger sigma the bound needs
-    a factor like exp(2 B), with the B of Theorem 4.2.
+    If the factor n^o(1) is taken as 1, the bound holds for sigma up to 0.44. An entry of H changes by at most
+    (exp(2R) - 1) times the size of the entry. Equality holds if the two inputs are equal, and the change is then near
+    2.02 R exp(2 sigma²). For larger sigma the bound needs a factor like exp(2 B), where B is as in Theorem 4.2.
     """
 
     title = "Moved units change the tangent kernel of exponential networks by at most 3 R n"
@@ -277,8 +277,8 @@ class SimplifiedWidth(Claim[WidthSizes]):
 
     For fixed sigma and delta this width is (n k)^(2 + o(1)) / lambda²: the exponent d log m / d log(n k) tends to 2.
     The convergence is slow. The exponent is 2 + 90 sigma / sqrt(L) + 2/L with L = log(n k / delta). For sigma = 1 and
-    delta = 0.1 the exponent is still 32 at n k = 1000 and 25 at n k = 10^6. It is below 2.5 only from n k = 10^14071
-    on.
+    delta = 0.1 the exponent is still 32 at n k = 1000 and 25 at n k = 10^6. The exponent is below 2.5 only if n k is at
+    least 10^14071.
     """
 
     title = "The width of Theorem 4.2 is a power of n k whose exponent tends to 2"
@@ -310,12 +310,13 @@ class WidthExponent(Claim[WidthSizes]):
 
         m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = 10 sigma sqrt(log(n k / delta)) >= 1.
 
-    Compare this width at n k and at 2 n k. The exponent of this growth is the log_2 of the ratio of the two widths. It
-    is equal to
+    Compare this width at n k and at 2 n k. The exponent of growth is log_2 of the ratio of the two widths. This
+    exponent is equal to
 
         2 + (180 sigma (sqrt(L + log 2) - sqrt(L)) + 2 log(1 + log 2 / L)) / log 2,     L = log(n k / delta).
 
-    The exponent is near 2 + 90 sigma / sqrt(L) + 2/L. For sigma = 0.1 it is between 5 and 7 from n k = 10 to 10^4.
+    The exponent is near 2 + 90 sigma / sqrt(L) + 2/L. For sigma = 0.1 and n k from 10 to 10^4, the exponent is between
+    5 and 7.
     """
 
     title = "The width of Theorem 4.2 grows with a known exponent at finite sizes"

@@ -134,11 +134,10 @@ class TrainingReachesError(AbstractLoss):
 
         |F(T) - Y|² <= error.
 
-    This holds for errors in (0, 0.1); the test uses 0.05. The source asks for a width
-    m = Omega(lambda^-2 n² k² exp(18 B) log²(n k / delta)). The width in the test is 128, and the statement holds at
-    this width, too. T is 10^10 and more, too many steps to run. lemmata therefore measures the loss after the same flow
-    time T m eta = 2 log(n k / error) / lambda, in steps of 1 / (2 m lambda_max(H*)) in place of eta. The verdict is
-    about these steps.
+    The bound holds for every error in (0, 0.1); the test uses 0.05. The source asks for a width m = Omega(lambda^-2 n²
+    k² exp(18 B) log²(n k / delta)). The test uses the width 128, at which the statement also holds. T is 10^10 or more,
+    which is too many steps to run. lemmata therefore takes steps of size 1 / (2 m lambda_max(H*)) in place of eta. It
+    measures the loss after the same flow time T m eta = 2 log(n k / error) / lambda. The verdict is about these steps.
     """
 
     title = "Gradient descent trains a softmax network to any error"
@@ -155,8 +154,8 @@ class WidthThatSuffices(AbstractWidth):
         m = n² k² exp(18 B) log²(n k / delta) / lambda²
 
     is enough to train to |F - Y|² <= 0.05 in the time of the theorem's T steps. lemmata trains networks of the widths
-    2, 4, ..., 128. It measures the smallest width such that training succeeds in this time at this and all larger
-    widths. If 128 is not enough, the measured value is 256.
+    2, 4, ..., 128. A width suffices if training succeeds in this time at this width and at all larger tested widths.
+    lemmata measures the smallest width that suffices. If 128 is not enough, the measured value is 256.
     """
 
     title = "The width of Theorem 4.2 is enough to train a softmax network"
@@ -173,10 +172,11 @@ class StepsThatSuffice(AbstractSteps):
 
         T = 2 log(n k / error) / (m eta lambda) = 20 n² k² exp(16 B) log(n k / error) / lambda²
 
-    is enough to train to an error of 0.05, which is the squared norm |F - Y|². The width in this test is 128.
+    is enough to train to the error |F - Y|² = 0.05. The width in this test is 128.
 
-    T and the measured number of steps, each multiplied by its step size, are times of the same flow. Along the smallest
-    eigenvector, the loss contracts by exactly 1 - 2 m eta lambda per step, so a quarter of T is enough.
+    Multiply T and the measured number of steps by the step sizes that belong to them. Both products are times of the
+    same gradient flow. Along the smallest eigenvector, the loss contracts by exactly 1 - 2 m eta lambda per step, so a
+    quarter of T is enough.
     """
 
     title = "The number of steps in Theorem 4.2 is enough to train a softmax network"
@@ -193,8 +193,8 @@ class OneOutputReachesError(AbstractLoss):
 
         |F(T) - Y|² <= error.
 
-    The test has the error 0.05 and the width 128. lemmata measures the loss after the same flow time T m eta, in steps
-    of 1 / (2 m lambda_max(H*)).
+    The test has the error 0.05 and the width 128. lemmata takes steps of size 1 / (2 m lambda_max(H*)) in place of eta,
+    and measures the loss after the same flow time T m eta.
     """
 
     title = "Gradient descent trains a softmax network with one output to any error"
@@ -209,7 +209,8 @@ class OneOutputWidth(AbstractWidth):
     |F - Y|² <= 0.05 in the time of the corollary's T steps.
 
     Two units compute a sigmoid of a linear function, and they are enough if the inputs are linearly independent. By
-    default the test therefore has more points than columns. The width is measured as for several outputs.
+    default the test therefore has more points than input columns. The width is measured in the same way as for several
+    outputs.
     """
 
     title = "The width of Corollary 4.3 is enough for a softmax network with one output"
@@ -240,7 +241,7 @@ class LongStepContracts(Claim[Training]):
 
     Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, with the B of Theorem 4.2. The width in this test is
     128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the smallest eigenvector, and by
-    smaller factors along the others.
+    smaller factors along the other eigenvectors.
     """
 
     title = "A first step of 1 / (m lambda_max) contracts a softmax network's loss"
@@ -265,16 +266,16 @@ class LongStepContracts(Claim[Training]):
 
 
 class StepThatWorks(Claim[Training]):
-    """Let a softmax network have m units and k outputs, n inputs in the unit ball and random targets on the sphere.
-    Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the network's tangent kernel H* at
+    """Let a softmax network have m units and k outputs, n inputs in the unit ball and random targets on the sphere. Let
+    lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the network's tangent kernel H* at
     initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where sigma is the standard deviation of the
-    weights and delta the failure probability. Gradient descent works with steps of size
+    weights and delta the failure probability. Gradient descent works (see below) with steps of size
 
         eta = lambda / (10 m n² k² exp(16 B)).
 
-    A step works if 30 steps of this size contract the loss by (1 - m eta lambda / 2)^30. lemmata measures the largest
-    of the steps c / (m lambda_max(H*)), c = 1/8, 1/4, ..., 8, such that this step and all shorter ones work. The width
-    is 128. The slack is the factor by which the step of the theory is shorter than the measured step.
+    A step works if 30 steps of this size contract the loss by (1 - m eta lambda / 2)^30. lemmata tries the steps c / (m
+    lambda_max(H*)), c = 1/8, 1/4, ..., 8. It measures the largest of these steps such that this step and all shorter
+    steps work. The width is 128. The slack is the measured step divided by the step of the theory.
     """
 
     title = "The step size of Theorem 4.2 is short enough to train a softmax network"

@@ -51,9 +51,10 @@ def _apart(problem: Flow) -> Float[Array, " q"]:
 
 class TrainingPerturbation(Claim[Flow]):
     """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
-    initialisation. Both follow the gradient flow of half the squared loss on n points with targets Y, of shape (n, k),
-    from F_nn(0) = 0. Let H(t) be the network's kernel at time t, let eps_H = max_t |H(t) - H*|_F, and let lambda be
-    the smallest eigenvalue of H*. If eps_H <= lambda/2, then on the training points and at all times t >= 0
+    initialisation. Network and regression both follow the gradient flow of half the squared loss on n points with
+    targets Y, of shape (n, k), from F_nn(0) = 0. Let H(t) be the network's kernel at time t, let eps_H = max_t
+    |H(t) - H*|_F, and let lambda be the smallest eigenvalue of H*. If eps_H <= lambda/2, then on the training points
+    and at all times t >= 0
 
         |F_nn(t) - F_ntk(t)|_F <= eps_H |Y|_F / (2 lambda).
 
@@ -87,21 +88,21 @@ class TrainingPerturbation(Claim[Flow]):
 
 class PredictionPerturbation(Claim[Flow]):
     """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
-    initialisation. Both follow the gradient flow of half the squared loss on n points with targets Y, of shape (n, k),
-    from F_nn(0) = 0. Let lambda be the smallest eigenvalue of H*. For another point, let K_l,te be the kernel between
-    output l at this point and the training points, and let K*_l,te be this kernel at initialisation. Let eps_H = max_t
-    |H(t) - H*|_F and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. If eps_H <= lambda/2, the two predictions differ in
-    output l, at all times t >= 0, by at most
+    initialisation. Network and regression both follow the gradient flow of half the squared loss on n points with
+    targets Y, of shape (n, k), from F_nn(0) = 0. Let lambda be the smallest eigenvalue of H*. For another point, let
+    K_l,te be the kernel between output l at this point and the training points, and let K*_l,te be this kernel at
+    initialisation. Let eps_H = max_t |H(t) - H*|_F and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. If eps_H
+    <= lambda/2, the two predictions differ in output l, at all times t >= 0, by at most
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 
-    The right side is at most (2 |Y|_F / lambda)(...) with the same second factor. In its second term, the source has
-    the factor log²(n k/(eps_H m lambda)), which is read as at least 1. This factor is not needed. In contrast, the size
-    of the cross kernel is needed, which the source hides in O(.).
+    The right side is at most (2 |Y|_F / lambda)(...) with the same second factor. In the second term, the source has a
+    further factor log²(n k/(eps_H m lambda)), which is read as at least 1. This logarithmic factor is not needed. In
+    contrast, the size of the cross kernel, |K*_l,te|_F, is needed. The source hides this size in O(.).
 
     The difference is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk). The integral of
-    |F_nn - Y| is at most |Y| / (m (lambda - eps_H)). The integral of |F_nn - F_ntk| is at most eps_H / lambda times
-    this bound.
+    |F_nn - Y| is at most |Y| / (m (lambda - eps_H)). The integral of |F_nn - F_ntk| is at most eps_H / lambda times the
+    bound on the integral of |F_nn - Y|.
     """
 
     title = "A softmax network predicts like its kernel regression if the kernel moves little"
@@ -129,9 +130,9 @@ class PredictionPerturbation(Claim[Flow]):
 
 
 class TrainingCouplingRate(Claim[Initialised]):
-    """Let F_nn be a softmax network with m units on n training points, and let F_ntk be the regression with its
-    tangent kernel H* at the symmetric initialisation. Both are trained by the same gradient flow. On the training
-    points they differ at the worst time by
+    """Let F_nn be a softmax network with m units on n training points, and let F_ntk be the regression with its tangent
+    kernel H* at the symmetric initialisation. Both are trained by the same gradient flow. The largest difference
+    between their outputs on the training points, over all times, is
 
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 

@@ -64,8 +64,9 @@ class StepBound(Claim[Training]):
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Descent follows the gradients Delta w_r of |F - Y|²/2. Let lambda > 0 be the
-    smallest eigenvalue of the network's tangent kernel H at initialisation, and let every unit have moved by less than
-    0.01. Then the step eta = lambda / (10 m n² k² exp(16 B)) moves every unit, with probability 1 - delta, by at most
+    smallest eigenvalue of the network's tangent kernel H at initialisation. Suppose that every unit has moved by less
+    than 0.01 since initialisation. Then the step eta = lambda / (10 m n² k² exp(16 B)) moves every unit, with
+    probability 1 - delta, by at most
 
         eta |Delta w_r| <= 0.01,        B = max(10 sigma sqrt(log(n k / delta)), 1).
 

@@ -56,10 +56,10 @@ class OneStepContracts(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
     the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Let D = 4 exp(3 B) sqrt(n k)
-    |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights at time tau be within D of the
-    initialisation. Then one step of size eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with probability
-    1 - delta, by
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Suppose that D = 4 exp(3 B) sqrt(n k)
+    |F(0) - Y| / (m lambda) is below R = lambda / (2 n k exp(10 B)). Suppose also that the weights at time tau are
+    within D of the initialisation. Then one step of size eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with
+    probability 1 - delta, by
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2) |F(tau) - Y|².
 
@@ -96,15 +96,15 @@ class WeightsStayNear(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
     the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let every step of
-    size eta = lambda / (10 m n² k² exp(16 B)) up to time tau have contracted the loss by the factor 1 - m eta
-    lambda / 2. Let no unit have moved by more than R = lambda / (2 n k exp(10 B)) up to then. Then with probability
-    1 - delta every unit w_r satisfies
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that each
+    step up to time tau contracts the loss by the factor 1 - m eta lambda / 2, where eta = lambda / (10 m n² k² exp(16
+    B)) is the step size. Suppose also that no unit moves by more than R = lambda / (2 n k exp(10 B)) up to time tau.
+    Then with probability 1 - delta every unit w_r satisfies
 
         |w_r(tau + 1) - w_r(0)| <= D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda).
 
-    The claim is tested after one more step of size eta at the end of coarse training. By then the loss has almost
-    vanished and the units are farthest. The source sums gradients over tau = 0 to infinity.
+    The claim is tested after one more step of size eta at the end of coarse training. At this time the loss has almost
+    vanished, and the units are farthest from their initialisation. The source sums gradients over tau = 0 to infinity.
     """
 
     title = "The weights of a softmax network stay within D of their initialisation"
@@ -160,16 +160,16 @@ class LossInduction(AbstractLossInduction):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
     the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let no unit be able
-    to move farther than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit
+    can move farther than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the
     loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 4)^(tau + 1) |F(0) - Y|².
 
     The lemma assumes the factor 1 - m eta lambda / 2 up to tau, but it concludes only the weaker factor 1 - m eta
-    lambda / 4. As printed, its conclusion is therefore not the assumption that the next step needs. Claim
-    `loss_induction_closed` has the factor with which the induction closes. The claim is tested for the logarithm of the
-    loss after 8 steps.
+    lambda / 4. So the conclusion as printed is weaker than the assumption that the next step needs. Claim
+    `loss_induction_closed` has the factor that lets the induction continue. The claim is tested for the logarithm of
+    the loss after 8 steps.
     """
 
     title = "As printed, the loss of a softmax network falls geometrically"
@@ -188,14 +188,14 @@ class LossInductionClosed(AbstractLossInduction):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
     the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let no unit be able
-    to move farther than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Suppose that no unit
+    can move farther than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the
     loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2)^(tau + 1) |F(0) - Y|².
 
-    This follows from one step (claim `one_step_contracts`) and is the assumption that the next step needs, so the
-    induction closes. The claim is tested for the logarithm of the loss after 8 steps.
+    This bound follows from claim `one_step_contracts`. It is also the assumption that the next step needs, so the
+    induction can continue. The claim is tested for the logarithm of the loss after 8 steps.
     """
 
     title = "The loss of a softmax network falls by a factor 1 - m eta lambda / 2 per step"
@@ -215,9 +215,10 @@ class GradientStaysSmall(Claim[Training]):
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
     the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
     initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps
-    of size eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F - Y|²/2. Let D = 4 exp(3 B)
-    sqrt(n k) |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights be within D of the
-    initialisation at tau. Then with probability 1 - delta the step from tau + 1 moves every unit by at most
+    of size eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F - Y|²/2. Suppose that D = 4 exp(3
+    B) sqrt(n k) |F(0) - Y| / (m lambda) is below R = lambda / (2 n k exp(10 B)). Suppose also that the weights at time
+    tau are within D of the initialisation. Then with probability 1 - delta the step from tau + 1 moves every unit by at
+    most
 
         eta |Delta w_r(tau + 1)| <= 0.01.
     """

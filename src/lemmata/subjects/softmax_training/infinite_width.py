@@ -65,8 +65,8 @@ class TangentWidth(Claim[KernelPoints]):
         C m^(-1/2).
 
     If you give your own data, lemmata uses the first 16 inputs. If the kernel of your problem is a softmax kernel,
-    lemmata uses its map and its sigma. Otherwise it takes sigma = 1/2 and scales the inputs so that the longest has
-    norm 1.
+    lemmata uses the map and the sigma of this kernel. Otherwise lemmata takes sigma = 1/2 and scales the inputs so that
+    the longest has norm 1.
     """
 
     title = "The softmax tangent kernel approaches its limit as m^(-1/2)"
@@ -130,12 +130,13 @@ class WidthCorrection(Claim[KernelPoints]):
 class SmallestEigenvalueWidth(Claim[KernelPoints]):
     """Let a softmax network have m units and k >= 2 outputs, and let x_1, ..., x_n be points in the unit ball. Let H,
     of shape (nk, nk), be its tangent kernel at these points, at the symmetric initialisation with weights of standard
-    deviation sigma. Let the n x n matrix <x_i, x_j> exp(sigma² <x_i, x_j>) have a positive smallest eigenvalue. The
-    smallest eigenvalue of H differs from this eigenvalue by
+    deviation sigma. Suppose that the smallest eigenvalue of the n x n matrix <x_i, x_j> exp(sigma² <x_i, x_j>) is
+    positive. The smallest eigenvalue of H differs from the smallest eigenvalue of this matrix by
 
         C m^(-1/2).
 
-    The limit of H consists of k equal blocks. The fluctuations of H push their equal eigenvalues apart.
+    The limit of H consists of k equal blocks, which have equal eigenvalues. The fluctuations of H push these equal
+    eigenvalues apart.
     """
 
     title = "The smallest eigenvalue of the softmax tangent kernel converges as m^(-1/2)"

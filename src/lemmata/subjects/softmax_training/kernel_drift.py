@@ -95,7 +95,7 @@ class KernelDriftWidth(Claim[SoftmaxData]):
         |H(t) - H(0)|_F / |H(0)|_F = C m^(-2).
 
     If you give your own data, lemmata uses the first 16 rows, with weights of standard deviation 1/2. It scales the
-    inputs so that the longest has norm 1, and it scales the targets in the same way.
+    inputs so that the longest input has norm 1, and the targets so that the longest target has norm 1.
     """
 
     title = "The tangent kernel of a softmax network moves by C m^(-2) in training"

@@ -63,8 +63,8 @@ class EntryPerturbation(Claim[RandomUnits]):
         R exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     The bound is true for every B, as `SharperEntryPerturbation` shows. The sum of the five bounds in the source's proof
-    is at most this bound only from B = 2.7745 on (`SumOfTerms`). For R near 0.01 and every B >= 1 the bound is vacuous:
-    it is no better than the trivial bound. The default R is therefore 0.0001.
+    is at most this bound only if B is at least 2.7745 (`SumOfTerms`). For R near 0.01 and every B >= 1 the bound is
+    vacuous: it is no better than the trivial bound. The default R is therefore 0.0001.
     """
 
     title = "Moved units change an entry of the tangent kernel by at most R exp(10B)"
@@ -129,16 +129,16 @@ class KernelPerturbation(Claim[RandomUnits]):
 
 
 class SharperEntryPerturbation(Claim[RandomUnits]):
-    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
-    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and
-    let W~ and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be
-    the failure probability. Let the logits before the move be at most B in size. For
-    B = max(10 sigma sqrt(log(n k / delta)), 1) this holds with probability at least 1 - delta. Then every entry of the
-    tangent kernel H, an (n k, n k) matrix, changes by at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are a_lr
+    = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and let W~
+    and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be the
+    failure probability. Suppose that the logits before the move are at most B in size. With probability at least
+    1 - delta, this holds for B = max(10 sigma sqrt(log(n k / delta)), 1). Then every entry of the tangent kernel H, an
+    (n k, n k) matrix, changes by at most
 
         21 R exp(2 B).
 
-    For B >= 1 this is below R exp(10 B), and so it proves Lemma 5.1.
+    For B >= 1 this bound is below R exp(10 B), so it proves Lemma 5.1.
     """
 
     # Put c_r = <v_lr, S_i> = a_lr - <a_l, S_i>, |c_r| <= 2, and q_r the same of the other output at x_j. Logits move by
@@ -173,9 +173,9 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
 
 
 class PerturbationLinearInRadius(Claim[RandomUnits]):
-    """Let a softmax network have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let each unit move by R, in the
-    direction that changes the tangent kernel H most. Let W~ and W be the weights before and after the move. Then
-    |H(W) - H(W~)|_F ~ C R^1, so that Lemma 5.1 has the right order in R.
+    """Let a softmax network have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let each unit move by R, in the direction
+    that changes the tangent kernel H most. Let W~ and W be the weights before and after the move. Then |H(W) - H(W~)|_F
+    ~ C R^1, which shows that Lemma 5.1 has the right order in R.
     """
 
     title = "The largest change of the softmax tangent kernel is linear in the move R"

@@ -266,9 +266,9 @@ class SumOfTerms(Claim[LogitScale]):
 
         8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(12 B).
 
-    The quotient of the two sides is largest at B = 1, where it is 0.86. From B = 2.7745 on, the source's exp(10 B) is
-    enough. The source has sigma = 1, for which B is at least 15. The lemma itself holds from B = 1 on, by another proof
-    (`SharperEntryPerturbation`).
+    The quotient of the two sides is largest at B = 1, where it is 0.86. If B is at least 2.7745, the source's exp(10 B)
+    is enough. The source has sigma = 1, for which B is at least 15. The lemma itself holds for every B >= 1, by another
+    proof (`SharperEntryPerturbation`).
     """
 
     title = "The five bounds on the kernel's change add up to at most R exp(12B)"

@@ -193,7 +193,7 @@ def _by_flow(outputs: Array, problem: Initialised) -> Array:
 class DescentInFunctionSpace(AbstractKernelRegression):
     """Let H*, of shape (n k, n k), be the tangent kernel of a softmax network of width m at initialisation on the
     training points. Let K*_te be the kernel between test and training points, Y the targets and eta the step size. The
-    update gamma <- gamma - eta (m H* gamma - vec(Y)), from 0, is gradient descent of the outputs F = m H* gamma:
+    update gamma <- gamma - eta (m H* gamma - vec(Y)), from 0, is gradient descent on the outputs F = m H* gamma:
 
         F <- F - eta m H* (F - vec(Y)).
 
@@ -220,9 +220,9 @@ class DescentInFunctionSpace(AbstractKernelRegression):
 
 
 class FeatureMapAsPrinted(AbstractKernelRegression):
-    """As printed: let a softmax network of width m have the shares S of its units at x, and let v_lr = a_lr 1 - a_l,
-    where the a_l are its signs. Its tangent kernel between test points x_te and training points X is K*_te = phi(x_te)'
-    phi(X). Each feature phi(x)_l is a vector of d numbers, where d is the dimension of the inputs:
+    """As printed: let S be the shares of the units of a softmax network of width m at input x. Let v_lr = a_lr 1 - a_l,
+    where the a_l are the network's signs. Its tangent kernel between test points x_te and training points X is K*_te
+    = phi(x_te)' phi(X). Each feature phi(x)_l is a vector of d numbers, where d is the dimension of the inputs:
 
         phi(x)_l = m^(-1/2) x sum_r <v_lr, S> m S_r.
 
@@ -266,7 +266,7 @@ class FeatureMap(AbstractKernelRegression):
 
         phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   v_lr = a_lr 1 - a_l.
 
-    These features are the gradients of F_l(x) in the columns of W, divided by sqrt(m).
+    These features are the gradients of F_l(x) with respect to the columns of W, divided by sqrt(m).
     """
 
     title = "The softmax tangent kernel is an inner product of features, one block per unit"
@@ -290,14 +290,14 @@ def _twice_as_fast(outputs: Array, problem: Initialised) -> Array:
 
 class FeatureWeightsAgree(AbstractKernelRegression):
     """Let phi be the features of the tangent kernel H* = phi(X) phi(X)' of a softmax network of width m, where X are
-    the training points and Y their targets. Run gradient descent with step size eta from 0 in the weights beta of the
-    features, on the loss
+    the training points and Y their targets. Run gradient descent on the weights beta of the features, with step size
+    eta from beta = 0, on the loss
 
         1/2 sum_i |sqrt(m) phi(x_i) beta - y_i|².
 
-    At every step this gives beta = sqrt(m) phi(X)' gamma, where gamma follows equation (25),
-    gamma <- gamma - eta (m H* gamma - vec(Y)). The predictions at test points are also the same as m K*_te gamma,
-    where K*_te is the kernel between test and training points.
+    At every step this gives beta = sqrt(m) phi(X)' gamma, where gamma follows equation (25), gamma <- gamma - eta (m H*
+    gamma - vec(Y)). The predictions at test points are then equal to m K*_te gamma, where K*_te is the kernel between
+    test and training points.
 
     The source prints the loss without the factor 1/2. The gradient flow of the loss without this factor is twice as
     fast.

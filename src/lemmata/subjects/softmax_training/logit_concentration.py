@@ -36,7 +36,7 @@ class LogitBound(AbstractPart):
         |<w_r, x_i>| <= B,   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
     The source does not bound the width m here. Such a bound is needed, and it is a hypothesis of this claim. With the
-    constant C = 10 in B, a union bound allows 2 n m <= (n k / delta)^49.
+    constant C = 10 in B, a union bound proves the statement if 2 n m <= (n k / delta)^49.
     """
 
     title = "Logits of random units are at most B"
@@ -64,7 +64,7 @@ class LogitBoundWithWidth(AbstractPart):
 
         |<w_r, x_i>| <= sigma sqrt(2 log(2 n m / delta)).
 
-    This is the union bound over n m normal variables. It depends on the width m but does not restrict m, and it does
+    This is the union bound over n m normal variables. The bound depends on the width m but does not restrict m. It does
     not depend on the number of outputs. The bound can replace the B of Lemma B.1 in the lemmas that follow, which use B
     only through parts 1 and 4.
     """

@@ -166,7 +166,7 @@ def _normaliser_slope(training: Training) -> Float[Array, "n k"]:
 
 
 class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
-    """As printed: let a softmax network have m units, signs a_lr and outputs F_l(x_i). Let its shares S_ir have the
+    """As printed: let a softmax network have m units, signs a_lr and outputs F_l(x_i). Its shares S_ir have the
     denominator alpha_i = sum_r exp(<w_r, x_i>). A step of size eta along the gradient Delta W changes the outputs
     through this denominator by v_0 (Lemma E.1). To first order in eta, v_0 is
 
@@ -217,14 +217,14 @@ class NormaliserSlope(AbstractNormaliserSlope):
 class NormaliserSplit(Claim[Descent]):
     """Let a softmax network have m units, signs a_lr, shares S and outputs F_l(x_i). Take a step of size eta along the
     gradient Delta W, and let u = -eta Delta W' x. Let v_0 (Lemma E.1) be the change of the outputs through the
-    denominator of the shares. Its first-order term is m² (Q_1 + Q_2), where Q_1 collects the pairs r = q and Q_2 the
-    other pairs:
+    denominator of the shares. The first-order term of v_0 is m² (Q_1 + Q_2), where Q_1 collects the pairs r = q and Q_2
+    the other pairs:
 
         Q_1 = (1/m) sum_r a_lr u_ir S_ir S_ir(tau + 1),    Q_2 = (1/m) sum_r a_lr sum_{q != r} u_iq S_iq S_ir(tau + 1).
 
     Here S_ir(tau + 1) are the shares after the step. Claim 3.4 writes the gradient of every unit as a sum over
-    residuals. If this sum replaces Delta w_r, the factor m of the gradient cancels the factor 1/m. The claim is tested
-    after division by eta.
+    residuals. If this sum is inserted for Delta w_r, the factor m of the gradient cancels the factor 1/m. The claim is
+    tested after division by eta.
     """
 
     title = "The denominator's part of a descent step is a sum over pairs of units"

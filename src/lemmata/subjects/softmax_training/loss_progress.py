@@ -57,10 +57,10 @@ def rounding(problem: Descent) -> Array:
 
 class ProgressSplit(AbstractProgressIdentity):
     """Let F_l(x_i) = m <a_l, S_i> be a softmax network with shares S_i = softmax(W' x_i) of m units, signs a_l and
-    targets Y. Let H be its tangent kernel, the Gram matrix of its gradients divided by m. A step of size eta along the
-    gradient Delta W of |F - Y|²/2 changes the outputs, to first order through the numerators of the softmax, by v_1 = m
-    sum_r a_lr S_ir u_ir with u = -eta Delta W' x. Split the sign in front of every unit as
-    a_lr = <a_lr 1 - a_l, S_i> + <a_l, S_i>. Then v_1 = m² (Q_1 + Q_2), where
+    targets Y. Let H be its tangent kernel, the Gram matrix of its gradients divided by m. Take a step of size eta along
+    the gradient Delta W of |F - Y|²/2, and let u = -eta Delta W' x. To first order, the step changes the outputs
+    through the numerators of the softmax by v_1 = m sum_r a_lr S_ir u_ir. Split the sign in front of every unit as a_lr
+    = <a_lr 1 - a_l, S_i> + <a_l, S_i>. Then v_1 = m² (Q_1 + Q_2), where
 
         <F - Y, Q_1> = -(eta / m) v' H v,   v = vec(F - Y).
 
@@ -92,12 +92,12 @@ def at_the_start(problem: Descent) -> Hypothesis:
 class ProgressEquality(AbstractProgressIdentity):
     """Let F be a softmax network of m units at its initialisation, where F = 0. Take the first step, of size eta,
     towards targets Y. Let H be the tangent kernel, the Gram matrix of the gradients divided by m. Let C_1 (Lemma E.1)
-    be the change of |F - Y|² to first order through the numerators of the softmax. This change is
+    be the first-order change of |F - Y|² through the numerators of the softmax. This change is
 
         C_1 = -2 m eta v' H v,   v = vec(F - Y).
 
-    This is exact at every width. Claim E.5 uses the name C_1 for half of this term. The conclusion of Claim E.5 holds
-    for the half and for the whole term.
+    This equality is exact at every width. Claim E.5 uses the name C_1 for half of this term. The conclusion of Claim
+    E.5 holds for the half and for the whole term.
     """
 
     title = "The first descent step on a softmax network makes progress of 2 m eta v' H v"
@@ -165,9 +165,9 @@ class Progress(Claim[Training]):
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
-    eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in
-    this step that is of first order in the numerators of the softmax. With probability 1 - delta, it satisfies
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size eta = lambda / (10 m n² k²
+    exp(16 B)) from W(tau). Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in this step that is of first
+    order in the numerators of the softmax. With probability 1 - delta, C_1 satisfies
 
         C_1 <= -1.6 m eta v' H(tau) v,   v = vec(F(tau) - Y),
 
@@ -205,16 +205,16 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
-    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
-    eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let H(tau) be the tangent kernel at W(tau), and let its smallest
-    eigenvalue be at least half of lambda. Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in this step that
-    is of first order in the numerators of the softmax. With probability 1 - delta, it satisfies
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size eta = lambda / (10 m n² k²
+    exp(16 B)) from W(tau). Let H(tau) be the tangent kernel at W(tau), and let its smallest eigenvalue be at least half
+    of lambda. Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in this step that is of first order in the
+    numerators of the softmax. With probability 1 - delta, C_1 satisfies
 
         C_1 <= -m eta lambda |F(tau) - Y|² / 2.
 
     Claim E.5 defines C_1 anew, as -m eta v' H v, where v = vec(F - Y). The C_1 of Lemma E.1 is about twice as large,
-    and the conclusion is weak enough to hold for both. In the test the units have moved so that the smallest eigenvalue
-    fell, and F - Y lies along its eigenvector.
+    and the conclusion is weak enough to hold for both. In the test, the units are moved so that the smallest eigenvalue
+    falls, and F - Y lies along the eigenvector of the smallest eigenvalue.
     """
 
     title = "A descent step makes progress of at least m eta lambda |F - Y|² / 2"
@@ -251,12 +251,12 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
 class SmallestEigenvalueKept(Claim[Training]):
     """Let a softmax network have k outputs, weights of standard deviation sigma and n inputs in the unit ball. Let H,
     of shape (n k, n k), be its tangent kernel. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where delta is the
-    failure probability. At time tau, let no hidden unit be farther than R = lambda / (2 n k exp(10 B)) from its
-    initialisation. Then with probability 1 - delta
+    failure probability. Suppose that, at time tau, no hidden unit is farther than R = lambda / (2 n k exp(10 B)) from
+    its initialisation. Then with probability 1 - delta
 
         lambda_min(H(tau)) >= lambda / 2,   lambda = lambda_min(H(0)) > 0.
 
-    The test moves every unit by R against its derivative, so that the smallest eigenvalue falls fastest.
+    The test moves every unit by R in the direction in which the smallest eigenvalue falls fastest.
     """
 
     title = "The smallest eigenvalue of the softmax kernel keeps half its value in training"

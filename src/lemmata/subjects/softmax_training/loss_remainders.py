@@ -125,18 +125,18 @@ class CurvatureTerm(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    delta be the failure probability. Let C_2 (Lemma E.1) be the part of the change of |F - Y|² that comes from the
-    curvature of the exponential, in a step of size eta that moves no unit by more than 0.01. With probability
-    1 - delta, it satisfies
+    delta be the failure probability. Take a step of size eta that moves no unit by more than 0.01. Let C_2 (Lemma E.1)
+    be the part of the change of |F - Y|² that comes from the curvature of the exponential. With probability 1 - delta,
+    C_2 satisfies
 
         C_2 <= 2 m eta² n² k² exp(9 B) |F(tau) - Y|²,        B = max(10 sigma sqrt(log(n k / delta)), 1),
 
     as long as |F(tau) - Y| <= sqrt(n k). The proof uses this condition, because C_2 grows as the cube of the residual.
-    On its way the proof squares eta², although eta² occurs only once in u² = eta² <Delta w_r, x_i>². The bound has the
-    right power.
+    An intermediate line of the proof squares eta², although eta² occurs only once in u² = eta² <Delta w_r, x_i>². The
+    bound itself has the right power of eta.
 
-    The test uses networks for which C_2 is large. Their weights are off the initialisation by 0.0099 along one input,
-    so that some outputs lie beyond their targets. The claim is tested after division by eta².
+    The test uses networks for which C_2 is large. Their weights are moved away from the initialisation by 0.0099 along
+    one input, so that some outputs lie beyond their targets. The claim is tested after division by eta².
     """
 
     title = "The exponential's curvature adds at most a term of order eta² to a descent step"
@@ -176,13 +176,15 @@ class ChangeTerm(Claim[Training]):
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Let |F(tau) - Y| be at most sqrt(n k). Take a step of size eta that moves no unit
-    by more than 0.01. The squared change of the outputs is C_3 of Lemma E.1. With probability 1 - delta, it satisfies
+    by more than 0.01. The squared change of the outputs is C_3 of Lemma E.1. With probability 1 - delta, this squared
+    change satisfies
 
         |F(tau + 1) - F(tau)|² <= eta² m² n² k² exp(16 B) |F(tau) - Y|²,    B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    To first order F(tau + 1) - F(tau) = -m eta H (F - Y), where H is the tangent kernel. Its largest eigenvalue,
-    lambda_max, is near n for equal inputs and one output. There the factor n² is needed, and exp(16 B) is not. The
-    claim is tested after division by (m eta)², which may be below the smallest positive number of double precision.
+    To first order F(tau + 1) - F(tau) = -m eta H (F - Y), where H is the tangent kernel. For equal inputs and one
+    output, the largest eigenvalue lambda_max of H is near n. In this case the factor n² is needed, but the factor
+    exp(16 B) is not needed. The claim is tested after division by (m eta)², which may be below the smallest positive
+    number of double precision.
     """
 
     title = "The squared change of the outputs in one descent step is at most of order eta²"

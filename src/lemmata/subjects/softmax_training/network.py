@@ -116,7 +116,7 @@ class OutputGradient(Claim[MovedNetwork]):
 
         dF_l / dw_r = m (<a_l o e_r, S> - <a_l, S> <S, e_r>) x,
 
-    where o is the product entry by entry and e_r are the unit vectors of R^m.
+    where o is the entrywise product and e_r are the unit vectors of R^m.
     """
 
     title = "A closed form of the derivative of a softmax network's outputs"
@@ -153,8 +153,8 @@ class LossGradient(Claim[MovedNetwork]):
 
         Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i.
 
-    The shares S_i = softmax(W' x_i) sum to 1. The gradient therefore also has the form with
-    <a_l o e_r, S_i> - <a_l, S_i> <S_i, e_r>, where o is the product entry by entry and e_r is a unit vector.
+    The shares S_i = softmax(W' x_i) sum to 1. The factor <a_lr 1 - a_l, S_i> S_ir can therefore also be written as
+    <a_l o e_r, S_i> - <a_l, S_i> <S_i, e_r>, where o is the entrywise product and e_r is a unit vector.
     """
 
     title = "A closed form of the gradient of a softmax network's loss"
@@ -214,8 +214,8 @@ class TangentKernelSemidefinite(Claim[MovedNetwork]):
 
         H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr
 
-    has the quadratic form u' H u = |grad_W sum_il u_il F_l(x_i)|² / m. It is therefore positive semidefinite at every
-    W.
+    has the quadratic form u' H u = |grad_W sum_il u_il F_l(x_i)|² / m. The kernel is therefore positive semidefinite at
+    every W.
     """
 
     title = "The tangent kernel of a softmax network is positive semidefinite"

@@ -245,9 +245,9 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
     With probability at least 1 - delta, |H(W) - H(W~)|_F <= 17 R n k exp(sigma²), where H is the tangent kernel.
 
     For the proof, let S_i be the shares. Then m <S_i, S_i> is a mean of exp(2z) divided by the square of a mean of
-    exp(z), where z is normal. By Chebyshev's inequality, the first mean is at most twice its expectation. By the lower
-    tail of positive variables, the second mean is at least 1/sqrt(2) times its expectation. The change of H is at most
-    4.2 R k times the size of H.
+    exp(z), where z is normal. By Chebyshev's inequality, the first mean is at most twice its expectation. By a bound on
+    the lower tail of positive variables, the second mean is at least 1/sqrt(2) times its expectation. The change of H
+    is at most 4.2 R k times the size of H.
     """
 
     title = "Moved units change the tangent kernel by at most 17 R n k exp(sigma²)"
@@ -300,9 +300,9 @@ def _one_output(problem: KernelPoints) -> Array:
 
 
 class WorstChangeBetweenOutputs(Claim[KernelPoints]):
-    """Let a softmax network of width m be initialised in pairs with weights N(0, sigma² I). Consider the diagonal
-    entry of its tangent kernel H between two outputs at one input x. Over all moves of the units by R, its largest
-    change satisfies
+    """Let a softmax network of width m be initialised in pairs with weights N(0, sigma² I). Consider the diagonal entry
+    of its tangent kernel H between two outputs at one input x. Over all moves of the units by R, the largest change of
+    this entry satisfies
 
         sup |change of H| / R -> 2 |x|³ exp(sigma² |x|²)     as R -> 0, then m -> infinity.
 
@@ -330,9 +330,9 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
 
 
 class WorstChangeWithinOutput(Claim[KernelPoints]):
-    """Let a softmax network of one output and width m be initialised in pairs with weights N(0, sigma² I). Consider
-    the diagonal entry of its tangent kernel H at one input x. Over all moves of the units by R, its largest change
-    satisfies
+    """Let a softmax network of one output and width m be initialised in pairs with weights N(0, sigma² I). Consider the
+    diagonal entry of its tangent kernel H at one input x. Over all moves of the units by R, the largest change of this
+    entry satisfies
 
         sup |change of H| / R -> 4 |x|³ exp(sigma² |x|²) (2 Phi(sigma |x| / 2) - 1)     as R -> 0, then m -> infinity,
 

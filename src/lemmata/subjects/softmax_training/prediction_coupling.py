@@ -87,17 +87,17 @@ def _found(problem: NearbyInputs) -> Array:
 
 class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
-    initialisation. Both follow the gradient flow of half the squared loss on n points with k outputs and targets of
-    length at most 1. Let lambda be the smallest eigenvalue of H*. Let eps_H <= lambda/2 be such that the network's
-    kernel H(t) satisfies |H(t) - H*|_F <= eps_H at all times. For another point x_te, let eps_l,test be the largest
-    movement of the kernel K_l,te between output l at this point and the training points. At this point the two
-    predictions differ in output l by at most
+    initialisation. Network and regression both follow the gradient flow of half the squared loss on n points with k
+    outputs and targets of length at most 1. Let lambda be the smallest eigenvalue of H*. Let eps_H <= lambda/2 be such
+    that the network's kernel H(t) satisfies |H(t) - H*|_F <= eps_H at all times. For another point x_te, let eps_l,test
+    be the largest movement of the kernel K_l,te between output l at this point and the training points. At this point
+    the two predictions differ in output l by at most
 
         C [ (sqrt(n k)/lambda) eps_l,test + (sqrt(n k)/lambda²) max(1, log²(n k/(eps_H m lambda))) eps_H ],
         C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))).
 
-    The test takes eps_H = n k/(m lambda), for which the logarithm itself is 0. For this eps_H the bound is far from
-    tight, for two inputs at angles from 1 to 0.35 and a short test point along the difference of the two inputs.
+    The test takes eps_H = n k/(m lambda), for which the logarithm itself is 0. For two inputs at angles from 1 to 0.35
+    and a short test point along the difference of the two inputs, the bound with this eps_H is far from tight.
 
     Proof: combine `softmax_training.prediction_coupling.prediction_perturbation_through_regression` with
     |Y| <= sqrt(n k), eps_H <= lambda/2 and |K*_l,te H*^-1| <= sqrt(K_tt/lambda), where K_tt is K*_ll(x_te, x_te). The
@@ -105,7 +105,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
     """
 
-    title = "Theorem F.2 bounds network minus regression if its log² is read as at least 1"
+    title = "Theorem F.2 bounds the gap of network and regression if its log² is read as at least 1"
     source = Source("gu2024softmax", "Theorem F.2", note="with log² at least 1")
     population = NearbyFlows()
     relation = AtMost()
@@ -141,10 +141,10 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
 class LostCrossKernel(Claim[NearbyInputs]):
     """Let F_nn be a softmax network whose readouts are c a in place of its signs a, and let F_ntk be the regression
     with its tangent kernel at initialisation. Let lambda be the smallest eigenvalue of this kernel, and let eps_H be
-    the largest distance by which the kernel moves. The second term of Theorem F.2, sqrt(n k) eps_H/lambda², lacks a
-    factor of the size of the cross kernel |K*|. As c grows, the kernels and lambda grow as c², and eps_H keeps its
-    size to leading order in the width. The difference of network and regression falls as c^-2, but eps_H/lambda² falls
-    as c^-4. Therefore
+    the largest distance by which the network's kernel moves in training. The second term of Theorem F.2, sqrt(n k)
+    eps_H/lambda², lacks a factor of the size of the cross kernel |K*|. As c grows, the kernels and lambda grow as c²,
+    and eps_H keeps its size to leading order in the width. The difference of network and regression falls as c^-2, but
+    eps_H/lambda² falls as c^-4. Therefore
 
         |F_ntk - F_nn|_l / (sqrt(n k) eps_H/lambda²) ~ C c²   along c = 1, 2, 4, 8.
 
@@ -205,11 +205,11 @@ def _through_regression(problem: Flow) -> Array:
 
 class PredictionPerturbationThroughRegression(Claim[Flow]):
     """Let F_nn be a softmax network with F_nn(0) = 0 at the symmetric initialisation, and let F_ntk be the regression
-    with the network's tangent kernel H* at this initialisation. Both follow the gradient flow of half the squared loss
-    on n points with targets Y, of shape (n, k). Let lambda be the smallest eigenvalue of H*. For another point, let
-    K_l,te be the kernel between output l at this point and the training points, and let K*_l,te be this kernel at
-    initialisation. Let eps_H = max_t |H(t) - H*|_F < lambda and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. The two
-    predictions at this point differ in output l, at all times t >= 0, by at most
+    with the network's tangent kernel H* at this initialisation. Network and regression both follow the gradient flow of
+    half the squared loss on n points with targets Y, of shape (n, k). Let lambda be the smallest eigenvalue of H*. For
+    another point, let K_l,te be the kernel between output l at this point and the training points, and let K*_l,te be
+    this kernel at initialisation. Let eps_H = max_t |H(t) - H*|_F < lambda and eps_l,test = max_t
+    |K_l,te(t) - K*_l,te|_F. The two predictions at this point differ in output l, at all times t >= 0, by at most
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + eps_H |K*_l,te H*^-1|_2).
 

@@ -222,9 +222,9 @@ def _half_as_wide(ends: Array, problem: Argument) -> Array:
 
 
 class ExponentialSecondOrder(Claim[Argument]):
-    """Let |x| <= 0.01 and h = 0.01. Then exp(x) = 1 + x + theta x², where theta is between
-    (exp(-h) - 1 + h) / h² = 0.49834 and (exp(h) - 1 - h) / h² = 0.50167. The source writes theta as Theta(1). Both
-    ends are attained.
+    """Let |x| <= 0.01 and h = 0.01. Then exp(x) = 1 + x + theta x², where theta is between (exp(-h) - 1 + h) / h²
+    = 0.49834 and (exp(h) - 1 - h) / h² = 0.50167. The source writes theta as Theta(1). Both ends of this range are
+    attained.
     """
 
     title = "Near 0, exp(x) is 1 + x + theta x² with theta between 0.49834 and 0.50167"
@@ -262,8 +262,8 @@ class GeometricSeries(Claim[Argument]):
     """Let |x| < 1. Then sum_{i >= 0} x^i = 1 / (1 - x).
 
     The source states this as an upper bound for x in (0, 0.1), and then uses it in equation 10 for x just below 1. The
-    statement is true there as well. Half of the sampled x are in the range that is stated, and half in the range that
-    is used, up to 0.999.
+    statement is also true for these x. Half of the sampled x are in the range that is stated, and half in the range
+    that is used, up to 0.999.
     """
 
     title = "The geometric series of x sums to 1 / (1 - x)"

@@ -173,10 +173,10 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
 
         min over p with D_p < n of n tau_p / (n - D_p).
 
-    For the proof, take the vectors that are orthogonal, at the points, to the D_p harmonics of degree at most p. On
-    these vectors the matrix is equal to K_(>p), its part of degrees above p. The least value of K_(>p) on them is below
-    the mean value, tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n = 2p + 3 equispaced
-    points on a circle nearly attain it.
+    For the proof, take the vectors that are orthogonal to the D_p harmonics of degree at most p, evaluated at the
+    points. On these vectors the matrix is equal to K_(>p), its part of degrees above p. The least value of K_(>p) on
+    them is below the mean value, tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n = 2p + 3
+    equispaced points on a circle nearly attain it.
     """
 
     title = "An upper bound on the smallest eigenvalue of the softmax kernel on the sphere"
@@ -281,8 +281,8 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
 
         max over h > 0 of (N(1/h) - n) / h,     N(l) = sum_q N_q kappa_q / (kappa_q + l).
 
-    N is the effective dimension of the kernel. For rotation invariant features of these variances, the formula is the
-    left edge of the spectrum. The claim is tested at d = 64, n = 128.
+    N is the effective dimension of the kernel. For rotation invariant features with the variances kappa_q, the formula
+    is the left edge of the spectrum. The claim is tested at d = 64, n = 128.
     """
 
     title = "A formula within 7 % of the softmax kernel's mean smallest eigenvalue, d >= 32"

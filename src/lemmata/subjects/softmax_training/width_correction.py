@@ -98,9 +98,9 @@ class BiasWithoutPairs(Claim[KernelPoints]):
 
         E H_ll(x, y) = <x, y> e(x, y) (1 - (2 e(x, y) - 1) (e(x, x) + e(y, y) - 1) / m) + O(1/m²).
 
-    For the proof, let S be the shares. Over the signs, H / <x, y> has the mean m <S_x, S_y> - m
-    sum_r S_xr S_yr (S_xr + S_yr) + m <S_x, S_y>². The first term is a ratio of means, with half of the bias of m/2
-    pairs. The other terms are moments. The claim is tested at m = 64.
+    For the proof, let S be the shares. Over the signs, H / <x, y> has the mean m <S_x, S_y> - m sum_r S_xr S_yr
+    (S_xr + S_yr) + m <S_x, S_y>². The first term is a ratio of means. Its bias is half of the bias with m/2 pairs. The
+    other terms are moments. The claim is tested at m = 64.
     """
 
     title = "Without pairs, the mean softmax tangent kernel has another term in 1/m"
@@ -144,9 +144,9 @@ class FluctuationConstant(Claim[KernelPoints]):
         C_ij = e(x_i + x_j, x_i + x_j) - 2 e(x_i + x_j, x_i) - 2 e(x_i + x_j, x_j) + e(x_i, x_i) + e(x_j, x_j)
                + 2 e(x_i, x_j) - 1.
 
-    For the proof, let a_l be the signs of output l and w the weights of a unit. H_ll' / <x_i, x_j> is a mean of
-    a_l a_l' exp <w, x_i + x_j> over m/2 units, divided by two means. To the first order, its relative error is a sum
-    of means of lognormals of covariance e - 1. The claim is tested at m = 512 and k = 2.
+    For the proof, let a_l be the signs of output l and w the weights of a unit. H_ll' / <x_i, x_j> is a mean of a_l
+    a_l' exp <w, x_i + x_j> over m/2 units, divided by two means. To first order, the relative error of this quotient is
+    a sum of means of lognormal variables with covariance e - 1. The claim is tested at m = 512 and k = 2.
     """
 
     title = "The mean squared fluctuation of the softmax tangent kernel, in closed form"
@@ -178,12 +178,12 @@ class SmallestEigenvalueShift(Claim[KernelPoints]):
 
         m (E[mean] - lambda_1) -> u'(K o c)u - sum_(q >= 2) (V_q + (k-1) V'_q) / (lambda_q - lambda_1).
 
-    Here o is the product entry by entry, and c_ij is the bias -2 (e_ij - 1)(e_ii + e_jj - 1) with
-    e_ij = exp(sigma² <x_i, x_j>). V_q and V'_q are the limits of m Var(u'H_ll v_q) and m Var(u'H_ll' v_q), where
-    l != l' are two outputs.
+    Here o is the entrywise product, and c_ij is the bias -2 (e_ij - 1)(e_ii + e_jj - 1) with e_ij = exp(sigma²
+    <x_i, x_j>). V_q and V'_q are the limits of m Var(u'H_ll v_q) and m Var(u'H_ll' v_q), where l != l' are two outputs.
 
-    The test has three points at 0, 60 and 120 degrees on a great circle and k = 2. It measures 2 f(256) - f(128),
-    where f(m) = m (mean over networks - lambda_1). This combination removes the next order.
+    The test has three points at 0, 60 and 120 degrees on a great circle and k = 2. Let f(m) = m (mean over
+    networks - lambda_1). The test measures 2 f(256) - f(128), a combination that removes the term of the next order in
+    1/m.
     """
 
     title = "The smallest eigenvalues of the softmax kernel shift by a known term in 1/m"

@@ -131,16 +131,16 @@ class _NearlyStraight(TrainedNetworks):
 
 
 class SmallestAttack(AbstractGauge):
-    """Let f be the outputs of a model, and let x be an input of class y. To first order, the Euclidean distance from x
-    to the nearest input that the model assigns to another class is
+    """Let f be the outputs of a model, and let x be an input of class y. Consider the nearest input that the model
+    assigns to another class. To first order, its Euclidean distance from x is
 
         min_j (f_y(x) - f_j(x)) / |grad (f_y - f_j)(x)|,
 
-    where j runs over the other classes. Let s be the step of this length along the gradient, and let m = f_y - f_j for
-    the class j to which s leads. Attack 32 rows that the model predicts correctly by projected gradient steps, and find
-    the smallest radius at which the class of each row changes. If the median over these rows of |m(x + s/2)/m(x) - 1/2|
-    is at most 0.1, the median of these radii is within a factor 2 of the median of the first-order distances. This
-    holds in at least nine of ten models.
+    where j runs over the other classes. Let s be the step of this length along the gradient, and let m = f_y - f_j,
+    where j is the class that s leads to. Attack 32 rows that the model predicts correctly by projected gradient steps,
+    and find the smallest radius at which the class of each row changes. If the median over these rows of
+    |m(x + s/2)/m(x) - 1/2| is at most 0.1, the median of these radii is within a factor 2 of the median of the
+    first-order distances. This holds in at least nine of ten models.
     """
 
     title = "Radius of the smallest attack, predicted to first order"

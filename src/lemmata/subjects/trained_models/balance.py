@@ -41,13 +41,13 @@ def _loss(problem: Trained) -> float:
 
 
 class UnitsStayBalanced(AbstractGauge):
-    """Let a layer have units that can be rescaled, such as rectified units. This means that a certain rescaling changes
-    no output: multiply the weights into a unit k, its constant included, by a number, and divide the weights out of it
-    by this number. Let q_k = |what goes into k|² - |what leaves k|² be the difference of their squared lengths.
-    Gradient flow on the loss conserves q_k. One step of gradient descent on all rows at the rate eta changes q_k by
-    exactly eta² (|gradient of what goes in|² - |gradient of what leaves|²). If eta times the curvature on the way is at
-    most 1, the step also lowers the loss by at least eta/2 times the squared gradient. Hence, in training without
-    decay,
+    """Let a layer have units that can be rescaled, such as rectified units. This means that the following change leaves
+    all outputs as they are. Multiply the weights into a unit k, including its constant, by a number, and divide the
+    weights out of unit k by this number. Let q_k = |what goes into k|² - |what leaves k|² be the squared length of the
+    weights into k minus the squared length of the weights out of k. Gradient flow on the loss conserves q_k. One step
+    of gradient descent on all rows at the rate eta changes q_k by exactly eta² (|gradient of what goes in|² - |gradient
+    of what leaves|²). If eta times the curvature on the way is at most 1, the step also lowers the loss by at least
+    eta/2 times the squared gradient. Hence, in training without decay,
 
         sum_k |q_k - q_k at the start| <= 2 eta (loss at the start - loss) m,
 
@@ -124,9 +124,10 @@ def outlier(change: float, spread: float, shape: tuple[int, int]) -> float:
 
 
 class LargestSingularValueFromTheChange(AbstractGauge):
-    """Let W be the largest weight array of a model, an N x M matrix. Its training began at independent entries W0 of
-    standard deviation s, where the largest singular value of W0 is near the edge s (sqrt N + sqrt M) of their bulk. Let
-    c be the largest singular value of W - W0. The largest singular value of W is within a factor 1.25 of
+    """Let W be the largest weight array of a model, an N x M matrix. Training began at an array W0 with independent
+    entries of standard deviation s. The largest singular value of W0 is near the edge s (sqrt N + sqrt M) of the bulk
+    of its singular values. Let c be the largest singular value of W - W0. The largest singular value of W is within a
+    factor 1.25 of
 
         sqrt((c² + s² N) (c² + s² M)) / c   where c > s (N M)^1/4, and of the edge where it is not,
 

@@ -92,11 +92,12 @@ def _half(problem: Trained, which: int) -> tuple[int, int]:
 
 
 class HeldOutBound(AbstractGauge):
-    """Let k of m rows that a model has not seen be wrong. Let p be the error at which k or fewer of m rows are wrong
-    with probability 1/20; this is the limit of Clopper and Pearson. With probability at least 19/20 over the rows, the
-    error of the model on new rows is at most p. Here m is half of the held-out rows, and the other half judges the
-    bound. Its own sampling error does not count against the bound, so only the lower limit on the other half, at the
-    same level, is compared. In at most one of ten models, this lower limit is above the bound.
+    """Suppose that a model is wrong on k of m rows that it has not seen. Let p be the error rate at which k or fewer of
+    m rows are wrong with probability 1/20; this is the Clopper-Pearson limit. With probability at least 19/20 over the
+    rows, the error of the model on new rows is at most p. Here the m rows are half of the held-out rows, and the other
+    half tests the bound. The sampling error of the other half does not count against the bound. So the bound is
+    compared with the lower limit of the error on the other half, at the same level. In at most one of ten models, this
+    lower limit is above the bound.
     """
 
     title = "An upper limit on the error on new rows, from held-out rows"
@@ -187,14 +188,16 @@ def least_word(found: list[Described], rows: float | int) -> float:
 
 
 class ShortDescription(AbstractGauge):
-    """Keep the largest weights of a model, and round them to one of 2^b values in each array. Let B be the number of
-    bits that say which weights are kept, the largest value of each array and the value of each weight, in one of 30
-    codes. Let r be the error of this smaller model on n training rows, and let R be its error on new rows. Then
+    """Keep the largest weights of a model, and round them to one of 2^b values in each array. One of 30 codes describes
+    which weights are kept, the largest value of each array and the value of each weight. Let B be the number of bits of
+    this description. Let r be the error of this smaller model on n training rows, and let R be its error on new rows.
+    Then
 
         kl(r || R) <= ( B ln 2 + ln(1/delta) ) / n
 
-    with probability at least 19/20, where delta = 1/20 and kl is the Kullback-Leibler divergence of two shares. In at
-    least nine of ten models, the least bound of the codes is above the error of the smaller model on held-out rows.
+    with probability at least 19/20, where delta = 1/20 and kl is the Kullback-Leibler divergence of two coins with
+    these error rates. In at least nine of ten models, the smallest of the bounds from the 30 codes is above the error
+    of the smaller model on held-out rows.
     """
 
     title = "A bound on the error of a pruned and rounded model, from its bits"

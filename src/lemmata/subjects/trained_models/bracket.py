@@ -28,17 +28,17 @@ _FEWEST = 20
 
 class HeldOutErrorBracket(AbstractGauge):
     """Let a model with parameters theta be trained on n rows, with mean log loss plus (delta/2) |theta|² as its
-    objective, and let it have stopped before a stationary point. Such a model does not have one leave-one-out error: it
-    has not learned enough from each row, so that a Newton step from its weights removes too much. Its error on training
-    rows is too small. Its leave-one-out error is too large, even at the damping that maximises Laplace's evidence of
-    the weights as they are,
+    objective. Suppose that training stopped before a stationary point. Then leaving rows out by Newton steps does not
+    give one reliable error. The model has not learned enough from each row, so a Newton step from its weights removes
+    too much. The error on training rows is too small as an estimate. The leave-one-out error is too large, even at the
+    damping that maximises Laplace's evidence, computed at the current weights,
 
         -(n delta/2) |theta|² - (1/2) sum_i log(1 + lambda_i/(n delta)),
 
-    where lambda_i are the eigenvalues of the Gauss-Newton matrix. At smaller dampings it is larger still. Each of these
-    two errors implies a beta-binomial distribution for new rows, with limits at 97 %. Take the lower limit from the
-    first error and the upper limit from the second. In at least nine of ten models, the share of wrong classes among
-    new rows lies between them.
+    where lambda_i are the eigenvalues of the Gauss-Newton matrix. At smaller dampings the leave-one-out error is even
+    larger. Each of these two errors implies a beta-binomial distribution for new rows, with limits at 97 %. Take the
+    lower limit from the error on training rows and the upper limit from the leave-one-out error. In at least nine of
+    ten models, the share of wrong classes among new rows lies between these two limits.
     """
 
     title = "Interval for the held-out error of a model that stopped training early"

@@ -37,13 +37,13 @@ def _passes(problem: Trained) -> float:
 
 class ClassesByChanceAreGuessed(AbstractGauge):
     """Train a model afresh on n classes that are drawn independently of the inputs, where class c has probability pi_c.
-    Its prediction for a row that was left out is then independent of the class of this row. So it errs there with a
-    probability between 1 - max pi_c and 1 - min pi_c. This probability is 1 - sum pi_c² if it predicts classes as often
-    as they are drawn. Errors at two rows are not independent, because rows i and j influence each other in both
-    directions. A sum over ordered pairs therefore has twice the variance of a sum over independent rows. Leave each row
-    out by one Newton step. Take two quantiles of a binomial distribution of n/2 rows: the 2.5 % quantile with
-    probability 1 - max pi_c, and the 97.5 % quantile with probability 1 - min pi_c. In at least nine of ten models, the
-    share of wrong rows lies between them (level 95 %).
+    The model's prediction for a row that was left out is then independent of the class of this row. So this prediction
+    is wrong with a probability between 1 - max pi_c and 1 - min pi_c. The probability is 1 - sum pi_c² if the model
+    predicts each class c with probability pi_c. Errors at two rows are not independent, because row i influences the
+    prediction for row j, and row j influences the prediction for row i. A sum over ordered pairs therefore has twice
+    the variance of a sum over independent rows. Leave each row out by one Newton step. Take two quantiles of a binomial
+    distribution of n/2 rows: the 2.5 % quantile with probability 1 - max pi_c, and the 97.5 % quantile with probability
+    1 - min pi_c. In at least nine of ten models, the share of wrong rows lies between these two quantiles (level 95 %).
     """
 
     title = "Leave-one-out error on classes drawn at random, predicted as that of guessing"
@@ -79,13 +79,13 @@ class ClassesByChanceAreGuessed(AbstractGauge):
 
 
 class MembershipOfClassesByChance(AbstractGauge):
-    """Train a model afresh on classes that are drawn independently of the inputs. All that it can learn about the class
-    of a row is then the row itself. An attack calls rows of small loss members, that is, training rows. To predict
-    the area under its ROC curve, put the losses of left-out training rows, one Newton step each, in the place of the
-    losses of new rows. The interval adds the variances of means over rows. It counts the variance of left-out rows
-    twice, because rows i and j influence each other in both directions. At 95 % of the normal distribution, it contains
-    the measured area in at least nine of ten models. This area is measured against new rows, with classes drawn from
-    the same distribution.
+    """Train a model afresh on classes that are drawn independently of the inputs. Then the model can learn the class of
+    a row only from this row itself. An attack calls rows of small loss members, that is, training rows. To predict the
+    area under its ROC curve, replace the losses of new rows by the losses of training rows that are left out by one
+    Newton step each. The interval adds the variances of means over rows. The interval counts the variance of left-out
+    rows twice, because row i influences the prediction for row j, and row j influences the prediction for row i. With
+    the normal limits of 95 %, the interval contains the measured area in at least nine of ten models. This area is
+    measured against new rows, with classes drawn from the same distribution.
     """
 
     title = "Success of a membership attack on random classes, predicted by leaving rows out"

@@ -71,13 +71,14 @@ def _foretold(wrong: np.ndarray, new: int) -> Array:
 
 
 class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
-    """Let a training with decay go on after all n training rows are right, while its weights grow shorter. Take the
-    first checkpoint at which the rows are right, and bring a copy of it to a stationary point of the same objective.
-    Leave each row out there by one Newton step, which gives a share of wrong classes. This share implies a
-    beta-binomial distribution for new rows. The distribution is that of a share of n/2 independent rows, because rows i
-    and j influence each other in both directions. In at least nine of ten trainings, the central 97 % of this
-    distribution contain the error of the last model on rows that it has not seen. This holds if the error still falls
-    long after the training error, and also if it never falls.
+    """Suppose that training with weight decay goes on after the model is right on all n training rows, and that the
+    length of the weights then falls. Take the first checkpoint at which all training rows are right, and bring a copy
+    of this checkpoint to a stationary point of the same objective. From this point, leave each row out by one Newton
+    step. The share of rows whose class is then wrong implies a beta-binomial distribution for new rows. The share
+    counts as if it came from n/2 independent rows, because row i influences the prediction for row j, and row j
+    influences the prediction for row i. In at least nine of ten trainings, the central 97 % of this distribution
+    contain the error of the last model on rows that it has not seen. This holds if the error on unseen rows falls long
+    after the training error, and also if it never falls.
     """
 
     title = "Later held-out error, predicted from a checkpoint that fits all rows"

@@ -161,15 +161,17 @@ def loss_attack(problem: Trained) -> ThresholdAttack:
 
 
 class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
-    """Let a training be (eps, delta)-differentially private for adding or removing a row. For each of a set of
-    independent rows, a coin decides whether it is a training row or a held-out row. An attack calls a row a member if
-    the loss of the trained model is on one side of a threshold, which half of the rows has chosen. On the other half,
-    let p be the lower exact (Clopper-Pearson) limit of the share of one kind of rows that is called members. Let q be
-    the upper limit of the share of the other kind, where each limit has the level alpha/2. Then
+    """Let a training procedure be (eps, delta)-differentially private for adding or removing a row. For each of a set
+    of independent rows, a coin decides whether it is a training row or a held-out row. An attack calls a row a member
+    if the loss of the trained model on this row is on one side of a threshold. The threshold is chosen on half of the
+    rows, and the attack is tested on the other half. On this other half, consider the share of training rows and the
+    share of held-out rows that are called members. Let p be the lower exact (Clopper-Pearson) limit for one of these
+    shares, and q the upper limit for the other share. Each limit has the level alpha/2. Then
 
         log((p - delta)/q) <= eps
 
-    with probability at least 1 - alpha, where alpha = 1/20. If this inequality fails, one model refutes the privacy.
+    with probability at least 1 - alpha, where alpha = 1/20. If this inequality fails, one model is enough to refute the
+    claimed privacy.
     """
 
     title = "The eps that a loss attack shows is at most the claimed eps"
@@ -205,10 +207,11 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
 
 
 class ClaimCoversItsSteps(AbstractGauge):
-    """Let a training have T steps, in each of which a row takes part with probability q. In each step the gradients are
-    clipped to a norm, and their sum gets normal noise of sigma times that norm. At delta, these steps spend an eps that
-    an accountant bounds from above. The accountant is the exact Gaussian curve if q = 1, and the distribution of the
-    privacy loss if q is smaller. A looser accountant of zero-concentrated privacy gives, at q = 1, the eps
+    """Let training take T steps, and let each row take part in each step with probability q. In each step the gradients
+    are clipped to a norm, and normal noise of sigma times that norm is added to their sum. For a given delta, an
+    accountant bounds from above the eps that these steps spend. The accountant is the exact Gaussian curve if q = 1,
+    and the distribution of the privacy loss if q is smaller. A looser accountant of zero-concentrated privacy gives, at
+    q = 1, the eps
 
         rho + 2 (rho log 1/delta)^1/2,   rho = T/(2 sigma²),
 

@@ -40,11 +40,11 @@ def normalised_margin(problem: Trained) -> float:
 class MarginAboveChance(AbstractGauge):
     """Let the margin of a training row be the output of its class minus the largest of the other outputs. Normalise it
     by the product of the largest singular values of the weight arrays. Let a model have at least four training rows per
-    input, and be right on at least nine tenths of them. Let its inputs tell the classes apart. Train the same model
-    afresh on classes drawn independently of the inputs. In at least nine of ten models, the 10 % quantile of the
-    model's normalised margins is at least 1.5 times the same quantile on the random classes. If it is smaller, the
-    inputs seem to tell the model nothing about the classes. If the random classes are not fitted, their margin is at
-    most 0, and the claim says nothing.
+    input column, and let it be right on at least nine tenths of the rows. Let its inputs tell the classes apart. Train
+    the same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the 10 %
+    quantile of the model's normalised margins is at least 1.5 times the same quantile on the random classes. If the
+    ratio is smaller, the inputs seem to carry no information about the classes. If the model does not fit the random
+    classes, the margin on them is at most 0, and the claim says nothing.
     """
 
     title = "A lower bound on the normalised margin, from classes drawn at random"
@@ -116,13 +116,13 @@ class RunsToSmallLoss(Population[Trained]):
 
 
 class WeightsAlongMaximalMargin(AbstractGauge):
-    """Let a model with parameters theta be homogeneous, f(c theta) = c^L f(theta). Let gradient descent without decay
-    have brought its log loss on n rows below 1/n. Then theta goes on to grow along a direction that meets the
-    conditions of Karush, Kuhn and Tucker for the largest margin at a given length of theta. So theta becomes a
+    """Let a model with parameters theta be homogeneous, f(c theta) = c^L f(theta). Suppose that gradient descent
+    without weight decay has brought its log loss on n rows below 1/n. Then theta keeps growing along a direction that
+    satisfies the Karush-Kuhn-Tucker conditions for the largest margin at a given length of theta. So theta becomes a
     combination, with coefficients at least 0, of the gradients of margins f_y - f_j, where y is the class of a row and
-    j is any other class. In at least nine of ten models with up to 32 units a layer, its cosine with the best
-    combination of the 200 smallest margins is at least 0.8. The null value is the cosine of weights whose entries were
-    permuted within each array. It is much smaller.
+    j is any other class. In at least nine of ten models with up to 32 units a layer, the cosine of theta with the best
+    such combination for the 200 smallest margins is at least 0.8. The null value is this cosine for weights whose
+    entries are permuted within each array. The null value is much smaller.
     """
 
     title = "A lower bound on the cosine of the weights with the direction of largest margin"

@@ -104,11 +104,11 @@ _WIDER = float(stats.norm.ppf(0.995) / stats.norm.ppf(0.975)) ** 2
 
 
 class LimitOnDocumentLosses(AbstractGauge):
-    """Let a language model give each document a number, its loss in nats per token. Let n calibration documents be
+    """Measure the loss of a language model on each document in nats per token. Let n calibration documents be
     exchangeable with new documents, and let k = ceil((n + 1) 9/10). The k-th smallest loss of the calibration documents
-    is a limit: the loss of a new document does not exceed it with probability at least 9/10. If there are no ties, the
-    number of documents below the limit, among m new documents, is beta-binomial with the parameters k and n + 1 - k,
-    whatever the model. The central 95 % interval of this distribution contains this number.
+    is a limit: the loss of a new document does not exceed it with probability at least 9/10. Count the documents below
+    the limit among m new documents. If there are no ties, this number is beta-binomial with the parameters k and
+    n + 1 - k, whatever the model. The central 95 % interval of this distribution contains the number that is measured.
     """
 
     title = "Coverage of a 90 % limit on document losses, predicted as beta-binomial"
@@ -176,14 +176,14 @@ def _a_token(problem: Trained) -> Float[np.ndarray, " k"]:
 class HeldOutLossFromTrainingDocuments(AbstractGauge):
     """Let theta be a stationary point of the mean loss of n documents plus (delta/2) |theta|², where theta are the
     parameters and delta is the decay. Let l_i be the loss of document i, and let G_j be the Gauss-Newton matrix of
-    document j in the logits of its tokens. In the model without document i, its loss is taken to be the loss at
-    theta + d_i. Here d_i is one Newton step,
+    document j, with the logits of its tokens as outputs. The loss of document i in a model that is trained without
+    document i is taken to be its loss at theta + d_i. Here d_i is one Newton step,
 
         (sum_{j != i} G_j + n delta) d_i = grad l_i,
 
     where grad is the gradient at theta. The mean of these losses over at most 32 training documents, in nats per token,
     predicts the mean loss of documents that the model has not seen. In at least nine of ten models, normal limits of 99
-    % for both samples contain it.
+    % for both samples contain the mean loss of the unseen documents.
     """
 
     title = "Held-out loss of documents, predicted from training documents alone"
@@ -225,10 +225,10 @@ class HeldOutLossFromTrainingDocuments(AbstractGauge):
 
 class MembershipOfDocuments(AbstractGauge):
     """Let an attacker see the loss of a document, in nats per token. The attacker guesses that the model has seen the
-    document if the loss is small. Leave out each of at most 32 training documents, by one Newton step from a stationary
-    point with the Gauss-Newton matrix of the others. To predict the area under the ROC curve of the attack, put the
-    losses of these documents in the place of the losses of new documents. The interval adds the variances of means over
-    documents. It contains the measured area in at least nine of ten models.
+    document if the loss is small. Leave out each of at most 32 training documents. This takes one Newton step from a
+    stationary point, with the Gauss-Newton matrix of the other documents. To predict the area under the ROC curve of
+    the attack, use the losses of the left-out documents in place of the losses of new documents. The interval adds the
+    variances of means over documents. The interval contains the measured area in at least nine of ten models.
     """
 
     title = "Success of a loss attack on documents, predicted by leaving documents out"

@@ -46,11 +46,11 @@ def sharpness_along(problem: Trained, steps: tuple[int, ...] = _PLACES) -> Float
 
 
 class SharpnessBelowTheEdge(AbstractGauge):
-    """Let gradient descent on all training rows at the rate eta have trained a model. Sharpness is the largest
-    eigenvalue of the Hessian of the objective. Descent has stayed near its minimum, which is impossible if the
-    sharpness is above 2/eta for many steps. It may be above 2/eta for a few steps, after which it falls. Take the
-    sharpness at the weights and after 1, 2, 3, 5, 8, 13 and 21 more steps at this rate. In at least nine of ten models,
-    the least of these values is at most 1.3 times 2/eta.
+    """Train a model by gradient descent on all training rows at the rate eta. Sharpness is the largest eigenvalue of
+    the Hessian of the objective. Descent cannot stay near a minimum if the sharpness is above 2/eta for many steps. The
+    sharpness may be above 2/eta for a few steps, after which it falls. Take the sharpness at the weights and after 1,
+    2, 3, 5, 8, 13 and 21 more steps at this rate. In at least nine of ten models, the least of these values is at most
+    1.3 times 2/eta.
     """
 
     title = "An upper bound on the sharpness after descent at a stated rate"

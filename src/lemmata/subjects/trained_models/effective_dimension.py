@@ -55,12 +55,12 @@ def _estimated(problem: Trained) -> DimensionEstimate:
 
 class DimensionFromProducts(AbstractGauge):
     """Let M = sum_i J_i' Lambda_i J_i be the Gauss-Newton matrix of a model on n training rows. Here J_i is the
-    Jacobian of the outputs at row i, and Lambda_i is the Hessian of its loss in the outputs. The model is brought to a
-    stationary point of mean loss plus (delta/2) |theta|², where theta are the parameters and delta is the decay. The
-    effective dimension tr M (M + n delta)^-1 is estimated from products with M alone, by at most 30 steps of Lanczos'
-    method from each of 10 vectors of random signs. The interval reaches from the lower end of Student's 98 % interval
-    over Radau's rules to the upper end of Student's 98 % interval over Gauss' rules. It contains the effective
-    dimension in at least nine of ten models.
+    Jacobian of the outputs at row i with respect to the parameters. Lambda_i is the Hessian of the loss of row i with
+    respect to the outputs. The model is brought to a stationary point of the mean loss plus (delta/2) |theta|², where
+    theta are the parameters and delta is the decay. The effective dimension tr M (M + n delta)^-1 is estimated from
+    products with M alone, by at most 30 steps of Lanczos' method from each of 10 vectors of random signs. The interval
+    reaches from the lower end of Student's 98 % interval over Radau's rules to the upper end of Student's 98 % interval
+    over Gauss' rules. This interval contains the effective dimension in at least nine of ten models.
     """
 
     title = "Effective dimension, estimated from products with the Gauss-Newton matrix"
@@ -105,11 +105,11 @@ class DimensionFromProducts(AbstractGauge):
 
 class FewerDimensionsThanByChance(AbstractGauge):
     """Let M be the Gauss-Newton matrix of a model on n training rows, brought to a stationary point of its objective
-    with decay delta. Let the model give the class of its rows a probability of at least 1/2 on average, and let its
-    inputs tell the classes apart. Such a model is sure of most rows, and these rows have little curvature. Train the
-    same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the effective
-    dimension tr M (M + n delta)^-1 is at most nine tenths of the effective dimension on the random classes. If it is
-    larger, the inputs seem to tell the model nothing about the classes.
+    with decay delta. Let the model give the labelled classes of its rows a probability of at least 1/2 on average, and
+    let its inputs tell the classes apart. Such a model is sure of most rows, and these rows have little curvature.
+    Train the same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the
+    effective dimension tr M (M + n delta)^-1 is at most nine tenths of the effective dimension on the random classes.
+    If the effective dimension is larger, the inputs seem to carry no information about the classes.
     """
 
     title = "An upper bound on the effective dimension, from classes drawn at random"

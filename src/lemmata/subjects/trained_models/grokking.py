@@ -53,14 +53,15 @@ def errors_of_refits(early: Trained) -> Float[np.ndarray, " k"]:
 
 
 class LaterErrorFromRefittedRows(AbstractGauge):
-    """Let a training with decay go on after all n training rows are right, while its weights grow shorter. Take the
-    first checkpoint at which the rows are right, and bring a copy of it to a stationary point of the same objective.
-    From there, descend once more without each of 32 of the n rows. Let e be the share of these rows that are then
-    wrong, and let c be the error of always predicting the most frequent class. This share counts as if it came from
-    32/(1 + (32/n) e/c) independent rows, and implies a beta-binomial distribution for new rows. In at least nine of ten
-    trainings, the central 97 % of this distribution contain the error of the last model on rows that it has not seen.
-    One Newton step per row gives the same result if leverages are small. If features were learned, leverages are not
-    small, and the step predicts too small an error.
+    """Suppose that training with weight decay goes on after the model is right on all n training rows, and that the
+    length of the weights then falls. Take the first checkpoint at which all training rows are right, and bring a copy
+    of this checkpoint to a stationary point of the same objective. Choose 32 of the n rows, and for each of them run
+    descent from the stationary point without this row. Let e be the share of these 32 rows that are then wrong, and let
+    c be the error of always predicting the most frequent class. This share counts as if it came from 32/(1 + (32/n)
+    e/c) independent rows, and implies a beta-binomial distribution for new rows. In at least nine of ten trainings, the
+    central 97 % of this distribution contain the error of the last model on rows that it has not seen. One Newton step
+    per row gives the same result if leverages are small. If the network has learned features, leverages are not small,
+    and the predicted error is too small.
     """
 
     title = "Later held-out error, predicted by descents without single rows"

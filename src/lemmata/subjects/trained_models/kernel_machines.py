@@ -82,12 +82,13 @@ class ErrorOfTheStartKernel(AbstractGauge):
 
         K(x, z) = (1/C) sum_c <df_c(theta0, x)/dtheta, df_c(theta0, z)/dtheta>,
 
-    where f_c is the c-th of C outputs. The kernel machine is ridge regression of the targets with K and a constant. Its
-    ridge is the one of 29 values that has the least squared leave-one-out error. Leave each training row out, which is
-    exact and costs one eigensystem. The share of rows that are then wrong predicts the error of the machine on rows
-    that it has not seen. It implies a beta-binomial distribution for them, computed as if the share came from half as
-    many independent rows. In at least nine of ten models, the central 97 % of this distribution contain the number of
-    wrong new rows. For real-valued targets the mean squared distance is predicted, with normal limits.
+    where f_c is the c-th of C outputs. The kernel machine is ridge regression of the targets with K and a constant. Of
+    29 values of the ridge, take the value with the least squared leave-one-out error. Leave each training row out; for
+    ridge regression this is exact and costs one eigendecomposition. The share of rows that are then wrong predicts the
+    error of the machine on rows that it has not seen. The share implies a beta-binomial distribution for these rows,
+    computed as if the share came from half as many independent rows. In at least nine of ten models, the central 97 %
+    of this distribution contain the number of wrong new rows. For real-valued targets the mean squared distance is
+    predicted, with normal limits.
     """
 
     title = "Error of the tangent kernel at the start, predicted by leaving rows out"
@@ -153,12 +154,12 @@ class EndKernelKnowsItsRows(Claim[Trained]):
 
 
 class ErrorOfTheEndKernel(AbstractGauge):
-    """Take ridge regression with the tangent kernel of a model at its trained parameters. On new rows it errs as the
-    model does. To predict its error there, leave each row out of the *model* by one Newton step, which removes the row
-    from the kernel too. The share of rows that are then wrong implies a beta-binomial distribution for new rows,
-    computed as if the share came from half as many independent rows. In at least nine of ten models, the central 97 %
-    of this distribution contain the number of wrong new rows, even if many classes are drawn at random. For real-valued
-    targets the mean squared distance is predicted, with normal limits.
+    """Take ridge regression with the tangent kernel of a model at its trained parameters. On new rows, the regression
+    has nearly the same error as the model. To predict this error, leave each row out of the *model* by one Newton step,
+    which removes the row from the kernel too. The share of rows that are then wrong implies a beta-binomial
+    distribution for new rows, computed as if the share came from half as many independent rows. In at least nine of ten
+    models, the central 97 % of this distribution contain the number of wrong new rows, even if many classes are drawn
+    at random. For real-valued targets the mean squared distance is predicted, with normal limits.
     """
 
     title = "Error of the trained tangent kernel, predicted by leaving rows out of the model"

@@ -109,9 +109,9 @@ def _features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndar
 
 class FeaturesGatherByClass(AbstractLastFeatures):
     """Take the mean squared distance of the last features of training rows from the mean of their class. Let r be this
-    number, divided by the mean squared distance of class means from their own mean. Let a network have brought its
-    training error to at most half of the error of guessing. In at least nine of ten models, r is at most nine tenths of
-    its value at the parameters that training began with.
+    number, divided by the mean squared distance of class means from their own mean. Suppose that training has lowered
+    the training error of a network to at most half of the error of guessing. In at least nine of ten models, r is at
+    most nine tenths of its value at the parameters that training began with.
     """
 
     title = "An upper bound on the spread of the last features within classes"
@@ -146,11 +146,12 @@ class DecayedNetworks(Population[Trained]):
 
 
 class FeaturesFillFewerDirections(AbstractLastFeatures):
-    """Let s be the eigenvalues of the covariance of the last features over training rows. Their participation ratio
-    d = (sum_j s_j)² / sum_j s_j² says in how many directions the features vary. Let a network of one layer of
-    hyperbolic tangents be trained with a decay of the weights of at least 0.005, on classes of which none is drawn at
-    random. Let it have brought its training error to at most half of the error of guessing. In at least nine of ten
-    models, d is at most 0.95 times its value at the parameters that training began with.
+    """Let s be the eigenvalues of the covariance of the last features over training rows. The participation ratio d
+    = (sum_j s_j)² / sum_j s_j² of these eigenvalues measures the number of directions in which the features vary. Let a
+    network of one layer of hyperbolic tangents be trained with a decay of the weights of at least 0.005, on classes of
+    which none is drawn at random. Suppose that training has lowered its training error to at most half of the error of
+    guessing. In at least nine of ten models, d is at most 0.95 times its value at the parameters that training began
+    with.
     """
 
     title = "An upper bound on the number of directions of the last features"

@@ -73,11 +73,11 @@ class LastLayerKnowsItsRows(Claim[Trained]):
 
 
 class LeavingOutOfAllLayers(Claim[Trained]):
-    """Let a network be trained on classes drawn at random, so that it knows nothing but its rows. Leave each row out by
-    one Newton step in the parameters of all layers. Unlike the step in the last layer alone, this predicts the error on
-    rows that the network has not seen. The share of rows that are then wrong implies a beta-binomial distribution for
-    new rows, computed as if the share came from half as many independent rows. In at least nine of ten models, the
-    central 97 % of this distribution contain the number of wrong new rows.
+    """Let a network be trained on classes drawn at random, so that it can know the classes of its training rows only.
+    Leave each row out by one Newton step in the parameters of all layers. Unlike the step in the last layer alone, this
+    step predicts the error on rows that the network has not seen. The share of rows that are then wrong implies a
+    beta-binomial distribution for new rows, computed as if the share came from half as many independent rows. In at
+    least nine of ten models, the central 97 % of this distribution contain the number of wrong new rows.
     """
 
     title = "Held-out error of a network, predicted by leaving rows out of all layers"

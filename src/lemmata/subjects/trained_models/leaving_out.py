@@ -97,23 +97,24 @@ def _unseen(problem: Trained) -> int:
 class HeldOutErrorFromTrainingRows(AbstractGauge):
     """Let theta be a stationary point of the mean of n log losses plus (delta/2) |theta|², where theta are the
     parameters and delta is the decay. For row i, let f_i be the outputs, p_i the predicted probabilities, y_i the
-    target and J_i the Jacobian of the outputs, and let Lambda_i = diag p_i - p_i p_i'. Let
-    H = sum_i J_i' Lambda_i J_i + n delta be the curvature of Gauss and Newton. One Newton step of leaving row i out
-    changes the outputs there to
+    target and J_i the Jacobian of the outputs with respect to theta. Let Lambda_i = diag p_i - p_i p_i'. Let H = sum_i
+    J_i' Lambda_i J_i + n delta be the Gauss-Newton curvature. One Newton step that approximates leaving row i out
+    changes the outputs at row i to
 
         f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i),   S_i = J_i H^-1 J_i'.
 
-    Let e be the share of rows whose class is then wrong. It predicts the share of wrong rows among rows that the model
-    has not seen, and implies a beta-binomial distribution for them. In at least nine of ten models, the central 97 % of
-    this distribution contain the number of wrong new rows. The n rows count as n/(1 + e/c) independent rows, where c is
-    the error of always predicting the most frequent class, because rows i and j influence each other in both
-    directions.
+    Let e be the share of rows whose class is then wrong. The share e predicts the share of wrong rows among rows that
+    the model has not seen, and implies a beta-binomial distribution for them. In at least nine of ten models, the
+    central 97 % of this distribution contain the number of wrong new rows. The n rows count as n/(1 + e/c) independent
+    rows, where c is the error of always predicting the most frequent class. The count is smaller than n because row i
+    influences the prediction for row j, and row j influences the prediction for row i.
 
-    The step needs a stationary point. If the model is not at one, a copy is brought there. Consider rows that are as
-    far from training rows as these are from each other. Let u be the share of them to which model and copy assign
-    different classes. The difference between the errors of the two on new rows is taken as uniform between -u and u.
-    For real-valued targets and squared loss, Lambda_i is the identity. The mean squared distance is then predicted,
-    with normal limits for both samples, at the same level.
+    The step needs a stationary point. If the model is not at a stationary point, a copy of the model is brought to one.
+    Consider rows that are as far from the training rows as the training rows are from each other. Let u be the share of
+    these rows to which the model and the copy assign different classes. The difference between the errors of the model
+    and of the copy on new rows is taken as uniform between -u and u. For real-valued targets and squared loss, Lambda_i
+    is the identity. The mean squared distance is then predicted, with normal limits for both samples, at the same
+    level.
     """
 
     title = "Held-out error, predicted from training rows alone"
@@ -181,12 +182,13 @@ def attack_area(members: Float[np.ndarray, " n"], others: Float[np.ndarray, " m"
 class MembershipFromTrainingRows(AbstractGauge):
     """Let an attacker see the log loss of a row. The attacker guesses that the model has seen the row if the loss is
     small. The area under the ROC curve of this attack is the probability that a training row has a smaller loss than a
-    new row. To predict it, leave each training row out by one Newton step from a stationary point, and put its loss in
-    the place of the loss of a new row. The interval adds the variances of the means over rows of the two areas. At 95 %
-    of the normal distribution, it contains the measured area in at least nine of ten models.
+    new row. To predict this area, leave each training row out by one Newton step from a stationary point, and use its
+    loss in place of the loss of a new row. Each of the two areas, predicted and measured, is a mean over rows. The
+    interval adds the variances of these means. With the normal limits of 95 %, the interval contains the measured area
+    in at least nine of ten models.
     """
 
-    title = "Success of a membership attack by the loss, predicted from training rows"
+    title = "Success of a loss-based membership attack, predicted from training rows"
     source = Source("shokri2017membership", note="the attack by the loss; predicted by leaving rows out")
     stated = Kind.OWN
     population = TrainedNetworks()

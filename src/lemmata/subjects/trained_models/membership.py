@@ -54,11 +54,12 @@ def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n
 class MembersFoundAtOnePercent(AbstractGauge):
     """Let m rows be unseen by the model, and let k = m/100, rounded down and at least 1. An attacker calls a row a
     member if its log loss is at most the k-th smallest loss of the m rows, so that about 1 % of other rows are called
-    members. Leave each of n training rows out by one Newton step from a stationary point. If the losses of left-out
-    rows were exchangeable with the losses of the m rows, the number of them below the threshold would be beta-binomial
-    with parameters n, k, m - k + 1. The central 97 % of this distribution mark two of the left-out losses, as a low and
-    a high threshold. The predicted interval runs from the share of training rows whose own losses are at most the low
-    threshold to the share at most the high threshold. In at least nine of ten models, it contains the share of training
+    members. Leave each of n training rows out by one Newton step from a stationary point. Suppose that the losses of
+    left-out rows were exchangeable with the losses of the m rows. Then the number of left-out losses below the
+    threshold would be beta-binomial with parameters n, k, m - k + 1. The two ends of the central 97 % of this
+    distribution are ranks of two of the left-out losses. These two losses are a low and a high threshold. The predicted
+    interval runs from the share of training rows whose own losses are at most the low threshold to the share whose own
+    losses are at most the high threshold. In at least nine of ten models, this interval contains the share of training
     rows that the attack finds.
     """
 

@@ -37,11 +37,11 @@ def lowest(problem: Trained) -> SmallestCurvature:
 
 
 class DecayOutweighsNegativeCurvature(AbstractGauge):
-    """Let steps of L-BFGS on mean loss plus (delta/2) |theta|² start from the weights of a trained model, where theta
-    are the parameters and delta is the decay. Where they end, all eigenvalues of the Hessian of this objective are at
-    least 0. So the loss alone may have negative curvature, but not more than delta. Laplace's approximation, of which
-    the curvature of Gauss and Newton is a part, needs this. Let lambda be the smallest eigenvalue of the Hessian of the
-    loss. In at least nine of ten models, -lambda/delta is at most 1.
+    """Start L-BFGS from the weights of a trained model, on the mean loss plus (delta/2) |theta|², where theta are the
+    parameters and delta is the decay. At the point where L-BFGS ends, all eigenvalues of the Hessian of this objective
+    are at least 0. So the loss alone may have negative curvature, but not below -delta. Laplace's approximation, and
+    with it the use of the Gauss-Newton curvature, needs this. Let lambda be the smallest eigenvalue of the Hessian of
+    the loss. In at least nine of ten models, -lambda/delta is at most 1.
     """
 
     title = "The negative curvature of the loss is at most the decay"
@@ -109,11 +109,12 @@ class AbstractCurvatureOfLeavingOut(Claim[Trained]):
 
 class LeavingOutByGaussNewton(AbstractCurvatureOfLeavingOut):
     """Let a network be trained with a small decay delta on n rows. For row i, let f_i be the outputs, p_i the predicted
-    probabilities, y_i the target, J_i the Jacobian of the outputs and Lambda_i the Hessian of the loss in the outputs.
-    Let H = sum_i J_i' Lambda_i J_i + n delta be the curvature of Gauss and Newton. Leaving row i out changes its
-    outputs to f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i) with S_i = J_i H^-1 J_i'. The share of rows whose class is
-    then wrong predicts the share of wrong classes among new rows. In at least nine of ten models, the central 97 % of
-    the beta-binomial distribution that this share implies contain the number of wrong new rows.
+    probabilities, and y_i the target. Let J_i be the Jacobian of the outputs with respect to the parameters, and
+    Lambda_i the Hessian of the loss with respect to the outputs. Let H = sum_i J_i' Lambda_i J_i + n delta be the
+    Gauss-Newton curvature. Leaving row i out changes its outputs to f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i) with
+    S_i = J_i H^-1 J_i'. The share of rows whose class is then wrong predicts the share of wrong classes among new rows.
+    In at least nine of ten models, the central 97 % of the beta-binomial distribution that this share implies contain
+    the number of wrong new rows.
     """
 
     title = "Held-out error with a small decay, predicted with the Gauss-Newton curvature"

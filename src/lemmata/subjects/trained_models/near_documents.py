@@ -53,12 +53,14 @@ class EditedDocuments(Population[Edited]):
 
 class SimilarityOfAnEditedCopy(Claim[Edited]):
     """Let a document have m different shingles, where a shingle is five tokens in a row. Replace s tokens in a copy of
-    it. Jaccard's similarity of two sets A and B is |A and B| / |A or B|. For the two sets of shingles it is at least
+    the document. Jaccard's similarity of two sets A and B is |A and B| / |A or B|. For the two sets of shingles it is
+    at least
 
         (m - 5 s) / (m + 5 s)
 
-    or 0 if this number is below 0. The reason is that each token is in at most five shingles, which are lost, and that
-    at most as many shingles are new. So a copy with at most m/45 tokens replaced has a similarity of at least 0.8.
+    or 0 if this number is below 0. The reason is that each token is in at most five shingles. So each replaced token
+    removes at most five shingles and adds at most five new shingles. So a copy with at most m/45 tokens replaced has a
+    similarity of at least 0.8.
     """
 
     title = "A lower bound on the similarity of a document and its edited copy"
@@ -107,10 +109,11 @@ def _alike(documents: np.ndarray) -> Float[np.ndarray, "m m"]:
 
 
 class NearDocumentsAreAllFound(Claim[Edited]):
-    """Put all elements in one order, and let the prefix of a set of m elements be its first m - ceil(0.8 m) + 1
-    elements. If two sets have a similarity by Jaccard of at least 0.8, their prefixes share an element. Let the sets be
-    the shingles of documents, the rarest first. Then it is enough to compare documents that share one of their rarest
-    shingles. This finds all documents that have such a near duplicate, as comparing all pairs does.
+    """Fix one order of all elements, and let the prefix of a set of m elements be its first m - ceil(0.8 m) + 1
+    elements. If two sets have a Jaccard similarity of at least 0.8, their prefixes share an element. Let the sets be
+    the shingles of documents, and let rare shingles come first in the order. Then it is enough to compare documents
+    whose prefixes share a shingle. These comparisons find all documents that have such a near duplicate, just as
+    comparisons of all pairs do.
     """
 
     title = "Comparing documents that share a rare shingle finds all near duplicates"

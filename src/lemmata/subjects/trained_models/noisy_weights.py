@@ -114,15 +114,15 @@ def from_start(problem: Trained) -> Posterior:
 
 class PacBayesFromTheStart(AbstractGauge):
     """Let a model be trained from theta0 to theta on n independent rows. For every row, draw weights from N(theta, s²),
-    where the noise of each array of weights is in units of the root mean square of the array in theta0. Let R be the
-    error of this noisy model on new rows. Let r be its error on the training rows, as an upper limit from the draws, at
-    a tenth of delta. Then, with probability at least 19/20 over the rows and 250 draws,
+    where s is in units of the root mean square in theta0, separately for each array of weights. Let R be the error of
+    this noisy model on new rows. Let r be an upper limit on its error on the training rows, computed from the draws at
+    the level delta/10. Then, with probability at least 19/20 over the rows and 250 draws,
 
         kl(r || R) <= ( |theta - theta0|² / (2 s²) + ln(E J / delta) ) / n,
 
-    where kl is the Kullback-Leibler divergence of two shares. Here J = 10 scales s share delta = 1/20, and E is the
-    mean of exp(n kl(k/n || p)) for binomial k. The prediction is the least of the ten bounds. In at least nine of ten
-    models, it is above the error of the noisy model on held-out rows.
+    where kl is the Kullback-Leibler divergence of two coins with these error rates. Here delta = 1/20 is divided among
+    J = 10 scales s, and E is the mean of exp(n kl(k/n || p)) for binomial k. The prediction is the least of the ten
+    bounds. In at least nine of ten models, this least bound is above the error of the noisy model on held-out rows.
     """
 
     title = "A PAC-Bayes bound on the error with noisy weights, from the start"
@@ -178,9 +178,9 @@ def from_half(problem: Trained) -> Posterior:
 
 class PacBayesFromHalf(AbstractGauge):
     """Train a model afresh on a random half of the rows, which gives the weights theta1, and let the examined model
-    have the weights theta. For every row, draw weights from N(theta, s²), where the noise of each array is in units of
-    its root mean square in theta1. Take the m rows that theta1 has not seen, with the error r of the noisy model on
-    them and its error R on new rows. With all other symbols as in the bound from the start,
+    have the weights theta. For every row, draw weights from N(theta, s²), where s is in units of the root mean square
+    in theta1, separately for each array of weights. Take the m rows that theta1 has not seen, with the error r of the
+    noisy model on them and its error R on new rows. With all other symbols as in the bound from the start,
 
         kl(r || R) <= ( |theta - theta1|² / (2 s²) + ln(E J / delta) ) / m
 

@@ -110,10 +110,10 @@ class SpectralMarginBound(AbstractGauge):
         mean ramp(margin / gamma) + 24 C / n (1 + ln(n / 3C)) + 3 sqrt((ln(2/delta) + c) / 2n)
 
     with probability at least 19/20, for every gamma. Here delta is 1/20, and c is the cost of letting gamma and the
-    norms depend on the rows. For this, all of them are rounded to powers of 2^(1/4) or finer, of weight 1/(1 + |j|)²
-    for the j-th power. The constants come from covering numbers as in the source, from Dudley's integral from
-    3C/sqrt(n), and from biases as maps of a constant 1. With as many rows as can be sampled here, the bound is 1. It
-    needs a hundred million rows, or many more.
+    norms depend on the rows. To compute c, gamma and all norms are rounded to powers of 2^(1/4) or finer, where the
+    j-th power has the weight 1/(1 + |j|)². The constants come from the covering numbers of the source and from Dudley's
+    integral with the lower end 3C/sqrt(n). Biases count as maps of a constant input 1. For the numbers of rows in the
+    test, the bound is 1. A bound below 1 needs a hundred million rows, or many more.
     """
 
     title = "A margin bound on the error on new rows, from the norms of the layers"
@@ -185,7 +185,7 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
 class LinearRademacherBound(AbstractGauge):
     """Let a linear model W x + b of k classes be trained on n independent rows x_i. Let B be the root of the sum of
     squares of (W, b) minus its mean over classes. The margin of a row is the output of its class minus the largest
-    other output, and ramp falls linearly from 1 at 0 to 0 at 1. Ramps of the margins over gamma have a Rademacher
+    other output, and ramp falls linearly from 1 at 0 to 0 at 1. The functions ramp(margin / gamma) have a Rademacher
     complexity of at most
 
         R = 2 sqrt(k - 1) B sqrt(sum_i (|x_i|² + 1)) / (gamma n)
@@ -195,8 +195,8 @@ class LinearRademacherBound(AbstractGauge):
         mean ramp(margin / gamma) + 2 R + 3 sqrt((ln(2/delta) + c) / 2n)
 
     with probability at least 19/20, for every gamma. Here delta = 1/20, and c is the cost of letting gamma and B depend
-    on the rows. For this, both are rounded to powers of 2^(1/4), of weight 1/(1 + |j|)² for the j-th power. In at least
-    nine of ten models, the bound is above the error on held-out rows.
+    on the rows. To compute c, gamma and B are rounded to powers of 2^(1/4), where the j-th power has the weight
+    1/(1 + |j|)². In at least nine of ten models, the bound is above the error on held-out rows.
     """
 
     title = "A margin bound on the error of a linear model, from the length of its weights"
@@ -245,8 +245,8 @@ class LinearRademacherBound(AbstractGauge):
 
 class ProductCertificate(AbstractGauge):
     """Let a model with outputs f be a chain of affine maps A_i with activations of slope at most 1, and let |A| be the
-    largest singular value of A. Its outputs move at most prod_i |A_i| times as far as the input. So no change of length
-    below
+    largest singular value of A. If the input moves, the outputs move at most prod_i |A_i| times as far. So no change of
+    length below
 
         (f_y - max_j f_j) / ( sqrt(2) prod_i |A_i| )
 

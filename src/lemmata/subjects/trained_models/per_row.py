@@ -69,15 +69,15 @@ def by_losses(problem: Trained) -> Array:
 
 class OrderOfRowEffects(AbstractGauge):
     """Let e_i be the effect of training row i: how much its loss grows if the model is trained without it. At a
-    stationary point, one Newton step of leaving row i out predicts e_i. The error of the prediction in log e_i has
-    standard deviation h_i, where h_i is the leverage of the row, and the rows share half of its variance. Take 16
-    training rows, the eight of largest loss and eight others at random. Compare the predicted effects with the effects
-    in models that descend from there without the row, by Spearman's correlation. The errors above imply a distribution
-    of this correlation. In at least nine of ten models, the correlation is above the 0.5 % quantile of this
-    distribution.
+    stationary point, one Newton step that approximates leaving row i out predicts e_i. The error of the prediction in
+    log e_i has standard deviation h_i, where h_i is the leverage of the row. Half of the variance comes from an error
+    that is common to all rows of a model. Take 16 training rows, the eight of largest loss and eight others at random.
+    Measure the effects in models that descend from the stationary point without the row. Compare predicted and measured
+    effects by Spearman's correlation. The errors of the predictions imply a distribution of this correlation. In at
+    least nine of ten models, the correlation is above the 0.5 % quantile of this distribution.
     """
 
-    title = "Order of the effects of rows on their own losses, predicted by Newton steps"
+    title = "Ranking of training rows by their effect on their own loss, predicted by Newton steps"
     source = Source("rad2020alo", note="the step for each row; its order against descent without the row")
     stated = Kind.OWN
     population = TrainedNetworks(rows=40, decay=0.05)
@@ -111,11 +111,12 @@ class OrderOfRowEffects(AbstractGauge):
 
 
 class MedianRatioOfRowEffects(AbstractGauge):
-    """Take the 16 rows and the errors of `OrderOfRowEffects`: their logarithms have standard deviation h_i, where h_i
-    is the leverage of row i, and the rows share half of the variance. For each row, divide the effect that one Newton
-    step predicts by the effect that descent without the row finds. In at least nine of ten models, the median of these
-    ratios over the 16 rows lies in the central 95 % of its distribution. Rows whose predicted effect is below a
-    billionth of a nat are left out, and at least eight of the sixteen must remain.
+    """Take the 16 rows and the prediction errors of `OrderOfRowEffects`. The logarithm of a predicted effect has an
+    error of standard deviation h_i, where h_i is the leverage of row i. Half of the variance comes from an error that
+    is common to all rows of a model. For each row, divide the effect that one Newton step predicts by the effect that
+    descent without the row finds. In at least nine of ten models, the median of these ratios over the 16 rows lies in
+    the central 95 % of its distribution. Rows whose predicted effect is below a billionth of a nat are left out, and at
+    least eight of the sixteen must remain.
     """
 
     title = "Median ratio of predicted to measured effects of rows on their own losses"

@@ -74,9 +74,9 @@ class ConformalCoverage(AbstractGauge):
     """Let the score of a row for a class be one minus the probability that the model gives this class. Let n
     calibration rows be exchangeable with new rows, and let k = ceil((n + 1) 9/10). The prediction set of a new row
     contains all classes whose score is at most the k-th smallest score of the calibration rows for their own classes.
-    It covers the class of the new row with probability at least 9/10. If scores are continuous, the number covered
-    among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the model. The central 95 % interval
-    of this distribution contains this number.
+    This set contains the class of the new row with probability at least 9/10. If scores are continuous, the number
+    covered among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the model. The central 95 %
+    interval of this distribution contains the number that is measured.
     """
 
     title = "Coverage of 90 % prediction sets, predicted as beta-binomial"
@@ -189,15 +189,15 @@ class CalibrationAfterTemperature(AbstractGauge):
     """Let f be the logits of a model. Split its held-out rows into two halves, and take at most 5,000 rows of each. Let
     T be the temperature that minimises the log loss of softmax(f/T) on the first half. The binned calibration error on
     the second half is the mean of |mean confidence - share of right rows| over ten bins of equally many rows. Even a
-    calibrated model has a binned error above 0. Its distribution follows if classes are drawn from these probabilities
-    on both halves, and if the temperature is fitted to the classes of the first half.
+    calibrated model has a binned error above 0. To find the distribution of the binned error of a calibrated model,
+    draw classes from these probabilities on both halves, and fit the temperature to the classes of the first half.
 
     The claim is that the binned error lies between two ends. The lower end is the 1 % quantile of this distribution.
-    The upper end is its 99 % quantile, or a larger 99 % quantile from the first half. For the latter, rows of the first
-    half are drawn anew, with a temperature fitted to other draws of them. The reason is that one number may leave an
-    error that the first half shows. Of calibrated models, 98 % lie between these ends. The claim has the hypothesis
-    that one number is enough, which the first half tests: at least a hundredth of calibrated models must reach its
-    binned error.
+    The upper end is the 99 % quantile of this distribution, or a 99 % quantile from the first half if the latter is
+    larger. For the quantile from the first half, its rows are drawn anew, and the temperature is fitted to other draws
+    of them. The reason is that scaling by one temperature may leave an error that the first half shows. Of calibrated
+    models, 98 % lie between these ends. The claim has the hypothesis that one temperature is enough. The first half
+    tests this hypothesis: at least a hundredth of calibrated models must reach the binned error of the first half.
     """
 
     title = "Calibration error after temperature scaling, against calibrated models"

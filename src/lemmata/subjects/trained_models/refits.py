@@ -51,13 +51,14 @@ def random_halves(problem: Trained, count: int, stream: int) -> list[Int[np.ndar
 
 
 class ErrorAtHalfTheRows(AbstractGauge):
-    """Take ridge regression with the tangent kernel of a model's start. Its leave-one-out error is exact, on all n
-    training rows and on random halves of them, as a squared error and as a share of wrong classes. This gives two
-    ratios of the error at n/2 rows to the error at n rows. They bracket the factor by which the model's own error grows
-    if it is trained on half of its rows. Predict the error at n rows by one Newton step of leaving each row out, with
-    the beta-binomial distribution that this implies for new rows. Multiply the lower end by the smallest of the two
-    ratios and 1, and the upper end by the largest. In at least nine of ten models, this interval contains the mean
-    error of four models trained on halves.
+    """Take ridge regression with the tangent kernel of a model's start. Compute its exact leave-one-out error on all n
+    training rows and on random halves of them, both as a squared error and as a share of wrong classes. Each of these
+    two errors gives a ratio of the error at n/2 rows to the error at n rows. The two ratios bracket the factor by which
+    the model's own error grows if it is trained on half of its rows. Predict the error at n rows by leaving each row
+    out by one Newton step. This prediction implies a beta-binomial distribution for new rows, and therefore an
+    interval. Multiply the lower end of the interval by the smallest of the two ratios and 1, and the upper end by the
+    largest of these three numbers. In at least nine of ten models, this interval contains the mean error of four models
+    trained on halves.
     """
 
     title = "Error with half of the rows, predicted by the tangent kernel of the start"
@@ -110,10 +111,10 @@ def warm_effects(problem: Trained) -> Float[np.ndarray, " k"]:
 
 class EffectOfOneRow(AbstractGauge):
     """Let a model be at a stationary point of mean log loss plus (delta/2) |theta|², where theta are the parameters and
-    delta is the decay. One Newton step of leaving row i out predicts by how much the loss of this row grows in a model
-    that is trained without it. Take the mean over 16 training rows, the eight of largest loss and eight others at
-    random. In at least nine of ten models, it is within a factor 2 of the mean over models that descend from there to a
-    stationary point without the row.
+    delta is the decay. One Newton step that approximates leaving row i out predicts by how much the loss of this row
+    grows in a model that is trained without it. Take the mean over 16 training rows, the eight of largest loss and
+    eight others at random. In at least nine of ten models, this mean is within a factor 2 of the mean of the measured
+    effects. To measure an effect, descend from the stationary point to a stationary point without the row.
     """
 
     title = "Mean effect of training rows on their own loss, predicted by Newton steps"

@@ -31,13 +31,13 @@ _FAR = 3.0
 
 class RowsInUseAreAlike(AbstractGauge):
     """Fit a classifier that tells deployment rows from held-out rows by the inputs, their squares and the model's
-    outputs. Score each row by a fit to other rows. If both kinds of rows are drawn from one distribution, permuting the
-    rows at random leaves the distribution of the area under the ROC curve as it is. So with probability at least 19/20,
-    the area is at most the 10th largest of 199 areas of permuted rows. If there are fewer than 100 held-out rows,
-    training rows take their place, and the outputs are not used.
+    outputs. Score each row by a classifier that is fitted to other rows. Suppose that both kinds of rows are drawn from
+    one distribution. Then the distribution of the area under the ROC curve does not change if the rows are permuted at
+    random. So with probability at least 19/20, the area is at most the 10th largest of 199 areas of permuted rows. If
+    there are fewer than 100 held-out rows, training rows take their place, and the outputs are not used.
     """
 
-    title = "Area of a classifier of deployment rows, at most a limit from permuted rows"
+    title = "An upper limit on the ROC area of a classifier of deployment rows"
     source = Source("lopezpaz2017twosample", note="classifier two-sample tests; here with permutations")
     stated = Kind.OWN
     population = DeployedRows(hidden=0)
@@ -61,10 +61,11 @@ class RowsInUseAreAlike(AbstractGauge):
 
 
 class MovedRowsAreSeen(Claim[Trained]):
-    """Let there be 200 or more held-out rows, and at least as many deployment rows. Let them be normal with unit
-    covariance around three centres in two to eight dimensions, and move the deployment rows by 0.8 along a random
-    direction. Take the area of the classifier that tells them apart. With probability at least 0.8, it is above the
-    10th largest of 199 areas of permuted rows. The p-value is then at most 1/20.
+    """Suppose that there are at least 200 held-out rows, and at least as many deployment rows as held-out rows. Let
+    both kinds of rows be normal with unit covariance around three centres in two to eight dimensions, and move the
+    deployment rows by 0.8 along a random direction. Take the area under the ROC curve of a classifier that tells the
+    two kinds of rows apart. With probability at least 0.8, this area is above the 10th largest of 199 areas of permuted
+    rows. The p-value is then at most 1/20.
     """
 
     title = "A classifier detects deployment rows that are moved by 0.8 standard deviations"
@@ -88,9 +89,10 @@ class MovedRowsAreSeen(Claim[Trained]):
 
 
 class InputsOfTrainingRowsAsReference(Claim[Trained]):
-    """Let deployment rows have the distribution of the training rows. Let a classifier tell them apart by inputs and
-    their squares, without any output of the model. With probability at least 19/20, its area is at most the 10th
-    largest of 199 areas of permuted rows. This holds whatever the model has learned from the training rows.
+    """Let deployment rows have the distribution of the training rows. Let a classifier tell deployment rows from
+    training rows by the inputs and their squares, without any output of the model. With probability at least 19/20, the
+    area under its ROC curve is at most the 10th largest of 199 areas of permuted rows. This holds whatever the model
+    has learned from the training rows.
     """
 
     title = "Without outputs, training rows can be the reference of a test for shift"
@@ -207,8 +209,8 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
     """Let deployment rows be moved by three standard deviations, and take two estimates of the error on them. The first
     is the held-out error plus the fall of the mean confidence. For the second, choose the threshold so that the share
     of held-out rows with confidence below it equals the held-out error. The second estimate is the share of deployment
-    rows with confidence below this threshold. In at least three of four models, both estimates are at most the error
-    itself.
+    rows with confidence below this threshold. In at least three of four models, both estimates are at most the true
+    error on the deployment rows.
     """
 
     title = "Confidence falls less than accuracy under a large shift"
@@ -234,10 +236,11 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
 
 
 class ErrorInUseByConfidence(AbstractErrorInUse):
-    """Let no classifier tell deployment rows from held-out rows, which means a p-value above 1/20. The error in
-    deployment is estimated by the held-out error plus the fall of the mean confidence from held-out rows to deployment
-    rows. Let e be the error and c the confidence of a row. The estimate misses the error by the difference of the means
-    of e + c over both samples. In at least nine of ten models, normal limits of 95 % contain the error.
+    """Suppose that a classifier cannot tell deployment rows from held-out rows: the p-value of its test is above 1/20.
+    The error in deployment is estimated by the held-out error plus the fall of the mean confidence from held-out rows
+    to deployment rows. Let e be the error and c the confidence of a row. The estimate differs from the true error by
+    the difference between the means of e + c over held-out rows and over deployment rows. In at least nine of ten
+    models, normal limits of 95 % contain the error.
     """
 
     title = "Error in deployment, estimated from the fall of the mean confidence"
@@ -254,11 +257,11 @@ class ErrorInUseByConfidence(AbstractErrorInUse):
 
 
 class ErrorInUseByThreshold(AbstractErrorInUse):
-    """Let no classifier tell deployment rows from held-out rows, which means a p-value above 1/20. Choose the threshold
-    so that the share of held-out rows with confidence below it equals the held-out error. Then the share of deployment
-    rows with confidence below this threshold estimates the error in deployment. In at least nine of ten models, normal
-    limits of 95 % contain the error. They use the variance, over held-out rows, of the error minus the indicator of a
-    confidence below the threshold.
+    """Suppose that a classifier cannot tell deployment rows from held-out rows: the p-value of its test is above 1/20.
+    Choose the threshold so that the share of held-out rows with confidence below it equals the held-out error. Then the
+    share of deployment rows with confidence below this threshold estimates the error in deployment. In at least nine of
+    ten models, normal limits of 95 % contain the error. These limits use the variance, over held-out rows, of the error
+    minus the indicator of a confidence below the threshold.
     """
 
     title = "Error in deployment, estimated from a threshold of the confidence"
@@ -277,7 +280,7 @@ class ErrorInUseByThreshold(AbstractErrorInUse):
 class SameInputsTwoErrors(Claim[Trained]):
     """Let deployment rows have their classes y under one distribution and the next class y + 1 under another, on the
     same inputs. Let e and e' be the errors under the two distributions. An estimate may see the model, its training and
-    held-out rows with their classes, and the inputs in deployment. It is then the same number g under both
+    held-out rows with their classes, and the inputs in deployment. The estimate is then the same number g under both
     distributions, so that
 
         max(|g - e|, |g - e'|) >= |e - e'|/2
@@ -323,11 +326,11 @@ def _two_errors(problem: Trained) -> tuple[float, float]:
 class LabelledRowsTellTheError(Claim[Trained]):
     """Draw 404 deployment rows at random, and label them. With so many rows, no exact limit of 95 % is farther than
     0.05 from the share of wrong rows. Whatever the shift, this share is then within 0.05 of the error in deployment
-    with probability at least 17/20. This is 19/20 minus the chance of the 5000 further rows that stand for the
-    distribution.
+    with probability at least 17/20. The probability is 17/20 instead of 19/20, because 5000 further rows stand for the
+    distribution and also vary by chance.
     """
 
-    title = "404 labelled deployment rows give the error to 0.05 under any shift"
+    title = "404 labelled deployment rows give the error to within 0.05 under any shift"
     source = Source("clopper1934", note="the smallest number of rows by their exact limits")
     stated = Kind.OWN
     population = DeployedRows(moved=_FAR, relabelled=0.2, hidden=0, used=labels_needed(WITHIN))

@@ -43,14 +43,14 @@ def one_unit(problem: Trained) -> Hypothesis:
 class AttacksOnSmoothedModel(AbstractGauge):
     """Draw x + sigma z 1024 times, where x is an input, z is standard normal and sigma is the size of the noise. Let a
     model f give the most frequent class k times. Let q > 1/2 be the exact lower limit, at level 0.9999, of the
-    probability of this class. Then it is the most frequent class under noise at every input within
+    probability of this class. Then this class is the most frequent class under noise at every input within
 
         sigma Phi^-1(q)
 
     of x in Euclidean distance, where Phi is the standard normal distribution function. So attacks on the smoothed model
     inside that ball fail. For each of eight rows, divide the radius at which projected gradient steps first change the
-    class of the smoothed model by the certified radius. The smallest of these ratios is at least 1. Its excess over 1
-    shows how much the certificate gives away.
+    class of the smoothed model by the certified radius. The smallest of these ratios is at least 1. The excess of this
+    ratio over 1 shows how much the certificate gives away.
     """
 
     title = "Attacks on the smoothed model need at least its certified radius"

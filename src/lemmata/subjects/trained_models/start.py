@@ -83,16 +83,17 @@ def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], n
 
 
 class LinearFromTheStart(AbstractGauge):
-    """Let f0 and J0 be the outputs of a model and their Jacobian at the parameters theta0 that its training began with.
-    Let f be its outputs at the trained parameters theta. The distance of the model from linear training is the relative
-    residual
+    """Let f0 be the outputs of a model and J0 their Jacobian with respect to the parameters, both at the parameters
+    theta0 that its training began with. Let f be its outputs at the trained parameters theta. The distance of the model
+    from linear training is the relative residual
 
         |f - f0 - J0 (theta - theta0)| / |f - f0|,
 
-    where norms are over rows. Let it be at most 1/10 on the training rows, which means that training was lazy. Then it
-    is nearly the same on rows that the model has not seen. In at least nine of ten models, it is within a factor 1.3 of
-    its value on the training rows. This factor is widened by 1.96 standard deviations of the logarithm of the residual,
-    which is a ratio of two means over rows. Below 1e-6 it is rounding error.
+    where norms are over rows. Suppose that this residual is at most 1/10 on the training rows, which means that
+    training was lazy. Then the residual is nearly the same on rows that the model has not seen. In at least nine of ten
+    models, the residual on unseen rows is within a factor 1.3 of the residual on training rows. This factor is widened
+    by 1.96 standard deviations of the logarithm of the residual, which is a ratio of two means over rows. A residual
+    below 1e-6 is rounding error.
     """
 
     title = "Distance from linear training on new rows, predicted from training rows"

@@ -137,12 +137,13 @@ def _counted(problem: Trained, half: int) -> tuple[int, int]:
 
 
 class SuccessOfSmallestTrigger(AbstractGauge):
-    """For each class c, search a mask m and a pattern p such that the model assigns (1 - m) x + m p to c for 90 % of
-    the training rows x that it assigns to another class. Keep sum m as small as possible, and take the class of
-    smallest sum m. The search does not use held-out rows. So the number of held-out rows that the change sends to c is
-    exchangeable between two halves. Only rows that the model assigns to another class without the change are counted.
-    The success on one half implies a beta-binomial distribution for the other half. In at least nine of ten models, the
-    central 95 % of this distribution contain the number there.
+    """For each class c, search for a mask m and a pattern p with the following effect. Consider the training rows x
+    that the model assigns to another class than c. For 90 % of these rows, the model assigns (1 - m) x + m p to c. Keep
+    sum m as small as possible, and take the class with the smallest sum m. The search does not use held-out rows. So
+    the number of held-out rows that the change sends to c is exchangeable between two halves. Only rows that the model
+    assigns to another class without the change are counted. The success on one half implies a beta-binomial
+    distribution for the other half. In at least nine of ten models, the central 95 % of this distribution contain the
+    number on the other half.
     """
 
     title = "Success of the smallest trigger on held-out rows, predicted from half of them"
@@ -180,7 +181,7 @@ class SuccessOfSmallestTrigger(AbstractGauge):
 class PlantedTriggerIsSmall(Claim[Trained]):
     """Let a model have at least six classes. In a tenth of its training rows, one feature is set far from its mean, and
     the row is labelled as the first class. For each class, take the smallest change that sends 90 % of rows to it. With
-    probability at least 0.8, the change for the first class has at most 0.6 of the median size of the changes for the
+    probability at least 0.8, the size of the change for the first class is at most 0.6 times the median size for the
     other classes.
     """
 
@@ -209,7 +210,7 @@ class CleanClassesAlike(Claim[Trained]):
 
         (median l - min l) / max(median |l - median l|, 0.15) <= 3.5
 
-    with probability at least 0.8. So sizes are compared by their ratios, and on a scale of at least 16 %.
+    with probability at least 0.8. So the sizes are compared by their ratios, on a scale of at least 16 %.
     """
 
     title = "An upper bound on the anomaly of the smallest trigger in a clean model"

@@ -64,8 +64,8 @@ class ConvexModelsAreStable(AbstractGauge):
 
         2 kappa² / (n delta),
 
-    because the log loss has a gradient of at most sqrt 2 in the outputs. For squared loss |f - y|²/2 and residuals of
-    at most R on these rows, the change is at most R² (1 + k) k, where k = kappa² / (n delta).
+    because the gradient of the log loss with respect to the outputs is at most sqrt 2. For squared loss |f - y|²/2 and
+    residuals of at most R on these rows, the change is at most R² (1 + k) k, where k = kappa² / (n delta).
     """
 
     title = "A bound on the change of the loss when a convex model loses a training row"

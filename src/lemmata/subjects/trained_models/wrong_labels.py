@@ -107,9 +107,9 @@ def _some(problem: Trained) -> list[Hypothesis]:
 
 class WrongLabelsComeFirst(AbstractGauge):
     """Rank the training rows of a model by how improbable their label is to the model without the row, after one Newton
-    step of leaving it out. Let the classes that this model predicts be the corrected ones in at least 80 % of rows.
-    Take pairs of a row whose label is wrong and a row whose label is right. In at least nine of ten models, the row
-    with the wrong label comes first with probability at least 0.9.
+    step of leaving it out. Suppose that this model predicts the corrected class in at least 80 % of rows. Take pairs of
+    a row whose label is wrong and a row whose label is right. In at least nine of ten models, the row with the wrong
+    label comes first with probability at least 0.9.
     """
 
     title = "Rows with wrong labels rank before rows with right labels"
@@ -145,10 +145,10 @@ class WrongLabelsComeFirst(AbstractGauge):
 
 class ShareOfWrongLabels(AbstractGauge):
     """Let q_i be the class probabilities at row i, with entries q_ik for class k, under a model without the row. This
-    model comes from one Newton step of leaving the row out, and its logits are divided by T. If a share e of labels was
-    replaced by another of C classes at random, the label of row i is k with probability
-    (1 - e) q_ik + e (1 - q_ik)/(C - 1). Collect the shares e that a likelihood-ratio test at 5 % does not reject, where
-    T is fitted at each. In at least nine of ten models, these shares contain the share of labels that are wrong.
+    model comes from one Newton step of leaving the row out, and its logits are divided by T. Suppose that a share e of
+    the labels was replaced at random by another of the C classes. Then the label of row i is k with probability (1 - e)
+    q_ik + e (1 - q_ik)/(C - 1). Collect the shares e that a likelihood-ratio test at 5 % does not reject, where T is
+    fitted anew for each e. In at least nine of ten models, these shares contain the share of labels that are wrong.
     """
 
     title = "Share of wrong labels, estimated from training rows alone"
