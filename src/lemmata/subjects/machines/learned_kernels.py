@@ -125,9 +125,9 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
 
 
 class DivergenceFallsWithNu(Claim[MachineRows]):
-    """Let a machine of ReLU layers weigh the Gaussian divergences of its layers from their priors by nu. As nu grows,
-    the sum of these divergences falls like nu^-2. So the divergences keep the posteriors close to the prior. Each
-    divergence is 0 only at the prior.
+    """In the objective of a machine of ReLU layers, let nu be the weight of the Gaussian divergences of the layers from
+    their priors. As nu grows, the sum of these divergences falls like nu^-2. So the divergences keep the posteriors
+    close to the prior. Each divergence is 0 only at the prior.
     """
 
     title = "The divergences of a machine's layers from their priors fall like nu^-2"
@@ -157,13 +157,13 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
 
 
 class AllRowsAsInducingPoints(Claim[MachineRows]):
-    """Let a machine have the labels y_c, one column for each output c, and the noise variance s. Let G_0 be the Gram
-    matrix of its n rows, K the kernel of a layer, D the divergence and nu its weight. If the inducing points are all n
-    rows, the objective of the sparse machine equals the objective of the dense machine,
+    """Let y_c be the labels of a machine for output c, and let s be the variance of their noise. Let G_0 be the Gram
+    matrix of the n rows, K the kernel of a layer, D the divergence and nu the weight of the divergence. If the inducing
+    points are all n rows, the objective of the sparse machine equals the objective of the dense machine,
 
         sum_c log N(y_c; 0, K(G_L) + s I) - nu sum_l D(G_l | K(G_{l-1})),
 
-    for any Gram matrices G_1, ..., G_L. So the maxima are the same, too.
+    for any Gram matrices G_1, ..., G_L. So both objectives also have the same maxima.
     """
 
     title = "With all rows as inducing points, the sparse machine is the dense machine"
