@@ -88,13 +88,13 @@ _STEPS = 40
 
 
 class LipschitzMarginRadius(Claim[Logits]):
-    """Let the vector of logits be Lipschitz with constant L in the Euclidean norm. At an input, let the largest logit
-    exceed all others by a margin of at least M. No perturbation of length below
+    """Let the vector of logits be Lipschitz with constant L in the Euclidean norm. At an input, suppose that the
+    largest logit exceeds every other logit by at least M. No perturbation of Euclidean norm below
 
         M / (sqrt(2) L)
 
-    changes the class. For linear logits with orthogonal rows of equal length, some perturbation of that length changes
-    the class.
+    changes the class. For linear logits whose weight vectors are orthogonal and equally long, some perturbation of
+    exactly this norm changes the class.
     """
 
     title = "A margin M and a Lipschitz constant L certify the radius M / (sqrt(2) L)"
