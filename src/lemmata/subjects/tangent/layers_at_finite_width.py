@@ -124,9 +124,9 @@ class ResidualWidth(AbstractTangentWidth):
 
 
 class ParallelWidth(AbstractTangentWidth):
-    """Consider a network that adds the outputs of two branches of m units before an activation, where one branch has
-    one layer and the second has two. At a random draw, its tangent kernel differs from its limit for m -> infinity, in
-    root mean square over pairs of points, by
+    """Consider a network that adds the outputs of two branches of m units and then applies an activation. One branch
+    has one layer, and the other branch has two layers. At a random draw, its tangent kernel differs from its limit for
+    m -> infinity, in root mean square over pairs of points, by
 
         C m^(-1/2),
 
@@ -141,8 +141,8 @@ class ParallelWidth(AbstractTangentWidth):
 
 
 class LayerNormWidth(AbstractTangentWidth):
-    """Consider a network with LayerNorm after each of two layers of m units. At a random draw, its tangent kernel
-    differs from its limit for m -> infinity, in root mean square over pairs of points, by
+    """Consider a network with two layers of m units and LayerNorm after each layer. At a random draw, its tangent
+    kernel differs from its limit for m -> infinity, in root mean square over pairs of points, by
 
         C m^(-1/2),
 
@@ -172,8 +172,8 @@ class RMSNormWidth(AbstractTangentWidth):
 
 class DropoutWidth(AbstractTangentWidth):
     """Consider a network with Dropout after a layer of m units. Take the tangent kernel between two random passes with
-    independent masks. At a random draw of the weights, it differs from its limit for m -> infinity, in root mean square
-    over pairs of points, by
+    independent masks. At a random draw of the weights, this kernel differs from its limit for m -> infinity, in root
+    mean square over pairs of points, by
 
         C m^(-1/2),
 
