@@ -234,8 +234,8 @@ def _halved(problem: MixedRows) -> Array:
 class MixingCosts(Claim[MixedRows]):
     """Let phi be the features of a network and k their kernel, let A be an attack, and let beta be the share of
     attacked rows. Let y be the labels of the rows x, and let K_mixed be the kernel matrix of the features (1 - beta)
-    phi(x) + beta phi(Ax). The squared norm of the smallest interpolant of the labels is at least as large for K_mixed
-    as for the mean of the kernels:
+    phi(x) + beta phi(Ax). Take the interpolant of the labels that has the smallest norm. The squared norm of this
+    interpolant is at least as large with K_mixed as with the mean of the kernels:
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
@@ -279,8 +279,8 @@ class MixedInterpolantGeneralises(Claim[MixedRows]):
     """Let f be linear in its weights w, and let A be an attack that is fixed before the rows are drawn. Take n
     independent rows with labels y. Among the weights whose mixture (1 - beta) f + beta f A is nearest to the labels on
     these rows, let w have the smallest norm. If the mixture equals the labels, then |w|² = y' K_mixed^-1 y, where
-    K_mixed is the kernel matrix of the mixture. Let B be |w| rounded up. With probability at least 9/10, for clean and
-    for attacked rows,
+    K_mixed is the kernel matrix of the mixture. Let B be |w| rounded up. With probability at least 9/10, both clean
+    rows and attacked rows satisfy
 
         error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)),
 

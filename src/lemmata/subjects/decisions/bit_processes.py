@@ -90,7 +90,7 @@ class FormulasOfParity(Claim[BitDecision]):
     that decides whether the best value is above 0 needs at least 2^(n-1) conjunctions, and 2^(n-1) are enough.
     """
 
-    title = "The parity process has short formulas for its model but long ones for its values"
+    title = "The parity process has short formulas for its model, but its values need long formulas"
     source = Source(_KEY, "Abstract, circuits", note="at depth two, where the smallest is found")
     population = BitDecisions()
     relation = Equal()
@@ -173,12 +173,12 @@ class InfluenceAtMostWidth(Claim[Formula]):
 
 class WeightsOfParityValues(Claim[BitDecision]):
     """Consider the process that flips pairs of n >= 4 bits. Let a best value be the largest possible sum of rewards
-    over H > n/2 states, and let m = (H - n/4)/2. The squared Walsh coefficients of the best values add up to m², n/64,
-    n/64 and m² at the degrees 0, 1, n - 1 and n, and to 0 at all other degrees. So half of the mean square is at the
-    two highest degrees.
+    over H > n/2 states, and let m = (H - n/4)/2. Add up the squared Walsh coefficients of the best values at each
+    degree. At the degrees 0, 1, n - 1 and n, the sums are m², n/64, n/64 and m². At all other degrees, the sum is 0. So
+    half of the mean square of the best values is at the two highest degrees.
     """
 
-    title = "Half of the mean square of the best values of parity is at the two highest degrees"
+    title = "In the parity process, half of the values' mean square is at the two highest degrees"
     source = Source(_KEY, "Abstract, Q-function", note="by degrees")
     population = BitDecisions(bits=7)
     relation = Equal(block=-1)

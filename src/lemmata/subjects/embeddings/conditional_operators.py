@@ -149,9 +149,9 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
 
 
 class SpreadIsSeen(Claim[NormalConditionals]):
-    """In a source and a target domain, let z = b y + s times a standard normal number, where y is standard normal and b
-    and s may differ between the domains. Use linear kernels, the ridge e, and n rows from each domain. As n grows, the
-    squared Bures distance of the conditional covariances tends to
+    """Let labels y be standard normal. Let each representation z be b y plus s times another standard normal number,
+    where b and s may differ between the source and the target. Use linear kernels, the ridge e, and n rows from each of
+    the two domains. As n grows, the squared Bures distance between the conditional covariances tends to
 
         (R_s^1/2 - R_t^1/2)²,   R = s² + b² e/(1 + e),
 

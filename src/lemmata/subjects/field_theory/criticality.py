@@ -125,10 +125,11 @@ class CriticalPointOfGates(Claim[GatedUnit]):
 
 
 class GradientsOffCriticality(Claim[SmoothNetwork]):
-    """Let a tanh network have n units in each layer, no biases, and weights of variance C_W / fan-in, where C_W is
-    arbitrary. Let K_l be the kernel of layer l at infinite width, with K_(l+1) = C_W E[tanh(z)²], z ~ N(0, K_l). Let
-    chi_perpendicular(K_l) be C_W times the mean squared derivative of tanh at z. Differentiate a preactivation of layer
-    L along a direction in the space of the preactivations of layer 1. The expected square of this derivative is
+    """Let a tanh network have n units in each layer, biases of variance C_b = 0, and weights of variance C_W / fan-in,
+    where C_W is arbitrary. Let K_l be the kernel of layer l at infinite width, with K_(l+1) = C_W E[tanh(z)²], z ~ N(0,
+    K_l). Let chi_perpendicular(K_l) be C_W times the mean squared derivative of tanh at z. Differentiate a
+    preactivation of layer L along a direction in the space of the preactivations of layer 1. The expected square of
+    this derivative is
 
         product over l = 1 to L - 1 of chi_perpendicular(K_l),
 

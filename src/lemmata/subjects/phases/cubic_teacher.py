@@ -187,9 +187,10 @@ class AbstractShareAction(Claim[TaughtUnit]):
 
 
 class ShareAction(AbstractShareAction):
-    """Let a unit have weights w in d dimensions, overlap q with the teacher's direction, and share y = q²/(1 + 2|w|²)
-    with density p(y). Let g/d be the variance of the prior, u the interaction, and let b and c be the unlearned parts
-    of the teacher's linear and cubic components. As d grows, -log p(y)/d tends, up to a constant, to
+    """Let a unit have weights w in d dimensions, and let q be their overlap with the teacher's direction. Let p(y) be
+    the density of the share y = q²/(1 + 2|w|²) of the unit. Let g/d be the variance of the prior, u the interaction,
+    and let b and c be the unlearned parts of the teacher's linear and cubic components. As d grows, -log p(y)/d tends,
+    up to a constant, to
 
         y / (2g (1 - 2y)) - log(1 - 2y)/2 - (2u/pi) y (b - 2cy)².
 
@@ -226,9 +227,10 @@ def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
 
 
 class OverlapAction(Claim[TaughtUnit]):
-    """Let a unit have weights w in d dimensions and overlap q with the teacher's direction, with density p(q). Let g/d
-    be the variance of the prior, u the interaction, and let b and c be the unlearned parts of the teacher's linear and
-    cubic components. As d grows, -log p(q)/d tends, up to a constant, to the minimum over r = |w|² - q² of
+    """Let a unit have weights w in d dimensions. Let p(q) be the density of their overlap q with the teacher's
+    direction. Let g/d be the variance of the prior, u the interaction, and let b and c be the unlearned parts of the
+    teacher's linear and cubic components. As d grows, -log p(q)/d tends, up to a constant, to the minimum over r = |w|²
+    - q² of
 
         (q² + r)/(2g) - log(r)/2 - (2u/pi) y (b - 2cy)²,    y = q²/(1 + 2(q² + r)).
 
@@ -266,11 +268,12 @@ def _overlaps_to_compare(problem: TaughtUnit) -> tuple[float, tuple[float, float
 
 
 class OverlapJumps(Claim[TaughtUnit]):
-    """Let a unit have weights w in d dimensions, overlap q with the teacher's direction, and share y = q²/(1 + 2|w|²).
-    Let u_c be the interaction at the transition. Let b and c be the unlearned parts of the teacher's linear and cubic
-    components. Hold b and c fixed at their values at the transition. Compute the mean share at an interaction 5 % above
-    u_c, and subtract the mean share at an interaction 5 % below u_c. As d grows, this difference tends to a share y >
-    0, at which the action above u_c is least. So the most likely share jumps at the transition.
+    """Let a unit have weights w in d dimensions, and let q be their overlap with the teacher's direction. Let y = q²/(1
+    + 2|w|²) be the share of the unit. Let u_c be the interaction at the transition. Let b and c be the unlearned parts
+    of the teacher's linear and cubic components. Hold b and c fixed at their values at the transition. Compute the mean
+    share at an interaction 5 % above u_c, and subtract the mean share at an interaction 5 % below u_c. As d grows, this
+    difference tends to a share y > 0, at which the action above u_c is least. So the most likely share jumps at the
+    transition.
     """
 
     title = "The most likely overlap of a unit jumps at the transition"

@@ -107,10 +107,10 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
         r (b + epsilon c) c/(6 epsilon e) + a_3/(a_3 + t),    r = a/(a + t),
 
     where b = E (v'x)² f, c = E v'x H_3(v'x) f, e = E (v'x)² f² with f = (1 + 2g|x|²/d)^(-1/2), a = 4 g e/(pi d) and a_3
-    = 16 g³/(pi (1 + 2g)³ d³). Here t, about sigma²/n, is the positive solution of n t = sigma² + (2/pi) E arcsin(2g f²
-    |x|²/d) - a d + r t d. The first term comes from the linear component, of which the fit learns about the fraction r.
-    The kernel represents this component by v'x f, which has a cubic part because |x|² contains (v'x)². The second term
-    is the learned part of the cubic component itself.
+    = 16 g³/(pi (1 + 2g)³ d³). Here t is the positive solution of n t = sigma² + (2/pi) E arcsin(2g f² |x|²/d) - a d + r
+    t d, and this solution is about sigma²/n. The first term comes from the linear component, of which the fit learns
+    about the fraction r. The kernel represents this component by v'x f, which has a cubic part because |x|² contains
+    (v'x)². The second term is the learned part of the cubic component itself.
     """
 
     title = "Kernel regression sees a cubic component through the lengths of the inputs"

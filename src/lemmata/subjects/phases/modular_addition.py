@@ -165,9 +165,9 @@ class TeacherEigenvalue(AbstractEigenvalue):
 
 
 class ModularLevelMinima(Claim[MixedAddition]):
-    """In modular addition, let F and G be the powers of a unit at a pair of frequencies, in the first and the second
-    half of its weights. Let u a² be the interaction and gamma the decay of sixth order. The action divided by the
-    modulus P,
+    """In modular addition, take a unit and a pair of frequencies. At these frequencies, let F be the power of the first
+    half of the unit's weights, and let G be the power of the second half. Let u a² be the interaction and gamma the
+    decay of sixth order. The action divided by the modulus P,
 
         S(F, G) = F + G - 2 u a² F G + (gamma/3)(F³ + G³),    F, G >= 0,
 

@@ -129,8 +129,8 @@ class LipschitzMarginRadius(Claim[Logits]):
 
 class MarginFallsWithItsSlope(Claim[SteepNetwork]):
     """Let a margin m have the Lipschitz constant L. A perturbation of Euclidean length eps lowers the margin by at most
-    L eps: m(x') >= m(x) - L eps. For the network m(x) = v'max(W x + b, 0), the product L = |v| |W| of the norms is such
-    a constant. The network attains the bound if all its units are active and the rows of W are orthonormal.
+    L eps: m(x') >= m(x) - L eps. For the network m(x) = v'max(W x + b, 0), the product L = |v| |W| of the norms is a
+    Lipschitz constant. The network attains the bound if all its units are active and the rows of W are orthonormal.
     """
 
     title = "A margin falls by at most its Lipschitz constant times the distance"

@@ -172,9 +172,9 @@ class AlphaBeatsIntervals(Claim[ReluBox]):
 
 
 class AlphaIsTheTriangle(Claim[ReluBox]):
-    """Let a ReLU network have one hidden layer. Take its lower bounds by backward substitution, with all slopes in
-    [0, 1] below the units that may switch. The best of these bounds equals the optimum of the triangle relaxation,
-    because the two programmes are dual to each other.
+    """Let a ReLU network have one hidden layer. Take lower bounds of its output by backward substitution. For each unit
+    that may switch, the lower linear bound of the unit can have any slope in [0, 1]. The best bound over these slopes
+    equals the optimum of the triangle relaxation, because the two programmes are dual to each other.
     """
 
     title = "Linear bounds with the best slopes reach the triangle relaxation"

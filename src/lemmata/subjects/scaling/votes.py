@@ -114,7 +114,7 @@ _SCORES = 512
 class PluralityExponent(Claim[TwoAnswers]):
     """Let p1 be the probability of the right answer in one sample, and let p2 < p1 be the probability of the strongest
     wrong answer. Let P(K) be the probability that, among K samples, this wrong answer gets at least as many votes as
-    the right answer. This probability falls as exp(-c K)/sqrt(K), where
+    the right answer. For large K, this probability falls as exp(-c K)/sqrt(K), where
 
         c = -log(1 - (sqrt(p1) - sqrt(p2))²).
 

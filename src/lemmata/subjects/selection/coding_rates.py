@@ -194,7 +194,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
     So the first term rewards rows of high entropy. But the second term treats their labels as noisier.
     """
 
-    title = "The entropy of a row on the diagonal acts as noise"
+    title = "On the diagonal of the objective, the entropy of a row acts as noise"
     source = Source(_KEY, "Abstract, entropy", note="as its code computes it")
     stated = Kind.OWN
     population = FeatureClouds()
