@@ -135,7 +135,7 @@ class ChangingAttack(Claim[AttackedFlow]):
     """Let K be the kernel matrix of the training rows X, and let y be their targets. Let f_0(X) be the outputs at the
     start of the flow df/dt = -K E (f - y). Let the weights E of the rows change linearly in time, from E_0 at the start
     to E_1 at time t, at different rates for different rows. Take the closed form for constant weights, and replace E t
-    by the integral of E over time. To leading order, its error is
+    by the integral of E over time. To leading order, the error of this formula is
 
         t²/12 |(K E_0 K E_1 - K E_1 K E_0)(f_0(X) - y)|.
 

@@ -332,12 +332,12 @@ def _interpolant(problem: MixedRows) -> Array:
 
 
 class EnergyFallsWithRows(Claim[SphereRows]):
-    """Let a half-space give the labels, with a gap between the classes that the attack does not cross. Take the mixed
-    kernels of an infinitely wide ReLU network of three hidden layers, for clean rows and for attacked rows, with beta =
-    1/2. The energy of labels y is sqrt(y' K^-1 y / n), where K is the kernel matrix of n rows. The mean of this energy
-    over the two mixed kernels falls as n grows from 32 to 64 and to 128. At n = 128, this mean is still above the mean
-    energy of the two kernels without mixing, on the same rows. The difference between the two means is the cost of
-    learning with attacks.
+    """Let a half-space determine the labels. Let the gap between the two classes be so wide that the attack does not
+    cross it. Take the mixed kernels of an infinitely wide ReLU network of three hidden layers, for clean rows and for
+    attacked rows, with beta = 1/2. The energy of labels y is sqrt(y' K^-1 y / n), where K is the kernel matrix of n
+    rows. The mean of this energy over the two mixed kernels falls as n grows from 32 to 64 and to 128. At n = 128, this
+    mean is still above the mean energy of the two kernels without mixing, on the same rows. The difference between the
+    two means is the cost of learning with attacks.
     """
 
     title = "The energy of labels under mixed kernels falls as rows are added"

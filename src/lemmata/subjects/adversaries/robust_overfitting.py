@@ -62,7 +62,7 @@ class SignedAttacksEndElsewhere(Claim[AttackedRows]):
 class LongAttackDegenerates(Claim[AttackedFlow]):
     """Let K be the kernel matrix of the training rows, lambda its smallest eigenvalue, and y the targets. Under attacks
     by ascent, the outputs f follow the flow df/dt = -K E(t) (f - y), where E(t) is diagonal with entries of at least 1.
-    However E changes in time,
+    For every such function E(t),
 
         |f(t) - y|_K <= exp(-lambda t) |f(0) - y|_K,    |r|_K² = r' K^-1 r.
 
@@ -106,10 +106,10 @@ def _distance(problem: AttackedFlow) -> Array:
 class RobustOverfitting(Claim[AttackedRows]):
     """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
     weakly on the label. Train a linear model w'x on 100 rows. In every step, an attack by ascent moves the rows along
-    dx/ds = w (w'x - y) up to s = 3. Measure the robust accuracy on held-out rows under the worst shift of every input
-    by 0.3. Let lambda be the largest eigenvalue of the rows' Gram matrix. The robust accuracy is lower at the time
-    100/lambda than at the time 3/lambda. At the time 100/lambda, training without attack has an even lower robust
-    accuracy than training under attack.
+    dx/ds = w (w'x - y) up to s = 3. The robust accuracy is the accuracy on held-out rows if every input is shifted by
+    0.3 in the worst direction. Let lambda be the largest eigenvalue of the rows' Gram matrix. The robust accuracy is
+    lower at the time 100/lambda than at the time 3/lambda. At the time 100/lambda, training without attack has an even
+    lower robust accuracy than training under attack.
     """
 
     title = "Long training loses robust accuracy, but less under attacks by ascent"
@@ -162,9 +162,9 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
 
 class SignedAttacksLoseNothing(Claim[AttackedRows]):
     """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
-    weakly on the label. Train a linear model on 100 rows, and move the rows in every step by the worst shift of every
-    input by 0.3. Measure the robust accuracy after 200 steps and after 2000 steps. These numbers of steps correspond to
-    times of about 10/lambda and 100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On
+    weakly on the label. Train a linear model on 100 rows. In every step, shift every input of the rows by 0.3 in the
+    worst direction. Measure the robust accuracy after 200 steps and after 2000 steps. These numbers of steps correspond
+    to times of about 10/lambda and 100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On
     average, both robust accuracies equal the robust accuracy of the one large input alone. Therefore long training
     loses nothing.
     """

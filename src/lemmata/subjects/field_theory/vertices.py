@@ -123,7 +123,7 @@ _WIDTHS = (32.0, 64.0, 128.0)
 class VertexOfTwoLines(Claim[TwoLineNetwork]):
     """Let a network have n units in each layer, and activations of slope a below 0 and 1 above 0. Let the biases have
     the variance C_b = 0, and the weights the variance C_W / fan-in with C_W = 2/(1 + a²). Let G be the variance of the
-    preactivations of layer l, given the previous layer. At every width and in every layer,
+    preactivations of layer l, given the previous layer. At every width and in every layer, the four-point vertex is
 
         n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
 

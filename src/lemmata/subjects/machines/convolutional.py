@@ -103,7 +103,8 @@ class WideConvolutionalNetwork(Claim[ImageGrams]):
     Each later convolution acts on windows of inducing features. These windows contain weighted sums, with given
     weights, of the previous inducing features. Over the N channels of the third convolution, average three kinds of
     products of features: between inducing points, between sites and inducing points, and of each site with itself. The
-    root mean square difference between these averages and the machine's Gram matrices falls like N^(-1/2).
+    root mean square difference between these averages and the Gram matrices of the convolutional deep kernel machine
+    falls like N^(-1/2).
     """
 
     title = "Wide random convolutional networks have the machine's Gram matrices"
@@ -190,11 +191,11 @@ def _replaced(images: Array, patches: Array, learned: Array) -> ConvolutionalGra
 
 
 class ImageNormsAreFactors(Claim[ImageGrams]):
-    """Take a machine at its prior, without biases. Before every ReLU, normalise the features of each image: divide them
-    by the square root of their mean variance over sites. Divide the inducing points by the square root of their own
-    mean variance. Let Q = m K_ii^-1 m' be the covariances of pooled images that inducing points explain, where m are
-    the means of K_ti over sites. Normalisation multiplies Q_st by one factor for image s and one factor for image t. So
-    the correlations
+    """Take a convolutional deep kernel machine at its prior, without biases. Before every ReLU, normalise the features
+    of each image: divide them by the square root of their mean variance over sites. Divide the inducing points by the
+    square root of their own mean variance. Let Q = m K_ii^-1 m' be the covariances of pooled images that inducing
+    points explain, where m are the means of K_ti over sites. Normalisation multiplies Q_st by one factor for image s
+    and one factor for image t. So the correlations
 
         Q_st / sqrt(Q_ss Q_tt)
 

@@ -310,9 +310,9 @@ def _explained(problem: PooledSites) -> Array:
 
 
 class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
-    """Let a machine consist of one learned Gram matrix G, followed by ReLU, pooling and a Gaussian process with noisy
-    labels. The machine maximises a bound on the log density of the labels, minus nu times the divergence of N(0, G)
-    from N(0, K). Here K is the Gram matrix of the prior. As nu grows, the maximiser approaches K, at which no
+    """Let a deep kernel machine consist of one learned Gram matrix G, followed by ReLU, pooling and a Gaussian process
+    with noisy labels. The machine maximises a bound on the log density of the labels, minus nu times the divergence of
+    N(0, G) from N(0, K). Here K is the Gram matrix of the prior. As nu grows, the maximiser approaches K, at which no
     representation is learned. Let L L' = K, and let B' be the gradient of the bound with respect to G at K. Then
 
         nu |L^-1 G L^-T - I| -> 2 |L' B' L|.
@@ -348,11 +348,11 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
 
 
 class FitFallsWithStiffness(Claim[StiffMachine]):
-    """Let a machine consist of one learned Gram matrix, followed by ReLU, pooling and a Gaussian process with noisy
-    labels. The machine maximises a bound on the log density of its training labels, minus nu times the divergence from
-    the prior. At the maximiser, the bound falls as nu rises from 0.1 to 1, 10 and 100. The trials compute the bound
-    from its definition, with arc-cosine kernels for the ReLU. A problem counts only if the gradient of the objective,
-    also computed from its definition, vanishes at the maximiser.
+    """Let a deep kernel machine consist of one learned Gram matrix, followed by ReLU, pooling and a Gaussian process
+    with noisy labels. The machine maximises a bound on the log density of its training labels, minus nu times the
+    divergence from the prior. At the maximiser, the bound falls as nu rises from 0.1 to 1, 10 and 100. The trials
+    compute the bound from its definition, with arc-cosine kernels for the ReLU. A problem counts only if the gradient
+    of the objective, also computed from its definition, vanishes at the maximiser.
     """
 
     title = "The fit of a machine to its training labels falls as nu rises"

@@ -329,9 +329,10 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
     variance s/N. Let the interaction be 1.6 u_c, in the mixed phase, where u_c is the interaction at the transition.
     Let 1 - c/epsilon be the part of the cubic component that the network has learned. As d grows, this learned part
     tends to the value at which a unit is equally likely to have the teacher's direction or not. Two conditions
-    determine this value. First, at one share y > 0, the action and its slope are both 0. Second, (b, sqrt 6 c) = (I + Q
-    s n/sigma²)^-1 (1, sqrt 6 epsilon). Here b and c are the unlearned parts of the teacher's linear and cubic
-    components. Q is the matrix of second moments of the units, if a number of units of order N/d has the share y.
+    determine this value. First, at one share y > 0, the action and its slope are both 0. Second, b and c satisfy (b,
+    sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Here b and c are the unlearned parts of the teacher's linear
+    and cubic components. Q is the matrix of second moments of the units, if a number of units of order N/d has the
+    share y.
     """
 
     title = "In the mixed phase, a network learns a predictable part of the cubic component"

@@ -32,12 +32,12 @@ def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float
 
 class OverlapOfTheTopEigenvector(Claim[Backdoor]):
     """Let n rows have d standard normal features, and shift a fraction eps of the rows by a vector of length delta. Let
-    l = eps (1 - eps) delta² and gamma = d/n. If l > sqrt(gamma) and n and d grow, the squared cosine of the top
-    eigenvector of the rows' covariance tends to
+    l = eps (1 - eps) delta² and gamma = d/n. If l > sqrt(gamma), the squared cosine between the top eigenvector of the
+    rows' covariance and the direction of the shift tends to
 
         (1 - gamma/l²) / (1 + gamma/l)
 
-    with respect to the direction of the shift.
+    as n and d grow.
     """
 
     title = "Above a threshold, the top eigenvector has a known overlap with a backdoor"

@@ -73,7 +73,7 @@ def _fit(
 
 class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
     """Fit logistic regression to n rows. Let lambda |w|²/2 be the penalty on the weights w, where lambda is
-    proportional to n. The influence function estimates the change of the weights when row i is removed by
+    proportional to n. If row i is removed, the influence function estimates that the weights change by
 
         H^-1 g_i,
 

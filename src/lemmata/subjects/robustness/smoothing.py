@@ -264,7 +264,7 @@ class RadiusFromCounts(Claim[Drawn]):
     """Let a class have the probability p under normal noise of standard deviation sigma, and let it occur k times in n
     draws. Let q be the exact (Clopper-Pearson) lower limit of p at level 1 - alpha, where alpha = 1/20. The certified
     radius is sigma Phi^-1(q), where Phi is the normal distribution function. The certified radius exceeds the true
-    radius sigma Phi^-1(p) with probability at most alpha. The test shows that this probability is below 1/10.
+    radius sigma Phi^-1(p) with probability at most alpha. The trials only test that this probability is below 1/10.
     """
 
     title = "A radius certified from counts is too large with probability at most alpha"
@@ -343,8 +343,8 @@ class NoRadiusInTheInfinityNorm(Claim[Drawn]):
 
         sigma Phi^-1(p) d^(-1/2)
 
-    where Phi is the normal distribution function. So this radius falls as the dimension d grows. The reason is that the
-    half-space with the normal vector (1, ..., 1)/sqrt(d) changes its smoothed class at this radius.
+    where Phi is the normal distribution function. So this radius falls like d^(-1/2) as the dimension d grows. The
+    reason is that the half-space with the normal vector (1, ..., 1)/sqrt(d) changes its smoothed class at this radius.
     """
 
     title = "The infinity-norm radius that normal noise certifies falls like d^(-1/2)"

@@ -93,7 +93,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
 
         sqrt( 2 log(1000) / (m (n - 1)) )
 
-    with probability at most 1/1000. The test shows that this probability is below 1/10.
+    with probability at most 1/1000. The trials only test that this probability is below 1/10.
     """
 
     title = "No set of errors of a given measure is farther from random points than a cap"

@@ -208,8 +208,8 @@ class TokensPerParameter(Claim[SeparableLaw]):
         C^((alpha - beta) / (alpha + beta)).
 
     If alpha > beta, the loss falls faster with parameters than with tokens, and the number of tokens per parameter
-    grows with the budget. If alpha < beta, this number falls. It is the same at all budgets only if alpha = beta. The
-    claim tests D/N or N/D, whichever grows.
+    grows with the budget. If alpha < beta, the number of tokens per parameter falls. Only if alpha = beta, it is the
+    same at all budgets. The claim tests D/N or N/D, whichever grows.
     """
 
     title = "Tokens per parameter at compute-optimal training are a power of the budget"

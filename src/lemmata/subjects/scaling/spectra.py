@@ -126,7 +126,7 @@ class SpectralCutoff(Claim[PowerSpectrum]):
     target act as noise.
     """
 
-    title = "The tail of a target's spectrum bounds the error of a learner of its first modes"
+    title = "The tail of a target's spectrum bounds the error if the first modes are learned"
     source = Source("emergence2026", "Proposition 17.6", "Figure 17.9")
     population = _power_spectra(
         Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.9, 0.2, 10.0, "r", corners=(0.6, 1.0)), modes=4

@@ -195,7 +195,7 @@ class VerifierCeiling(Claim[Verified]):
 
         (1 - (1-q)^K) p t/q + (1-q)^K p (1-t)/(1-q),   q = p t + (1-p) f.
 
-    This tends to p t/q < 1 as K grows, so more attempts do not help against a verifier's mistakes.
+    As K grows, this probability tends to p t/q < 1. So more attempts do not help against a verifier's mistakes.
     """
 
     title = "Mistakes of a verifier set a ceiling on the accuracy of many attempts"

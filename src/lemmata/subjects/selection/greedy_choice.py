@@ -111,8 +111,9 @@ def _reached(problem: CodedFeatures) -> Array:
 
 class GreedyByPivots(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows, and D a diagonal matrix of noise. Choose rows one by one. In each step, add the
-    row that increases log det(K_S + D_S) of the set S of chosen rows most. This choice is the order of a Cholesky
-    factorisation of K + D that takes the largest pivot first. Each row adds the logarithm of its pivot. Row i adds
+    row that increases log det(K_S + D_S) of the set S of chosen rows most. A Cholesky factorisation of K + D that
+    always takes the largest pivot next chooses the same rows in the same order. Each row adds the logarithm of its
+    pivot. Row i adds
 
         log(k_ii + d_i - K_iS (K_SS + D_S)^-1 K_Si),   S the rows before it.
     """
@@ -193,8 +194,9 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
 
         (<u, u'> + 1) * sum over a of <g_a, g_a'> / k.
 
-    Here u is the input of the layer (1 stands for its bias), and g_a is the derivative of output a with respect to the
-    layer's preactivations. The Jacobian is not needed.
+    Here u is the input of the layer, and the summand 1 comes from the bias of the layer. The vector g_a is the
+    derivative of output a with respect to the layer's preactivations. So the tangent kernel can be computed without the
+    Jacobian.
     """
 
     title = "The tangent kernel of a dense network from its layers, without a Jacobian"

@@ -196,12 +196,13 @@ def _sum_budget(problem: AuditedSum, share: float) -> Array:
 
 
 class AuditOfTraining(Claim[AuditedTraining]):
-    """Train logistic regression by T gradient steps. In each step, every row takes part with probability q. The
+    """Train logistic regression by T gradient steps. In each step, every row takes part with a given probability. The
     gradients are clipped to norm 1, and normal noise of standard deviation s is added to their sum. The training is
     (eps, delta)-differentially private, where eps follows from the distribution of the privacy loss. Repeat the
     training with one additional row, the canary, and without the canary. Score each run by the margin of the canary.
-    Use some of the runs to choose an event. Use the other runs to compute exact limits p and q for the probabilities of
-    this event with and without the canary. Then
+    Use some of the runs to choose an event. Use the other runs to bound the probabilities of this event with and
+    without the canary by exact limits. Let p be the lower limit of the larger probability, and q the upper limit of the
+    smaller probability. Then
 
         log((p - delta)/q) <= eps
 

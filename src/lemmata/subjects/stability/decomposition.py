@@ -122,7 +122,7 @@ class TwoFitsTellVariance(Claim[SignedNoise]):
         E (y - f_1)(y - f_2) = sigma² + bias²,    E (f_1 - f_2)²/2 = variance,
 
     where sigma² is the variance of the noise. These equations do not require the true function. They do not separate
-    bias from noise.
+    squared bias from noise.
     """
 
     title = "Two fits to separate rows give the variance and the sum of squared bias and noise"

@@ -159,7 +159,7 @@ class ReadoutIsProcess(Claim[NoisyFeatures]):
     """Let phi(x) be the m features of a random network at an input x, that is, the values of its last hidden layer.
     Given n values with normal noise of known variance, consider Bayesian linear regression on these features. The prior
     of the m readout weights is standard normal. For every m, the posterior mean and covariance of the function equal
-    those of the Gaussian process with the kernel <phi(x), phi(y)>.
+    the posterior mean and covariance of the Gaussian process with the kernel <phi(x), phi(y)>.
     """
 
     title = "A Bayesian readout is a Gaussian process at every width"
