@@ -146,8 +146,8 @@ def _more(problem: BitDecision) -> int:
 
 class InfluenceAtMostWidth(Claim[Formula]):
     """Let a function of bits be a disjunction of conjunctions of at most w literals each. At a uniformly random state,
-    count the bits whose flip changes the value of the function. This count is on average at most w. This is Amano's
-    form of a bound of Boppana. Therefore every formula that decides a parity of n bits has a conjunction of all n bits.
+    count the bits whose flip changes the value of the function. This count is on average at most w. Amano proved this
+    form of a bound by Boppana. Therefore every formula that decides a parity of n bits has a conjunction of all n bits.
     """
 
     title = "The total influence of a formula is at most its width"
@@ -203,8 +203,8 @@ class WeightsOfParityValues(Claim[BitDecision]):
 class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     """Consider a process in which the action is the first bit of the following state, and the reward of a state is its
     first bit. Every other bit of the following state is a parity of more than half of the bits. Then the best values
-    have degree 1, but each of these parity bits has the degree of its parity. In the parity process, the reverse holds:
-    the values have the higher degree.
+    have degree 1. But each of these parity bits has as its degree the number of bits in its parity. In the parity
+    process, the reverse holds: the values have the higher degree.
     """
 
     title = "A process with best values of degree 1 and parities as transitions"

@@ -79,9 +79,9 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
 class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
     """Let sample s have n rows and sample t have m rows. For each sample, let K be the Gram matrix of the
     representations z, and L the Gram matrix of the labels y. Let H be the centring matrix and B = n e (H L H + n e)^-1,
-    where e > 0 is a ridge. For the sample t, m replaces n. Let R = C_zz - C_zy (C_yy + e)^-1 C_yz be the conditional
-    covariance operator of a sample, where the C are moments about the mean. The squared Bures distance between the
-    operators of the two samples is
+    where e > 0 is a ridge. For the sample t, replace n by m in B. Let R = C_zz - C_zy (C_yy + e)^-1 C_yz be the
+    conditional covariance operator of a sample, where the C are moments about the mean. The squared Bures distance
+    between the operators of the two samples is
 
         tr(H K_s H B_s)/n + tr(H K_t H B_t)/m - 2 |B_s^1/2 H K_st H B_t^1/2| / (n m)^1/2,
 

@@ -128,7 +128,7 @@ class LeastSpectralLoss(Claim[PairedViews]):
     """Let two views a and b each take finitely many values, and let f and g be their embeddings in k dimensions. Let
     sigma_1, sigma_2, ... be the singular values of P(a, b)/sqrt(P(a) P(b)) in descending order. Let E be the mean over
     pairs, and E' the mean over independent views with the same marginal distributions. The spectral contrastive loss is
-    -2 E <f(a), g(b)> + E' <f(a), g(b)>². Its minimum over f and g is
+    -2 E <f(a), g(b)> + E' <f(a), g(b)>². The minimum of this loss over f and g is
 
         -(sigma_1² + ... + sigma_k²).
 

@@ -79,8 +79,8 @@ def _points_needed(problem: ComposedTents, teeth: float) -> Array:
 
 class PointsDoubleWithDepth(Claim[ComposedTents]):
     """Consider the L-fold composition of the tent map 1 - |2x - 1|. Interpolate this function with the Laplace kernel
-    at equispaced points. Ask for a squared error of at most a given fraction of the function's variance. The number of
-    points that this takes grows like
+    at equispaced points. Require a squared error of at most a given fraction of the function's variance. The number of
+    points that this accuracy takes grows like
 
         2^L,
 

@@ -82,9 +82,9 @@ class DampedModesRate(Claim[ImpulseResponse]):
 
 class PolesInOrder(Claim[ImpulseResponse]):
     """Consider impulse responses on a period whose coefficients have size k^(-r-1/2). Reproduce these responses by
-    linear recurrences with 129 real states. The geometric mean over responses of the squared error is smallest for
-    undamped poles at the frequencies of the period. The error is larger for poles at -1/2 + (3/2) pi i k, and largest
-    for real poles. So rotation of the state matters, but damping hardly matters.
+    linear recurrences with 129 real states. Take the geometric mean of the squared error over responses. This error is
+    smallest for undamped poles at the frequencies of the period. The error is larger for poles at -1/2 + (3/2) pi i k,
+    and largest for real poles. So rotation of the state matters, but damping hardly matters.
     """
 
     title = "Undamped poles reproduce impulse responses best, then damped, then real poles"
