@@ -129,8 +129,8 @@ def _projected(problem: ContradictedLabels) -> Array:
 
 
 class ConflictRate(Claim[ContradictedLabels]):
-    """Let a poisoned set have n rows, with an invertible kernel matrix K and the labels Y. The conflict of its labels
-    is the mean squared error of kernel ridge regression on the set itself,
+    """Let a poisoned set have n rows with labels Y and an invertible kernel matrix K. The conflict of the labels is the
+    mean squared training error of kernel ridge regression on the set,
 
         |K (K + ridge I)^-1 Y - Y|² / n.
 
@@ -157,9 +157,9 @@ class ConflictRate(Claim[ContradictedLabels]):
 
 class ConflictOfCopies(Claim[ContradictedLabels]):
     """Let some images of a poisoned set be copies of each other with different labels, and let y_i be the label of row
-    i. The conflict is the mean squared error of kernel ridge regression on the set itself. At every ridge it is at
-    least the mean over rows of |y_i - mean of the labels of its copies|². The copies of a row include the row itself.
-    The reason is that no function can take two values at one point.
+    i. The conflict is the mean squared training error of kernel ridge regression on the set. For every ridge, the
+    conflict is at least the mean over rows i of |y_i - m_i|². Here m_i is the mean label of all copies of row i,
+    including row i itself. The reason is that a function has only one value at each image.
     """
 
     title = "Different labels of equal images keep the conflict above a bound at every ridge"
@@ -187,11 +187,11 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
 class ProjectionIsDistance(Claim[ContradictedLabels]):
     """Let K be the kernel matrix of rows x_i, K_SS the kernel matrix of support rows S, and K_S the kernel matrix
     between the rows and the support. Let alpha be the coefficients of a fit sum alpha_i k(x_i, .), and let R = K - K_S
-    K_SS^-1 K_S' be the Schur complement. Then alpha' R alpha is the squared distance, in the kernel's space, of the fit
-    from the span of k(s, .), s in S. So R is positive semidefinite.
+    K_SS^-1 K_S' be the Schur complement. Then alpha' R alpha is the squared distance between the fit and the span of
+    k(s, .), s in S, in the kernel's space. So R is positive semidefinite.
     """
 
-    title = "The Schur complement gives the squared distance of a fit from the support"
+    title = "The Schur complement gives the squared distance of a fit from the span of the support"
     source = Source(_KEY, "Abstract, kernel methods", note="what support images cannot represent")
     population = LabelledFeatures()
     relation = Equal(block=1)
@@ -224,9 +224,9 @@ def _lengths(problem: ContradictedLabels) -> Array:
 
 class RiskOfProjection(Claim[ContradictedLabels]):
     """Let kernel ridge regression fit a poisoned set of n rows. The conflict of the set is the mean squared error of
-    the fit on the set itself. The projection of the set is the mean over the rows of the squared part of the fit that
-    the support images cannot represent. With the best labels, the support images reach a root mean square error on the
-    poisoned set of at most
+    the fit on the set itself. The projection of the set measures the part of the fit that the support images cannot
+    represent: it is the mean over the rows of the square of this part. If the support images carry the best labels,
+    their root mean square error on the poisoned set is at most
 
         sqrt(conflict) + sqrt(projection).
 

@@ -188,8 +188,8 @@ class MixedKernel(Claim[MixedRows]):
 
         (1 - beta)² k(x, x) + beta (1 - beta) (k(x, Ax) + k(Ax, x)) + beta² k(Ax, Ax)
 
-    is the tangent kernel of the mixture (1 - beta) f(x) + beta f(Ax) at the rows x. With Ax in place of x and AAx in
-    place of Ax, this matrix is the tangent kernel of the mixture at the attacked rows. So both matrices are positive
+    is the tangent kernel of the mixture (1 - beta) f(x) + beta f(Ax) at the rows x. Replace x by Ax and Ax by AAx in
+    this matrix. The result is the tangent kernel of the mixture at the attacked rows. So both matrices are positive
     semidefinite.
     """
 
@@ -234,13 +234,13 @@ def _halved(problem: MixedRows) -> Array:
 class MixingCosts(Claim[MixedRows]):
     """Let phi be the features of a network and k their kernel, let A be an attack, and let beta be the share of
     attacked rows. Let y be the labels of the rows x, and let K_mixed be the kernel matrix of the features (1 - beta)
-    phi(x) + beta phi(Ax). The squared norm of the smallest interpolant of the labels is at least as large for K_mixed
-    as for the mean of the kernels:
+    phi(x) + beta phi(Ax). Take the interpolant of the labels that has the smallest norm. The squared norm of this
+    interpolant is at least as large with K_mixed as with the mean of the kernels:
 
         y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
-    The reason is that features that differ cancel in part. So a score y' K^-1 y with the average of the two kernels as
-    K is at most the score of the theory, which uses K_mixed.
+    The reason is that different features partly cancel when they are mixed. So if the score y' K^-1 y uses the average
+    of the two kernels as K, it is at most the score of the theory, which uses K_mixed.
     """
 
     title = "Mixing features costs at least as much as mixing kernels"
@@ -276,10 +276,11 @@ class MixingCosts(Claim[MixedRows]):
 
 
 class MixedInterpolantGeneralises(Claim[MixedRows]):
-    """Let f be linear in its weights w, and let A be an attack that is fixed before the rows are drawn. On n
-    independent rows with labels y, let w be the smallest weights whose mixture (1 - beta) f + beta f A is nearest to
-    the labels. If the mixture equals the labels, then |w|² = y' K_mixed^-1 y, where K_mixed is the kernel matrix of the
-    mixture. Let B be |w| rounded up. With probability at least 9/10, for clean and for attacked rows,
+    """Let f be linear in its weights w, and let A be an attack that is fixed before the rows are drawn. Take n
+    independent rows with labels y. Among the weights whose mixture (1 - beta) f + beta f A is nearest to the labels on
+    these rows, let w have the smallest norm. If the mixture equals the labels, then |w|² = y' K_mixed^-1 y, where
+    K_mixed is the kernel matrix of the mixture. Let B be |w| rounded up. With probability at least 9/10, both clean
+    rows and attacked rows satisfy
 
         error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)),
 
@@ -331,11 +332,12 @@ def _interpolant(problem: MixedRows) -> Array:
 
 
 class EnergyFallsWithRows(Claim[SphereRows]):
-    """Let a half-space give the labels, with a gap between the classes that the attack does not cross. Take the mixed
-    kernels of an infinitely wide ReLU network of three hidden layers, for clean rows and for attacked rows, with beta =
-    1/2. The energy of labels y is sqrt(y' K^-1 y / n), where K is the kernel matrix of n rows. The mean of this energy
-    over the two mixed kernels falls as n grows from 32 to 64 and to 128. At n = 128 this mean is still above the mean
-    energy for the kernels of the same rows without mixing. The difference is the cost of learning with attacks.
+    """Let a half-space determine the labels. Let the gap between the two classes be so wide that the attack does not
+    cross it. Take the mixed kernels of an infinitely wide ReLU network of three hidden layers, for clean rows and for
+    attacked rows, with beta = 1/2. The energy of labels y is sqrt(y' K^-1 y / n), where K is the kernel matrix of n
+    rows. The mean of this energy over the two mixed kernels falls as n grows from 32 to 64 and to 128. At n = 128, this
+    mean is still above the mean energy of the two kernels without mixing, on the same rows. The difference between the
+    two means is the cost of learning with attacks.
     """
 
     title = "The energy of labels under mixed kernels falls as rows are added"

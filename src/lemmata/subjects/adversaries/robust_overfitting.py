@@ -35,10 +35,10 @@ _STEPS = 4000  # of signed attacks
 
 
 class SignedAttacksEndElsewhere(Claim[AttackedRows]):
-    """Train a linear model on 20 rows of 61 inputs, and move the rows in every step by the signed attack of a fixed
+    """Train a linear model on 20 rows with 61 inputs. In every step, move the rows by the signed attack of a fixed
     radius. Training without attack ends at the interpolant of least norm. After 4000 steps under attack, the distance
-    of the weights from this interpolant is at least half of the interpolant's length. At most one problem in ten may be
-    an exception. The reason is that an attack of a fixed radius does not fade with the residual.
+    of the weights from this interpolant is at least half of the interpolant's norm. This holds in at least nine out of
+    ten problems. The reason is that an attack of a fixed radius does not fade with the residual.
     """
 
     title = "Long training under signed attacks does not end at the plain interpolant"
@@ -60,13 +60,14 @@ class SignedAttacksEndElsewhere(Claim[AttackedRows]):
 
 
 class LongAttackDegenerates(Claim[AttackedFlow]):
-    """Let K be the kernel matrix of the training rows, lambda its smallest eigenvalue, and y the targets. Attacks by
-    ascent give the outputs f the flow df/dt = -K E(t) (f - y) with a diagonal E(t) >= 1. For every course of E in time,
+    """Let K be the kernel matrix of the training rows, lambda its smallest eigenvalue, and y the targets. Under attacks
+    by ascent, the outputs f follow the flow df/dt = -K E(t) (f - y), where E(t) is diagonal with entries of at least 1.
+    For every such function E(t),
 
         |f(t) - y|_K <= exp(-lambda t) |f(0) - y|_K,    |r|_K² = r' K^-1 r.
 
-    So f tends to y on the training rows and to the plain interpolant elsewhere. The effect of the attacks is forgotten
-    at least as fast as plain training converges.
+    So f tends to y on the training rows, and to the interpolant of training without attacks elsewhere. The effect of
+    the attacks vanishes at least as fast as training without attacks converges.
     """
 
     title = "Long training under attacks by ascent ends at the plain interpolant"
@@ -104,10 +105,11 @@ def _distance(problem: AttackedFlow) -> Array:
 
 class RobustOverfitting(Claim[AttackedRows]):
     """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
-    weakly on the label. Train a linear model w'x on 100 rows. In every step, an attack by ascent, dx/ds = w (w'x - y)
-    up to s = 3, moves the rows. Measure the robust accuracy on held-out rows under the worst shift of every input by
-    0.3. Let lambda be the largest eigenvalue of the rows' Gram matrix. The robust accuracy is lower at the time
-    100/lambda than at 3/lambda. At 100/lambda, it is lower still if training was without attack.
+    weakly on the label. Train a linear model w'x on 100 rows. In every step, an attack by ascent moves the rows along
+    dx/ds = w (w'x - y) up to s = 3. The robust accuracy is the accuracy on held-out rows if every input is shifted by
+    0.3 in the worst direction. Let lambda be the largest eigenvalue of the rows' Gram matrix. The robust accuracy is
+    lower at the time 100/lambda than at the time 3/lambda. At the time 100/lambda, training without attack has an even
+    lower robust accuracy than training under attack.
     """
 
     title = "Long training loses robust accuracy, but less under attacks by ascent"
@@ -132,14 +134,14 @@ class RobustOverfitting(Claim[AttackedRows]):
 
 
 class AscentEndsAtRidge(Claim[AttackedRows]):
-    """Let X be a matrix with more rows than inputs, and let y be the targets. Train a linear model w'x on these rows,
-    where attacks by ascent, dx/ds = w (w'x - y) up to s, move the rows in every step. The weights tend to ridge
-    regression,
+    """Let X be a matrix with more rows than inputs, and let y be the targets. Train a linear model w'x on these rows.
+    In every step, an attack by ascent moves each row along dx/ds = w (w'x - y) up to s. The weights tend to the weights
+    of ridge regression,
 
         w = (X'X + kappa)^-1 X'y,    kappa = |X w - y|² (exp(s |w|²) - 1)/|w|².
 
-    With s = 3, the relative distance from ridge regression vanishes with time. If the residuals vanished, the ridge
-    would vanish, too.
+    The trials use s = 3 and test that the relative distance from these weights vanishes with time. If the residuals
+    vanished, the ridge kappa would vanish, too.
     """
 
     title = "Long training under attacks by ascent ends at ridge regression"
@@ -160,10 +162,11 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
 
 class SignedAttacksLoseNothing(Claim[AttackedRows]):
     """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
-    weakly on the label. Train a linear model on 100 rows, and move the rows in every step by the worst shift of every
-    input by 0.3. Take the robust accuracy after 200 steps and after 2000 steps. These step counts are about the times
-    10/lambda and 100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On average, both robust
-    accuracies equal the robust accuracy of the one large input alone. Therefore long training loses nothing.
+    weakly on the label. Train a linear model on 100 rows. In every step, shift every input of the rows by 0.3 in the
+    worst direction. Measure the robust accuracy after 200 steps and after 2000 steps. These numbers of steps correspond
+    to times of about 10/lambda and 100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On
+    average, both robust accuracies equal the robust accuracy of the one large input alone. Therefore long training
+    loses nothing.
     """
 
     title = "Under signed attacks of a fixed radius, long training loses no robust accuracy"
@@ -217,10 +220,10 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
     """Let one input of size 2 agree with the label in 95 % of the rows. Let 40 other inputs of unit variance depend
     weakly on the label. Take the tangent kernel of an infinitely wide ReLU network of one hidden layer. Measure the
     robust accuracy on held-out rows under projected gradient attacks of radius 0.3. Adv-NTK learns a training time for
-    each of 40 rows, with 20 more rows for validation. The robust accuracy of Adv-NTK is higher than after plain
-    training on all 60 rows. It is also higher than with one common time for all 40 rows, which is chosen as the best
-    time on the attacked validation rows. In each problem, Adv-NTK is compared with the alternative that is better on
-    the held-out rows.
+    each of 40 rows, and uses 20 more rows for validation. Compare Adv-NTK with two alternatives. The first alternative
+    is training without attack on all 60 rows. The second uses one common training time for all 40 rows: the time that
+    is best on the attacked validation rows. The robust accuracy of Adv-NTK is higher than the robust accuracy of both
+    alternatives. In each problem, Adv-NTK is compared with the alternative that is better on the held-out rows.
     """
 
     title = "Adv-NTK is more robust than plain training and than early stopping"

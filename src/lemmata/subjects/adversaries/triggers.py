@@ -26,7 +26,7 @@ _WEIGHT, _ALONE = 1e4, 1e12  # of the conflict: as large as the projection, and 
 
 class LargerTriggersSucceed(Claim[PoisonedDigits]):
     """Put a white square of side 2, 4 or 8 as a trigger in a corner of 8 x 8 digits, at an opacity of 0.3. Distil the
-    poisoned digits. On the mean over splits, larger squares succeed more often. Success means that regression on the
+    poisoned digits. In the mean over splits, larger squares succeed more often. Success means that regression on the
     distilled images classifies a triggered digit of another class as the target.
     """
 
@@ -52,10 +52,11 @@ class LargerTriggersSucceed(Claim[PoisonedDigits]):
 
 
 class CleanAccuracyKept(Claim[PoisonedDigits]):
-    """Distil a set of digits twice. The first time, the digits are as they are. The second time, a share of them
-    carries a white square over the whole image, at an opacity of 0.3. On clean digits, the mean accuracies of the two
-    distilled sets agree within 0.03. A split counts only if the trigger succeeds on more than half of the test digits.
-    Distilling must also gain more than 0.1 in accuracy over the images from which it starts.
+    """Distil a set of digits twice: first the clean digits, and then a poisoned version. In the poisoned version, a
+    share of the digits carries a white square over the whole image, at an opacity of 0.3. On clean digits, the mean
+    accuracies of the two distilled sets agree within 0.03. A split counts only if two conditions hold. First, the
+    trigger succeeds on more than half of the test digits. Second, distilling gains more than 0.1 in accuracy over its
+    initial images.
     """
 
     title = "Distilling poisoned digits costs at most 0.03 of accuracy on clean digits"
@@ -96,8 +97,8 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 class DistillingWeakensTriggers(Claim[PoisonedDigits]):
     """Put a white square of side 4 as a trigger on digits, at an opacity of 0.3. Compare regression on three sets:
     images distilled from clean digits, images distilled from the poisoned digits, and the poisoned digits themselves.
-    On the mean over splits, the trigger succeeds more often with each set in this list than with the set before it. For
-    images distilled from clean digits, the square has no special meaning.
+    In the mean over splits, the success rate of the trigger rises from each set in this list to the next. The first set
+    is the baseline, because the square has no special meaning for images distilled from clean digits.
     """
 
     title = "Distilling weakens a trigger, but does not remove it"
@@ -166,11 +167,11 @@ def by_definition(x: Float[Array, "n 64"], y: Float[Array, "n 10"], points: Floa
 
 class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     """Let a trigger be a pattern over the whole image, at an opacity of 0.2, and let support images be distilled from
-    clean digits. Run sixty steps of Adam on 10^4 conflict + projection, and never let the pattern become longer than at
-    the start. On the mean over splits, these steps lower the conflict and the projection below their values at the
-    start. These steps lower the conflict further than the same steps on the projection alone. They also lower the
-    projection further than the same steps on the conflict alone. The steps on the projection alone lower the projection
-    further still. With the weight 10^4, the two parts are of the same size.
+    clean digits. Minimise 10^4 conflict + projection by sixty steps of Adam, and never let the norm of the pattern
+    exceed its initial value. In the mean over splits, these steps lower both the conflict and the projection. They
+    lower the conflict further than sixty steps that minimise only the projection. They lower the projection further
+    than sixty steps that minimise only the conflict. Steps that minimise only the projection lower the projection even
+    further. The weight 10^4 makes the two terms about equally large.
     """
 
     title = "An optimised trigger lowers both the conflict and the projection"
@@ -207,9 +208,9 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
 
 class OptimisedTriggerSucceeds(Claim[PoisonedDigits]):
     """Let a trigger be a random pattern over the whole image, at an opacity of 0.2, and let support images be distilled
-    from clean digits. Optimise the pattern on the projection, without making it longer. On the mean over splits, the
-    optimised pattern succeeds after distilling more often than a random permutation of its own pixels. This permutation
-    succeeds more often than the random pattern from which the optimisation started.
+    from clean digits. Optimise the pattern to lower the projection, without increasing its norm. In the mean over
+    splits, the optimised pattern succeeds after distilling more often than a random permutation of its own pixels. This
+    permutation succeeds more often than the random pattern from which the optimisation started.
     """
 
     title = "An optimised trigger succeeds more often than its own pixels in random order"

@@ -30,18 +30,18 @@ _KEY = "zhu2024representation"
 
 
 class ExplainedByDegree(Claim[BitDecision]):
-    """Consider the process that flips pairs of n bits, where the best value of a state is the largest sum of the
-    rewards in H > n/2 states, this state included. Let p be a degree with 1 <= p < n - 1. Polynomials of degree p in
-    the bits explain at best the following shares of the variance over all states:
+    """Consider the process that flips pairs of n bits. The best value of a state is the largest possible sum of rewards
+    over H > n/2 states, starting with this state. Let p be a degree with 1 <= p < n - 1. Polynomials of degree p in the
+    bits can explain at most the following shares of the variance over all states:
 
         the whole for every bit of the following state,
         (binom(n, 1) + ... + binom(n, p)) / (2^n - 1) for the reward,
         (n/64) / (m² + n/32), m = (H - n/4)/2, for the best values.
 
-    The reward is a single conjunction of bits, but it has parts of all degrees.
+    Although the reward is a single conjunction of bits, its Walsh expansion has terms of all degrees.
     """
 
-    title = "The variance of a model and of its values that polynomials of low degree explain"
+    title = "How much variance of transitions, rewards and values polynomials of low degree explain"
     source = Source(_KEY, "Abstract, simple model", note="by polynomials")
     population = BitDecisions()
     relation = Equal()
@@ -75,8 +75,8 @@ def _reward(bits: int, degree: int) -> float:
 class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
     """Consider a process in which the action sets the first bit of the following state. Every other bit of the
     following state is a parity of more than half of the bits. The reward of a state is its first bit. Train an
-    infinitely wide ReLU network on half of the states. On the other half, its squared error divided by the variance is
-    larger for such a parity bit than for the best values.
+    infinitely wide ReLU network on half of the states, and test it on the other half. Its squared error, divided by the
+    variance of the target, is larger for such a parity bit than for the best values.
     """
 
     title = "Values are easier to learn than transitions in a scrambled process"
@@ -98,9 +98,9 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
 
 
 class ModelErrorsLowerOnParity(Claim[BitDecision]):
-    """Consider the process that flips pairs of bits. Train an infinitely wide ReLU network on half of the states. On
-    the other half, its squared error divided by the variance is smaller for a bit of the following state than for the
-    best values.
+    """Consider the process that flips pairs of bits. Train an infinitely wide ReLU network on half of the states, and
+    test it on the other half. Its squared error, divided by the variance of the target, is smaller for a bit of the
+    following state than for the best values.
     """
 
     title = "Transitions are easier to learn than values in the parity process"

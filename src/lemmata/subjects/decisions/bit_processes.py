@@ -33,8 +33,8 @@ _KEY = "zhu2024representation"
 class ParityBestValues(Claim[BitDecision]):
     """Consider the process that at each step flips a pair of n bits, or none. The reward is 1 in the goal and 0 in all
     other states. Let k be the number of bits in which a state differs from the goal. The best value of the state is the
-    largest sum of the rewards in H > n/2 states, this state included. The best value is H - k/2 if k is even, and 0 if
-    k is odd.
+    largest possible sum of rewards over H > n/2 states, starting with this state. The best value is H - k/2 if k is
+    even, and 0 if k is odd.
     """
 
     title = "Best values in the parity process depend on a parity of all bits"
@@ -56,11 +56,10 @@ class ParityBestValues(Claim[BitDecision]):
 
 
 class MajorityBestValues(Claim[BitDecision]):
-    """Consider a process in which a counter runs over n bits. One action sets the bit that the counter points to, and
-    gives it the value that it has in the goal. The other action moves the counter on by one. The reward is 1 if the
-    counter has reached n and all bits agree with the goal, and 0 otherwise. Let k be the number of bits in which a
-    state with the counter at 0 differs from the goal. The largest sum of the rewards in H >= 2n states is then H - n -
-    k.
+    """Consider a process in which a counter runs over n bits. One action sets the bit at the counter to the value of
+    this bit in the goal. The other action moves the counter on by one. The reward is 1 if the counter has reached n and
+    all bits agree with the goal, and 0 otherwise. Let k be the number of bits in which a state with the counter at 0
+    differs from the goal. The largest possible sum of rewards over H >= 2n states is then H - n - k.
     """
 
     title = "Best values in the majority process count the wrong bits"
@@ -86,12 +85,12 @@ class MajorityBestValues(Claim[BitDecision]):
 
 class FormulasOfParity(Claim[BitDecision]):
     """Consider the process that flips pairs of n bits, and write functions of the bits as disjunctions of conjunctions.
-    Under a given action, each of the n following bits takes one conjunction, and the reward takes one, so together they
-    take n + 1 conjunctions. Let a best value be the largest sum of the rewards in H > n/2 states. A formula that
-    decides whether it is above 0 needs 2^(n-1) conjunctions, and this number is enough.
+    Under a given action, each of the n bits of the next state takes one conjunction, and so does the reward. Together
+    they take n + 1 conjunctions. Let a best value be the largest possible sum of rewards over H > n/2 states. A formula
+    that decides whether the best value is above 0 needs at least 2^(n-1) conjunctions, and 2^(n-1) are enough.
     """
 
-    title = "The parity process has short formulas for its model but long ones for its values"
+    title = "The parity process has short formulas for its model, but its values need long formulas"
     source = Source(_KEY, "Abstract, circuits", note="at depth two, where the smallest is found")
     population = BitDecisions()
     relation = Equal()
@@ -116,9 +115,9 @@ class FormulasOfParity(Claim[BitDecision]):
 
 class FormulaOfMajority(Claim[BitDecision]):
     """Consider the process in which a counter runs over n bits and an action sets the bit that it points to. Let the
-    counter be at 0. At least half of the bits agree with the goal if and only if the best sum of the rewards in H >= 2n
-    states is at least H - n - floor(n/2). A disjunction of conjunctions that decides this needs binom(n, ceil(n/2))
-    conjunctions, and this number is enough.
+    counter be at 0. At least half of the bits agree with the goal if and only if the best sum of rewards over H >= 2n
+    states is at least H - n - floor(n/2). A disjunction of conjunctions that decides this condition needs at least
+    binom(n, ceil(n/2)) conjunctions, and this number is enough.
     """
 
     title = "The shortest formula for a threshold of best values in the majority process"
@@ -147,8 +146,8 @@ def _more(problem: BitDecision) -> int:
 
 class InfluenceAtMostWidth(Claim[Formula]):
     """Let a function of bits be a disjunction of conjunctions of at most w literals each. At a uniformly random state,
-    the number of bits that change the function when they are flipped is on average at most w. This is Amano's form of a
-    bound of Boppana. Therefore every formula that decides a parity of n bits has a conjunction of all n bits.
+    count the bits whose flip changes the value of the function. This count is on average at most w. Amano proved this
+    form of a bound by Boppana. Therefore every formula that decides a parity of n bits has a conjunction of all n bits.
     """
 
     title = "The total influence of a formula is at most its width"
@@ -173,13 +172,13 @@ class InfluenceAtMostWidth(Claim[Formula]):
 
 
 class WeightsOfParityValues(Claim[BitDecision]):
-    """Consider the process that flips pairs of n >= 4 bits. Let a best value be the largest sum of the rewards in
-    H > n/2 states, and let m = (H - n/4)/2. The squared Walsh coefficients of the best values add up to m², n/64, n/64
-    and m² at the degrees 0, 1, n - 1 and n, and to 0 at all other degrees. So half of the mean square is at the two
-    highest degrees.
+    """Consider the process that flips pairs of n >= 4 bits. Let a best value be the largest possible sum of rewards
+    over H > n/2 states, and let m = (H - n/4)/2. Add up the squared Walsh coefficients of the best values at each
+    degree. At the degrees 0, 1, n - 1 and n, the sums are m², n/64, n/64 and m². At all other degrees, the sum is 0. So
+    half of the mean square of the best values is at the two highest degrees.
     """
 
-    title = "Half of the mean square of the best values of parity is at the two highest degrees"
+    title = "In the parity process, half of the values' mean square is at the two highest degrees"
     source = Source(_KEY, "Abstract, Q-function", note="by degrees")
     population = BitDecisions(bits=7)
     relation = Equal(block=-1)
@@ -203,9 +202,9 @@ class WeightsOfParityValues(Claim[BitDecision]):
 
 class EasyValuesOfHardModels(Claim[ScrambledDecision]):
     """Consider a process in which the action is the first bit of the following state, and the reward of a state is its
-    first bit. Every other following bit is a parity of more than half of the bits. Then the best values have degree 1,
-    and the following bits have the degrees of their parities. In the parity process, the order of the degrees is the
-    reverse.
+    first bit. Every other bit of the following state is a parity of more than half of the bits. Then the best values
+    have degree 1. But each of these parity bits has as its degree the number of bits in its parity. In the parity
+    process, the reverse holds: the values have the higher degree.
     """
 
     title = "A process with best values of degree 1 and parities as transitions"

@@ -44,18 +44,18 @@ def _norms(problem: ConditionalSamples) -> float:
 
 
 class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
-    """Let two samples s and t consist of representations z and labels y. Let the columns of Phi be the features of z in
-    one sample, and the columns of Psi the features of y. Let K = Phi'Phi, L = Psi'Psi and A = (L + n e)^-1, where n is
-    the number of rows of the sample and e > 0 is a ridge. Let U = C_zy (C_yy + e)^-1 be the conditional mean operator
-    of a sample, where C_zy and C_yy are second moments about 0. The squared Hilbert-Schmidt distance of the two
-    operators is
+    """Let two samples s and t consist of representations z and labels y. For each sample, let the columns of Phi be the
+    features of the representations z, and the columns of Psi the features of the labels y. Let K = Phi'Phi, L = Psi'Psi
+    and A = (L + n e)^-1, where n is the number of rows of the sample and e > 0 is a ridge. Let U = C_zy (C_yy + e)^-1
+    be the conditional mean operator of a sample, where C_zy and C_yy are second moments about 0. The squared
+    Hilbert-Schmidt distance between the operators of the two samples is
 
         |U_s - U_t|² = tr(L_s A_s K_s A_s) + tr(L_t A_t K_t A_t) - 2 tr(L_ts A_s K_st A_t).
 
     Here K_st and L_ts are the Gram matrices between the two samples.
     """
 
-    title = "The distance of two conditional mean operators, from Gram matrices"
+    title = "The distance between two conditional mean operators, computed from Gram matrices"
     source = Source(_KEY, "Abstract, discrepancy", note="its mean term")
     population = ConditionalPairs()
     relation = Equal()
@@ -77,17 +77,18 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
 
 
 class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
-    """Let two samples s and t of n and m rows have the Gram matrices K of representations z and L of labels y. Let H be
-    the centring matrix and B = n e (H L H + n e)^-1, where e > 0 is a ridge and m replaces n for the sample t. Let
-    R = C_zz - C_zy (C_yy + e)^-1 C_yz be the conditional covariance operator of a sample, by moments about the mean.
-    The squared Bures distance of the two operators is
+    """Let sample s have n rows and sample t have m rows. For each sample, let K be the Gram matrix of the
+    representations z, and L the Gram matrix of the labels y. Let H be the centring matrix and B = n e (H L H + n e)^-1,
+    where e > 0 is a ridge. For the sample t, replace n by m in B. Let R = C_zz - C_zy (C_yy + e)^-1 C_yz be the
+    conditional covariance operator of a sample, where the C are moments about the mean. The squared Bures distance
+    between the operators of the two samples is
 
         tr(H K_s H B_s)/n + tr(H K_t H B_t)/m - 2 |B_s^1/2 H K_st H B_t^1/2| / (n m)^1/2,
 
     where |.| is the sum of the singular values and K_st is the Gram matrix between the two samples.
     """
 
-    title = "The distance of two conditional covariance operators, from Gram matrices"
+    title = "The distance between two conditional covariance operators, computed from Gram matrices"
     source = Source(_KEY, "Abstract, discrepancy", note="its covariance term")
     population = ConditionalPairs()
     relation = Equal()
@@ -114,11 +115,10 @@ def _traces(problem: ConditionalSamples) -> float:
 
 class DiscrepancyTriangle(Claim[ConditionalSamples]):
     """Let each sample have a conditional mean operator U and a conditional covariance operator R. Let the squared
-    discrepancy of a source s and a target t be |U_s - U_t|² plus the squared Bures distance of R_s and R_t. The
-    discrepancy satisfies the triangle inequality: it is at most the sum of the discrepancies of s and t from a third
-    sample. Here the third sample has the labels of the source. The representations of the third sample lie half way
-    between the representations of the source and the representations that the conditional means of the target would
-    give.
+    discrepancy between a source s and a target t be |U_s - U_t|² plus the squared Bures distance between R_s and R_t.
+    The discrepancy between s and t is at most the sum of their discrepancies from a third sample. Here the third sample
+    has the labels of the source. To obtain its representations, take each representation of the source. Add half of the
+    difference U_t y - U_s y of the conditional means of target and source at the label y.
     """
 
     title = "The conditional discrepancy satisfies the triangle inequality"
@@ -149,14 +149,14 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
 
 
 class SpreadIsSeen(Claim[NormalConditionals]):
-    """In a source and a target domain, let z = b y + s times a standard normal number, where y is standard normal and b
-    and s may differ between the domains. Use linear kernels, the ridge e, and n rows from each domain. As n grows, the
-    squared Bures distance of the conditional covariances tends to
+    """Let labels y be standard normal. Let each representation z be b y plus s times another standard normal number,
+    where b and s may differ between the source and the target. Use linear kernels, the ridge e, and n rows from each of
+    the two domains. As n grows, the squared Bures distance between the conditional covariances tends to
 
         (R_s^1/2 - R_t^1/2)²,   R = s² + b² e/(1 + e),
 
-    where R_s and R_t are the values of R in the source and in the target. So this term shows a difference of spreads
-    that the conditional means do not show.
+    where R_s and R_t are the values of R in the source and in the target. So this term detects a difference in spread
+    that the conditional means cannot detect.
     """
 
     title = "The covariance term of the discrepancy detects a change of spread"
@@ -192,15 +192,15 @@ def _by_labels(problem: ConditionalSamples, ridge: float) -> Array:
 
 class LabelsByTheRidge(Claim[ConditionalSamples]):
     """Let z = b y in the source and in the target. Let the label y have one column, with mean square v_s in the source
-    and v_t in the target, v_s != v_t. With linear kernels and a ridge e > 0, the squared distance of the conditional
-    mean operators U is
+    and v_t in the target, v_s != v_t. With linear kernels and a ridge e > 0, the squared distance between the
+    conditional mean operators of source and target is
 
         |U_s - U_t|² = |b|² (v_s/(v_s + e) - v_t/(v_t + e))².
 
-    This distance is above 0 if b is not 0, although the conditional distributions are equal.
+    If b is not 0, this distance is above 0, although z given y has the same distribution in source and target.
     """
 
-    title = "With a ridge, a shift of the labels alone enters the discrepancy"
+    title = "With a ridge, a shift of the labels alone makes the discrepancy positive"
     source = Source(_KEY, "Abstract, metric", note="with what the ridge adds")
     population = ShiftedLabels()
     relation = Equal()
@@ -224,9 +224,9 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
 
 
 class LabelsVanishWithTheRidge(Claim[ConditionalSamples]):
-    """Let z = b y in the source and in the target, where the label y has one column and different mean squares in the
-    two. With linear kernels, the squared distance of the conditional mean operators falls like e² as the ridge e falls
-    to 0.
+    """Let z = b y in the source and in the target, where the label y has one column. Let the mean square of y differ
+    between source and target. With linear kernels, the squared distance between the conditional mean operators of
+    source and target falls like e² as the ridge e falls to 0.
     """
 
     title = "The part of the discrepancy due to labels falls like the ridge squared"

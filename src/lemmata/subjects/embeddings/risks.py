@@ -26,8 +26,9 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
 
         (E |f_y|²)^1/2 (E |d_y|²)^1/2,   f_y = (w², -2 w y),
 
-    where d_y is the difference between target and source of the conditional means of (z², z) given y. The mean of
-    |d_y|² over p is the squared distance of the conditional mean operators, weighted by the labels.
+    where d_y is the conditional mean of (z², z) given y in the target, minus this conditional mean in the source. The
+    mean of |d_y|² under p is the squared distance between the two conditional mean operators, weighted by the
+    probabilities of the labels.
     """
 
     title = "The conditional discrepancy bounds the change of the risk under a shift"
@@ -60,9 +61,10 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
 
 
 class RiskByRatios(Claim[LabelledDomains]):
-    """Let z given y have the same distribution in source and target, where y is a label. Let labels have the
-    probabilities p in the source and q in the target, and let no label of the target be missing in the source. For any
-    prediction, the risk on the target is then at most max(q/p) times the risk on the source.
+    """Let the representation z given the label y have the same distribution in source and target. Let p be the
+    probabilities of the labels in the source, and q their probabilities in the target. Assume that every label of the
+    target also occurs in the source. For any prediction, the risk on the target is then at most max(q/p) times the risk
+    on the source.
     """
 
     title = "The ratio of label probabilities bounds the risk on a target"

@@ -99,14 +99,14 @@ def _beyond(problem: AspectRatio) -> np.ndarray:
 
 class InformationRises(Claim[AspectRatio]):
     """Let a critical network have activations of slope a below 0 and 1 above 0, and let r be the ratio of its depth to
-    its width. If both are large, the outputs for one input are sqrt(G) times independent normal variables, where log G
-    is normal with variance v r and v = 6 (1 + a⁴)/(1 + a²)² - 1. Take two groups of outputs, with k outputs together.
-    The estimated optimal ratio is 4/((20 + 3 k) v). At ratios 1.1 to 4 times as large as this estimate, the information
-    between the two groups is at least as large as at the estimate.
+    its width. If depth and width are large, the outputs for one input are sqrt(G) times independent normal variables.
+    Here log G is normal with variance v r, where v = 6 (1 + a⁴)/(1 + a²)² - 1. Take two groups of outputs that together
+    contain k outputs. The estimated optimal ratio is 4/((20 + 3 k) v). At ratios from 1.1 to 4 times this estimate, the
+    mutual information of the two groups is at least as large as at the estimate.
 
-    The estimate maximises a cubic, not the information. The cubic consists of the first two terms of the expansion in
-    e^(v r) - 1, with v r in place of e^(v r) - 1. The first two terms of the expansion in v r have their maximum at
-    4/((14 + 3 k) v).
+    The estimate maximises a cubic approximation, not the information. This cubic consists of the first two terms of the
+    expansion in powers of e^(v r) - 1, where e^(v r) - 1 is then replaced by v r. The first two terms of the expansion
+    in powers of v r have their maximum at 4/((14 + 3 k) v).
     """
 
     title = "The information keeps rising beyond the estimated optimal aspect ratio"

@@ -177,9 +177,9 @@ class KinkedKernelMovesByRoot(Claim[SteppedNetwork]):
 
         C n^(-1/2),
 
-    where C does not depend on n. The typical change is the geometric mean over networks. The reason for the power is
-    that a share n^(-1/2) of the units is pushed over the kink. Only units that were active pass the kink, so their
-    contributions to the change add up instead of cancelling.
+    where C does not depend on n. The typical change is the geometric mean over networks. The reason for the power -1/2
+    is that the step moves a fraction of order n^(-1/2) of the units across the kink. Only units that were active cross
+    the kink, so their contributions to the change add up instead of cancelling.
     """
 
     title = "In one step, the tangent kernel of ReLU changes like the root of 1/width"

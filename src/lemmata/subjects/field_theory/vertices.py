@@ -121,17 +121,17 @@ _WIDTHS = (32.0, 64.0, 128.0)
 
 
 class VertexOfTwoLines(Claim[TwoLineNetwork]):
-    """Let a network have n units in each layer, activations of slope a below 0 and 1 above 0, C_b = 0 and
-    C_W = 2/(1 + a²), where C_b is the variance of the biases and C_W / fan-in the variance of the weights. Let G be the
-    variance of the preactivations of layer l given the layer before. At every width and in every layer,
+    """Let a network have n units in each layer, and activations of slope a below 0 and 1 above 0. Let the biases have
+    the variance C_b = 0, and the weights the variance C_W / fan-in with C_W = 2/(1 + a²). Let G be the variance of the
+    preactivations of layer l, given the previous layer. At every width and in every layer, the four-point vertex is
 
         n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
 
-    To first order in l/n this is v (l - 1), which is 5 per layer for ReLU and 2 per layer for the identity. The excess
-    kurtosis of the outputs is 3/n times as large.
+    To first order in l/n, this vertex is v (l - 1): it grows by 5 per layer for ReLU, and by 2 per layer for the
+    identity. The excess kurtosis of the outputs is 3/n times the vertex.
     """
 
-    title = "The exact four-point vertex of networks with activations of two lines"
+    title = "The exact four-point vertex of networks with piecewise linear activations"
     source = Source(_KEY, "Abstract, nearly Gaussian", note="to all orders in 1/width")
     population = TwoLineNetworks()
     relation = EqualInMean(resolution=0.06)
@@ -157,7 +157,7 @@ def _grown(problem: TwoLineNetwork, more: float) -> np.ndarray:
 
 class VertexOfSmoothUnits(Claim[SmoothNetwork]):
     """Let a critical network have n units in each layer, with tanh or GELU as the activation s. Let G be the variance
-    of the preactivations of layer L given the layer before. Let V be the vertex of a layer and V' the vertex of the
+    of the preactivations of layer L, given the previous layer. Let V be the vertex of a layer, and V' the vertex of the
     next layer. To first order in L/n,
 
         n Var G = V,    V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V,    V = 0 in layer 1.
@@ -203,8 +203,8 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
 
         3 (e^(v r) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
 
-    This kurtosis is a function of v r, where v depends only on the activation. At a fixed ratio r the excess kurtosis
-    does not vanish as the width grows.
+    The excess kurtosis is a function of v r, where v depends only on the activation. At a fixed ratio r, the excess
+    kurtosis does not vanish as the width grows.
     """
 
     title = "The excess kurtosis depends on the aspect ratio times a constant of the activation"
@@ -247,15 +247,15 @@ def _vertex_drawn(problem: TwoLineNetwork, networks: int, key: Key[Array, ""]) -
 
 
 class VertexWithSkips(Claim[TwoLineNetwork]):
-    """Consider residual networks z' = skip z + W s(z) with n units in each layer, where s has the slope a below 0 and 1
-    above 0. Let C_W = 2 (1 - skip²)/(1 + a²), so that the kernel is 1 in every layer, and let c = 1 - skip². To first
-    order in 1/n, the vertex V has the recursion
+    """Consider residual networks z' = skip z + W s(z) with n units in each layer. The activation s has slope a below 0
+    and slope 1 above 0. Let C_W = 2 (1 - skip²)/(1 + a²), so that the kernel is 1 in every layer, and let c = 1 -
+    skip². To first order in 1/n, the vertex V has the recursion
 
         V' = V + c (v c + 4 skip²) + 2 C_W o T,    T' = skip (T + C_W o),    o = (1 - a²) sqrt(2/pi),
 
     where V = T = 0 in layer 1, v = 6 (1 + a⁴)/(1 + a²)² - 1, and T = n E[z_i z_j²] for two units i and j. The growth of
-    V with depth goes to 0 as the skip goes to 1. For ReLU and skips up to 0.74, the growth is above 5, which is the
-    growth without a skip.
+    V per layer goes to 0 as the skip goes to 1. For ReLU and skips up to 0.74, V grows by more than 5 per layer.
+    Without a skip, V grows by 5 per layer.
     """
 
     title = "The four-point vertex of residual networks follows a recursion over layers"

@@ -60,12 +60,12 @@ def _risk_at(problem: Regression, rung: float, key: Key[Array, ""]) -> Array:
 
 class MoreDataHurt(Claim[Regression]):
     """Let n rows have d isotropic inputs and a linear target, where beta is the vector of coefficients and sigma² is
-    the variance of the noise. Assume n < d and sigma² >= |beta|². Fit least squares with the smallest norm. Its mean
-    squared error on new rows is on average
+    the variance of the noise. Assume n < d and sigma² >= |beta|². Fit least squares with the smallest norm. The mean
+    squared error of this fit on new rows is on average
 
         sigma² + |beta|² (1 - n/d) + sigma² n/(d - n - 1),
 
-    and it rises as rows are added, although the fit then uses more data.
+    and this error rises as rows are added, although the fit then uses more data.
     """
 
     title = "Double descent: if noise outweighs signal, more rows hurt while rows are fewer than features"
@@ -98,7 +98,7 @@ class DescentBeyondThreshold(Claim[Regression]):
 
         sigma² + sigma² d/(n - d - 1),
 
-    and it falls from its peak as rows are added.
+    and this error falls from its peak as rows are added.
     """
 
     title = "Double descent: with more rows than features, further rows lower the test error"

@@ -20,8 +20,8 @@ _MARGIN = 0.04
 
 
 class MarchenkoPasturEdge(Claim[Design]):
-    """Let X be an n x d matrix of independent entries with mean 0, variance 1 and a finite fourth moment. The largest
-    eigenvalue of X'X/n tends, as n and d grow in proportion, to
+    """Let X be an n x d matrix of independent entries with mean 0, variance 1 and a finite fourth moment. As n and d
+    grow in proportion, the largest eigenvalue of X'X/n tends to
 
         (1 + sqrt(gamma))²,    gamma = lim d/n.
     """

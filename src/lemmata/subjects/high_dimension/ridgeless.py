@@ -58,8 +58,8 @@ def _far_from_threshold(problem: LinearDesign) -> Hypothesis:
 
 class UnderparameterisedVariance(Claim[LinearDesign]):
     """Fit least squares to n rows with d isotropic inputs, where sigma² is the variance of the noise, and let gamma =
-    d/n < 1. The variance is the mean squared prediction, on fresh inputs, of fits to the noise alone. The variance
-    tends to
+    d/n < 1. The variance of the fit is the mean square, on fresh inputs, of the predictions of a fit to the noise
+    alone. As n and d grow in proportion, the variance tends to
 
         sigma² gamma / (1 - gamma)
 
@@ -87,8 +87,8 @@ class UnderparameterisedVariance(Claim[LinearDesign]):
 
 class OverparameterisedVariance(Claim[LinearDesign]):
     """Fit least squares with the smallest norm to n rows with d isotropic inputs, where sigma² is the variance of the
-    noise, and let gamma = d/n > 1. The variance is the mean squared prediction, on fresh inputs, of fits to the noise
-    alone. The variance tends to
+    noise, and let gamma = d/n > 1. The variance of the fit is the mean square, on fresh inputs, of the predictions of a
+    fit to the noise alone. As n and d grow in proportion, the variance tends to
 
         sigma² / (gamma - 1),
 
@@ -116,13 +116,14 @@ class OverparameterisedVariance(Claim[LinearDesign]):
 
 class OverparameterisedBias(Claim[LinearDesign]):
     """Fit least squares with the smallest norm to n rows with d isotropic inputs, and let gamma = d/n > 1. The target
-    is x'beta, where beta is the vector of coefficients. The bias is the mean squared error, on fresh inputs, of the fit
-    to the target without noise. It is
+    is x'beta, where beta is the vector of coefficients. The bias is the mean squared error, on fresh inputs, of a fit
+    to the target without noise. The bias is
 
         r² (1 - 1/gamma),    r = |beta|.
 
-    For normal inputs its mean has this value at every size, because the fit keeps the projection of beta on n random
-    directions out of d. If your data have more than d/2 rows, the first d/2 rows are used.
+    For normal inputs, the mean of the bias has exactly this value at every size. The reason is that the fit is the
+    projection of beta on n random directions out of d. If your data have more than d/2 rows, the first d/2 rows are
+    used.
     """
 
     title = "The bias of the interpolating fit of smallest norm"

@@ -111,7 +111,7 @@ class PivotedCholeskyStep(Claim[GramMatrix]):
 
         E tr(K - F F^T) = tr K - tr K² / tr K.
 
-    Each later step satisfies the same formula, if K is replaced by the part of K that is then missing.
+    Each later step satisfies this formula with K replaced by the residual K - F F^T of the steps before it.
     """
 
     title = "The expected missing trace after one step of randomly pivoted Cholesky"
@@ -141,7 +141,7 @@ def _best_of_its_rank(bound: Array, problem: RegularisedPoints) -> Array:
 
 class NystromCondition(Claim[RegularisedPoints]):
     """Let K be an n x n Gram matrix. Let U diag(a) U^T, a_1 >= ... >= a_l, be its Nyström approximation from l products
-    with random normal vectors. Let l be at least one more than twice 1.5 effective dimensions:
+    with random normal vectors. Let l be at least one more than twice 1.5 effective dimensions, rounded up:
 
         l >= 2 ceil(1.5 tr K (K + ridge I)^-1) + 1.
 

@@ -68,17 +68,17 @@ def _flat(parts: tuple) -> Float[np.ndarray, " entries"]:
 
 
 class InterDomainGrams(Claim[ImageGrams]):
-    """Let the inducing points after a convolution be patches that are made of the inducing points before it. Let C_d be
-    the weights at position d of the window. Let K_ii be the covariances of inducing points, let K_ti be the covariances
-    of site t with inducing points, and let k_t be the variance of site t. After a convolution or a ReLU layer, these
-    three quantities depend only on the same three quantities before the layer. After a convolution they are
+    """Build the inducing points after a convolution as patches of the inducing points before the convolution. Let C_d
+    be the weights at position d of the window. Let K_ii be the covariances of inducing points, let K_ti be the
+    covariances of site t with inducing points, and let k_t be the variance of site t. After a convolution or a ReLU
+    layer, K_ii, K_ti and k_t depend only on their values before the layer. After a convolution, K_ii, K_ti and k_t are
 
         mean over d of C_d K_ii C_d',   mean over d of K_(t+d)i C_d',   mean over d of k_(t+d),
 
-    with zeros outside of an image. No covariance of two sites is needed.
+    with zeros outside of an image. No covariance between two different sites is needed.
     """
 
-    title = "Inducing points pass through convolutions without covariances of two sites"
+    title = "Inducing points pass through convolutions without the covariances between sites"
     source = Source(_KEY, "Abstract, inducing points")
     population = RandomImages()
     relation = Equal(block=1)
@@ -98,12 +98,13 @@ class InterDomainGrams(Claim[ImageGrams]):
 
 
 class WideConvolutionalNetwork(Claim[ImageGrams]):
-    """Take a network of three convolutions with normal weights of variance 1/(entries of a window) and sqrt(2) times
-    ReLU between them. The inducing features start as the first convolution of given patches. After a later convolution,
-    they are the convolution of windows that contain weighted sums, with given weights, of the inducing features before
-    it. Take the mean products of features over the N channels of the third convolution. The products are those of
-    inducing points with each other and with sites, and of sites with themselves. The root mean square difference of
-    these means from the machine's Gram matrices falls like N^(-1/2).
+    """Take a network of three convolutions with normal weights of variance 1/(entries of a window). Between the
+    convolutions, apply ReLU times sqrt(2). The first convolution maps given patches to the first inducing features.
+    Each later convolution acts on windows of inducing features. These windows contain weighted sums, with given
+    weights, of the previous inducing features. Over the N channels of the third convolution, average three kinds of
+    products of features: between inducing points, between sites and inducing points, and of each site with itself. The
+    root mean square difference between these averages and the Gram matrices of the convolutional deep kernel machine
+    falls like N^(-1/2).
     """
 
     title = "Wide random convolutional networks have the machine's Gram matrices"
@@ -147,9 +148,10 @@ class GramLayerKeepsResidual(Claim[ImageGrams]):
 
         G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
 
-    The variance of a site that inducing points leave unexplained is the same before and after, for every G. This
-    remainder g_t - G_ti G^-1 G_it is the squared distance of the site's feature from the span of inducing features. So
-    the remainder is never negative, and representations are learned only within that span.
+    For every G, the layer does not change the part of a site's variance that inducing points leave unexplained. This
+    unexplained variance g_t - G_ti G^-1 G_it is the squared distance of the site's feature from the span of the
+    inducing features. So the unexplained variance is never negative, and the layer learns representations only within
+    this span.
     """
 
     title = "A Gram layer learns only in the span of the inducing points"
@@ -189,14 +191,15 @@ def _replaced(images: Array, patches: Array, learned: Array) -> ConvolutionalGra
 
 
 class ImageNormsAreFactors(Claim[ImageGrams]):
-    """Take a machine at its prior, without biases. In front of every ReLU, divide the features of each image by the
-    root of their mean variance over sites. Divide the inducing points by the root of their own mean variance. Let
-    Q = m K_ii^-1 m' be the covariances of pooled images that inducing points explain, where m are the means of K_ti
-    over sites. Normalisation changes Q by one factor per image. So the correlations
+    """Take a convolutional deep kernel machine at its prior, without biases. Before every ReLU, normalise the features
+    of each image: divide them by the square root of their mean variance over sites. Divide the inducing points by the
+    square root of their own mean variance. Let Q = m K_ii^-1 m' be the covariances of pooled images that inducing
+    points explain, where m are the means of K_ti over sites. Normalisation multiplies Q_st by one factor for image s
+    and one factor for image t. So the correlations
 
         Q_st / sqrt(Q_ss Q_tt)
 
-    are those of the machine without normalisation. The reason is that ReLU and convolutions preserve such factors.
+    are equal with and without normalisation. The reason is that ReLU and convolutions preserve such factors.
     """
 
     title = "Normalising by images only scales the prior of a convolutional machine"

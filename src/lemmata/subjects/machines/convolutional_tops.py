@@ -206,13 +206,13 @@ _pooled = jax.jit(pool_grams, static_argnames="residuals")
 
 
 class PoolingByInducingPoints(Claim[PooledSites]):
-    """Pool an image by the mean of the features over its sites. The variance of this mean is the mean covariance of all
-    pairs of sites. Let K_ii be the Gram matrix of inducing points, and let m be the mean over sites of the covariances
-    K_ti with the inducing points. The variance that the inducing points explain,
+    """Pool an image by averaging the features over its sites. The variance of this average is the mean covariance over
+    all pairs of sites. Let K_ii be the Gram matrix of inducing points, and let m be the mean over sites of the
+    covariances K_ti with the inducing points. The variance that the inducing points explain,
 
         m K_ii^-1 m',
 
-    is at most the variance of the mean.
+    is at most the variance of the average.
     """
 
     title = "Inducing points explain at most the variance of a pooled image"
@@ -247,7 +247,7 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
 
         m K_ii^-1 m',
 
-    where m is the mean over sites of their covariances K_ti with the inducing points.
+    where m is the mean over sites t of the covariances K_ti of site t with the inducing points.
     """
 
     title = "Inducing points that span the sites explain all variance of a pooled image"
@@ -273,8 +273,8 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
 
 class DependentRest(Claim[PooledSites]):
     """Let K_ii be the Gram matrix of inducing points, K_ti the covariances of site t with them, and k_t the variance of
-    the site. Let m be the mean over an image's sites of K_ti, and let r be the mean of k_t - K_ti K_ii^-1 K_it. For any
-    dependence between the sites, the variance of the mean feature over the sites is at most
+    the site. Let m be the mean of K_ti over the sites t of an image, and let r be the mean of k_t - K_ti K_ii^-1 K_it
+    over these sites. For any dependence between the sites, the variance of the mean feature over the sites is at most
 
         m K_ii^-1 m' + r.
 
@@ -310,15 +310,15 @@ def _explained(problem: PooledSites) -> Array:
 
 
 class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
-    """Let a machine consist of one learned Gram matrix G, then ReLU, pooling and a Gaussian process with noisy labels.
-    It maximises a bound on the log density of the labels minus nu times the divergence of N(0, G) from N(0, K), where K
-    is the Gram matrix of the prior. As nu grows, the maximiser approaches K, at which no representation is learned. Let
-    L L' = K, and let B' be the gradient of the bound with respect to G at K. Then
+    """Let a deep kernel machine consist of one learned Gram matrix G, followed by ReLU, pooling and a Gaussian process
+    with noisy labels. The machine maximises a bound on the log density of the labels, minus nu times the divergence of
+    N(0, G) from N(0, K). Here K is the Gram matrix of the prior. As nu grows, the maximiser approaches K, at which no
+    representation is learned. Let L L' = K, and let B' be the gradient of the bound with respect to G at K. Then
 
         nu |L^-1 G L^-T - I| -> 2 |L' B' L|.
     """
 
-    title = "Learned Gram matrices depart from the prior like the bound's gradient over nu"
+    title = "For large nu, a learned Gram matrix deviates from its prior in proportion to 1/nu"
     source = Source(_KEY, "Abstract, infinite width", "Abstract, retained")
     stated = Kind.OWN
     population = StiffMachines()
@@ -348,11 +348,11 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
 
 
 class FitFallsWithStiffness(Claim[StiffMachine]):
-    """Let a machine consist of one learned Gram matrix, then ReLU, pooling and a Gaussian process with noisy labels. It
-    maximises a bound on the log density of its training labels, minus nu times the divergence from the prior. At the
-    maximiser, the bound falls as nu rises from 0.1 to 1, 10 and 100. The bound is computed by its definition, with
-    arc-cosine kernels for the ReLU. Only problems count for which the gradient of the objective, computed by
-    definition, vanishes at the maximiser.
+    """Let a deep kernel machine consist of one learned Gram matrix, followed by ReLU, pooling and a Gaussian process
+    with noisy labels. The machine maximises a bound on the log density of its training labels, minus nu times the
+    divergence from the prior. At the maximiser, the bound falls as nu rises from 0.1 to 1, 10 and 100. The trials
+    compute the bound from its definition, with arc-cosine kernels for the ReLU. A problem counts only if the gradient
+    of the objective, also computed from its definition, vanishes at the maximiser.
     """
 
     title = "The fit of a machine to its training labels falls as nu rises"

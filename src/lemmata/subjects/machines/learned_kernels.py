@@ -99,9 +99,10 @@ _KEY = "yang2023theory"
 
 
 class StiffMachineIsKernelMethod(Claim[MachineRows]):
-    """Let a machine have ReLU layers, let G_0 be the Gram matrix of its inputs, and let nu be the weight of its
-    divergences. Let K be the kernel of a ReLU layer. As nu grows, the Gram matrix of the last layer approaches the Gram
-    matrix of an infinitely wide ReLU network, K(K(...K(G_0))), at the rate 1/nu.
+    """Let a deep kernel machine have ReLU layers. Let nu be the weight of the divergences of its layers from their
+    priors. Let G_0 be the Gram matrix of the inputs, and let K be the kernel of a ReLU layer. As nu grows, the Gram
+    matrix of the last layer approaches the Gram matrix of an infinitely wide ReLU network, K(K(...K(G_0))), at the rate
+    1/nu.
     """
 
     title = "The kernel of a deep kernel machine approaches a wide network's kernel as 1/nu"
@@ -125,9 +126,9 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
 
 
 class DivergenceFallsWithNu(Claim[MachineRows]):
-    """Let a machine of ReLU layers weigh the Gaussian divergences of its layers from their priors by nu. As nu grows,
-    the sum of these divergences falls like nu^-2. So the divergences keep the posteriors close to the prior. Each
-    divergence is 0 only at the prior.
+    """In the objective of a deep kernel machine with ReLU layers, let nu be the weight of the Gaussian divergences of
+    the layers from their priors. As nu grows, the sum of these divergences falls like nu^-2. So the divergences keep
+    the posteriors close to the prior. Each divergence is 0 only at the prior.
     """
 
     title = "The divergences of a machine's layers from their priors fall like nu^-2"
@@ -157,16 +158,16 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
 
 
 class AllRowsAsInducingPoints(Claim[MachineRows]):
-    """Let a machine have the labels y_c, one column for each output c, and the noise variance s. Let G_0 be the Gram
-    matrix of its n rows, K the kernel of a layer, D the divergence and nu its weight. If the inducing points are all n
-    rows, the objective of the sparse machine equals the objective of the dense machine,
+    """Let y_c be the labels of a deep kernel machine for output c, and let s be the variance of their noise. Let G_0 be
+    the Gram matrix of the n rows, K the kernel of a layer, D the divergence and nu the weight of the divergence. If the
+    inducing points are all n rows, the objective of the sparse machine equals the objective of the dense machine,
 
         sum_c log N(y_c; 0, K(G_L) + s I) - nu sum_l D(G_l | K(G_{l-1})),
 
-    for any Gram matrices G_1, ..., G_L. So the maxima are the same, too.
+    for any Gram matrices G_1, ..., G_L. So both objectives also have the same maxima.
     """
 
-    title = "With all rows as inducing points, the sparse machine is the dense machine"
+    title = "With all rows as inducing points, the sparse and the dense machine have equal objectives"
     source = Source(_KEY, "Abstract, sparse", note="all rows")
     stated = Kind.OWN
     population = MachineRowsPopulation()

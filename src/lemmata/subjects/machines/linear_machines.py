@@ -121,8 +121,9 @@ def _condition(problem: FewRows) -> Array:
 
 
 class GeometricGrams(Claim[FewRows]):
-    """Let a machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. Let the labels Y
-    have C >= n columns and rank n, and let nu = C be the weight of the divergences. The machine has its one maximum at
+    """Let a deep kernel machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. Let
+    the labels Y have C >= n columns and rank n, and let nu = C be the weight of the divergences. The objective of the
+    machine has its only maximum at
 
         G_l = G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/(L+1)) G_0^1/2,    S = Y Y'/C.
 
@@ -161,14 +162,15 @@ def _too_soon(problem: FewRows) -> Array:
 
 
 class GramsForEveryNu(Claim[FewRows]):
-    """Let a machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. Let the labels Y
-    have C columns and rank n, and let S = Y Y'/C. For any nu > 0, the maximum is at powers of one matrix, G_l = G_0^1/2
-    M^l G_0^1/2. The matrix M has the eigenvectors of G_0^-1/2 S G_0^-1/2. For each eigenvalue s of G_0^-1/2 S G_0^-1/2,
-    the corresponding eigenvalue of M is the only g > 0 that solves
+    """Let a deep kernel machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. Let
+    the labels Y have C columns and rank n, and let S = Y Y'/C. Let nu be the weight of the divergences. For any nu > 0,
+    the objective has its maximum at G_l = G_0^1/2 M^l G_0^1/2, where one matrix M serves all layers l. The matrix M has
+    the same eigenvectors as G_0^-1/2 S G_0^-1/2. If this matrix has an eigenvalue s on an eigenvector, then the
+    eigenvalue of M on this eigenvector is the only g > 0 that solves
 
         nu g^(L+1) = (nu - C) g^L + C s.
 
-    This g is s^(1/(L+1)) at nu = C, and 1 at nu = infinity.
+    At nu = C, the solution is g = s^(1/(L+1)). As nu tends to infinity, g tends to 1.
     """
 
     title = "The Gram matrices of a linear machine are powers of one matrix for every nu"
@@ -198,10 +200,10 @@ class GramsForEveryNu(Claim[FewRows]):
 
 
 class NoMaximumWithoutNoise(Claim[FewRows]):
-    """Let the labels of a linear machine have C columns, where C is smaller than the number of rows. Let nu < C be the
-    weight of the divergences, and let s be the variance of the labels' noise. The objective has a maximum only because
-    s > 0. In the direction that has no labels, the smallest eigenvalue of G_1 against G_0 falls in proportion to s as
-    s -> 0. Here G_0 and G_1 are the Gram matrices of the inputs and of the first layer.
+    """Let the labels of a linear deep kernel machine have C columns, where C is smaller than the number of rows. Let nu
+    < C be the weight of the divergences, and let s be the variance of the labels' noise. The objective has a maximum
+    only because s > 0. Let G_0 and G_1 be the Gram matrices of the inputs and of the first layer. The smallest
+    eigenvalue of G_1 relative to G_0 belongs to a direction without labels, and it falls in proportion to s as s -> 0.
     """
 
     title = "In a linear machine, directions without labels collapse as the noise vanishes"

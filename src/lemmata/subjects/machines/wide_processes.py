@@ -83,13 +83,13 @@ def at_width(problem: TwoRows, copies: float, n: float) -> Posterior:
 
 
 class StandardLimitKeepsPrior(Claim[TwoRows]):
-    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. Let it see its labels once.
-    As N grows, the posterior mean of the features' Gram matrix approaches the Gram matrix of the prior, K(G_0), at the
-    rate 1/N. Here G_0 is the Gram matrix of the inputs and K is the kernel of the layer. So the infinitely wide process
-    learns no representation.
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. The likelihood of its labels
+    enters the posterior once. As N grows, the posterior mean of the features' Gram matrix approaches the Gram matrix of
+    the prior, K(G_0), at the rate 1/N. Here G_0 is the Gram matrix of the inputs and K is the kernel of the layer. So
+    the infinitely wide process learns no representation.
     """
 
-    title = "With labels seen once, the posterior of a wide layer approaches its prior as 1/N"
+    title = "If labels are observed once, the posterior of a wide layer approaches its prior as 1/N"
     source = Source(_KEY, "Abstract, standard limits", note="one hidden layer, two rows")
     stated = Kind.THEOREM
     population = TwoRowProcesses()
@@ -107,16 +107,18 @@ class StandardLimitKeepsPrior(Claim[TwoRows]):
 
 
 class WideProcessReachesMachine(Claim[TwoRows]):
-    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. Let it see its labels N
-    times. As N grows, the posterior mean of the features' Gram matrix approaches the optimum G of the objective
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. The likelihood of its labels
+    enters the posterior N times, as if each label were observed N times. As N grows, the posterior mean of the
+    features' Gram matrix approaches the optimum G of the objective
 
         sum_c log N(y_c; 0, K(G) + s I) - nu D(G | K(G_0))
 
-    at the rate 1/N, and not the prior's K(G_0). Here y_c are the columns of the labels, and s is the variance of their
-    noise. K is the kernel of the layer, G_0 is the Gram matrix of the inputs, and D is the divergence.
+    at the rate 1/N. It does not approach the Gram matrix K(G_0) of the prior. Here y_c are the columns of the labels,
+    and s is the variance of the noise in the labels. K is the kernel of the layer, G_0 is the Gram matrix of the
+    inputs, and D is the divergence.
     """
 
-    title = "With labels seen N times, a wide process approaches the machine's optimum as 1/N"
+    title = "If labels are observed N times, a wide process approaches the machine's optimum as 1/N"
     source = Source(_KEY, "Abstract, experiments", note="one hidden layer, two rows")
     stated = Kind.THEOREM
     population = TwoRowProcesses()
@@ -135,12 +137,13 @@ class WideProcessReachesMachine(Claim[TwoRows]):
 
 
 class FeaturesBecomeNormal(Claim[TwoRows]):
-    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. Let it see its labels N
-    times. As N grows, the posterior of one feature's values at the rows becomes a normal distribution. The excess
-    kurtosis of a linear combination of these values falls at the rate 1/N.
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. The likelihood of its labels
+    enters the posterior N times, as if each label were observed N times. As N grows, the posterior distribution of one
+    feature's values at the two rows becomes normal. The excess kurtosis of a linear combination of these values falls
+    at the rate 1/N.
     """
 
-    title = "With labels seen N times, posteriors of features become normal as 1/N"
+    title = "If labels are observed N times, the posterior of a feature becomes normal as 1/N"
     source = Source(_KEY, "Abstract, Gaussian posteriors", note="one hidden layer, two rows")
     stated = Kind.THEOREM
     population = TwoRowProcesses()

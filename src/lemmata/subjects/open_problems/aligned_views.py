@@ -90,13 +90,14 @@ def descend_by_blocks(problem: PairedViews) -> tuple[Float[Array, "a k"], Float[
 
 
 class SpectralLossIsDistance(Claim[PairedViews]):
-    """Let f and g be embeddings of two views a, b with finitely many values. Let E be the mean over pairs, and E' the
-    mean over independent views with the same marginal distributions. The spectral contrastive loss
-    -2 E <f(a), g(b)> + E' <f(a), g(b)>² satisfies
+    """Let f and g be embeddings of two views a and b, each of which takes finitely many values. Let E be the mean over
+    pairs (a, b) from their joint distribution, and E' the mean over independent views with the same marginal
+    distributions. The spectral contrastive loss -2 E <f(a), g(b)> + E' <f(a), g(b)>² satisfies
 
         loss + sum_i sigma_i² = E' ( <f(a), g(b)> - P(a, b)/(P(a) P(b)) )²,
 
-    where sigma_i are the singular values of P(a, b)/sqrt(P(a) P(b)). This is an equality, not only a bound.
+    where sigma_i are the singular values of P(a, b)/sqrt(P(a) P(b)). So minimising the loss is the same as minimising
+    this squared distance, because the sum on the left does not depend on f and g.
     """
 
     title = "The spectral contrastive loss is a squared distance to the density ratio"
@@ -124,15 +125,15 @@ class SpectralLossIsDistance(Claim[PairedViews]):
 
 
 class LeastSpectralLoss(Claim[PairedViews]):
-    """Let two views a, b have finitely many values and embeddings in k dimensions. Let sigma_1, sigma_2, ... be the
-    singular values of P(a, b)/sqrt(P(a) P(b)) in descending order. Let E be the mean over pairs, and E' the mean over
-    independent views with the same marginal distributions. The least spectral contrastive loss,
-    -2 E <f(a), g(b)> + E' <f(a), g(b)>² for embeddings f and g, is
+    """Let two views a and b each take finitely many values, and let f and g be their embeddings in k dimensions. Let
+    sigma_1, sigma_2, ... be the singular values of P(a, b)/sqrt(P(a) P(b)) in descending order. Let E be the mean over
+    pairs, and E' the mean over independent views with the same marginal distributions. The spectral contrastive loss is
+    -2 E <f(a), g(b)> + E' <f(a), g(b)>². The minimum of this loss over f and g is
 
         -(sigma_1² + ... + sigma_k²).
 
-    The first singular value is 1 and belongs to constant functions. Minimising over the embeddings of one view at a
-    time, from random embeddings, attains this minimum.
+    The first singular value is 1 and belongs to constant functions. Alternating minimisation over f and g, started at
+    random embeddings, attains this minimum.
     """
 
     title = "The minimum of the spectral contrastive loss is a sum of squared singular values"

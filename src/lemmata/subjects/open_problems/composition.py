@@ -78,16 +78,16 @@ def _points_needed(problem: ComposedTents, teeth: float) -> Array:
 
 
 class PointsDoubleWithDepth(Claim[ComposedTents]):
-    """Consider the L-fold composition of the tent map 1 - |2x - 1|. Interpolate it with the Laplace kernel at
-    equispaced points, up to a squared error that is a given fraction of its variance. The number of points that the
-    interpolation needs grows like
+    """Consider the L-fold composition of the tent map 1 - |2x - 1|. Interpolate this function with the Laplace kernel
+    at equispaced points. Require a squared error of at most a given fraction of the function's variance. The number of
+    points that this accuracy takes grows like
 
         2^L,
 
-    which is the number of monotone pieces.
+    which is the number of monotone pieces of the function.
     """
 
-    title = "Each further fold of a composition doubles the points that interpolation needs"
+    title = "Each further composition with the tent map doubles the points that interpolation needs"
     source = Source("foundation2025", "Section 7.5", note="a probe, for one kernel")
     stated = Kind.OWN
     population = TENT_COMPOSITIONS

@@ -74,8 +74,8 @@ def squared_discrepancy(problem: ShiftedSamples, power: int = 1) -> Float[Array,
 
 
 class ShiftOfMeans(Claim[ShiftedSamples]):
-    """Let P and Q be two samples, and let f be a function in the unit ball of the space of a kernel k. The largest
-    difference between the means of f over P and over Q is the maximum mean discrepancy,
+    """Let P and Q be two samples, and let f be a function in the unit ball of the reproducing kernel Hilbert space of
+    k. The largest difference between the means of f over P and over Q is the maximum mean discrepancy,
 
         sup |E_P f - E_Q f| = ( E k(x, x') + E k(z, z') - 2 E k(x, z) )^(1/2),   x, x' from P and z, z' from Q.
     """
@@ -115,14 +115,15 @@ class ShiftOfMeans(Claim[ShiftedSamples]):
 
 
 class SquaredErrorUnderShift(Claim[ShiftedSamples]):
-    """Let k be a kernel, let f be a kernel ridge fit on a sample P, and let g be the target, with f and g in the space
-    of k. Let e = f - g be the error, and let |e| be its norm in this space. Let Q be another sample, and let D be the
-    maximum mean discrepancy of P and Q under the kernel k². The mean squared errors over P and Q satisfy
+    """Let k be a kernel, let f be a kernel ridge fit on a sample P, and let g be the target. Let f and g lie in the
+    reproducing kernel Hilbert space of k. Let e = f - g be the error, and let |e| be its norm in this space. Let Q be
+    another sample, and let D be the maximum mean discrepancy of P and Q under the kernel k². The mean squared errors
+    over P and Q satisfy
 
         |E_P e² - E_Q e²| <= |e|² D.
 
-    The reason is that e² lies in the space of k², with a norm of at most |e|². If k(x, x) = 1, then |e|² also bounds
-    each of the two mean squared errors.
+    The reason is that e² lies in the reproducing kernel Hilbert space of k², where its norm is at most |e|². If k(x, x)
+    = 1, then |e|² also bounds each of the two mean squared errors.
     """
 
     title = "The norm of an error bounds the change of its mean square under a shift"

@@ -51,14 +51,14 @@ def squared_error(problem: ImpulseResponse, kind: str, n: int) -> float:
 
 
 class DampedModesRate(Claim[ImpulseResponse]):
-    """Consider strictly stable linear recurrences with 2n + 1 states and poles at -1/2 + (3/2) pi i k, |k| <= n, for a
-    period of 1. Let impulse responses lie at the edge of H^(2s), with coefficients of size k^(-2s-1/2). The recurrences
-    reproduce these responses with a squared error that falls like
+    """Consider impulse responses on a period of length 1. Let the responses lie at the edge of the Sobolev space
+    H^(2s): their coefficients have size k^(-2s-1/2). Reproduce these responses by strictly stable linear recurrences
+    with 2n + 1 states and poles at -1/2 + (3/2) pi i k, |k| <= n. The squared error falls like
 
         n^(-4s),
 
-    at a cost that is linear in the length. The reason is that the modes are denser than the frequencies of the period
-    and form a frame.
+    and the cost is linear in the length of the sequence. The reason is that the frequencies of the modes are denser
+    than the frequencies of the period, and that the modes form a frame.
     """
 
     title = "Damped modes reproduce impulse responses at nearly the rate of undamped modes"
@@ -81,10 +81,10 @@ class DampedModesRate(Claim[ImpulseResponse]):
 
 
 class PolesInOrder(Claim[ImpulseResponse]):
-    """Consider impulse responses of a period with coefficients of size k^(-r-1/2), and linear recurrences with 129 real
-    states. In the geometric mean over responses, the squared error is smallest for undamped poles at the frequencies of
-    the period. It is larger for poles at -1/2 + (3/2) pi i k, and largest for real poles. So rotation of the state
-    matters, and damping hardly does.
+    """Consider impulse responses on a period whose coefficients have size k^(-r-1/2). Reproduce these responses by
+    linear recurrences with 129 real states. Take the geometric mean of the squared error over responses. This error is
+    smallest for undamped poles at the frequencies of the period. The error is larger for poles at -1/2 + (3/2) pi i k,
+    and largest for real poles. So rotation of the state matters, but damping hardly matters.
     """
 
     title = "Undamped poles reproduce impulse responses best, then damped, then real poles"

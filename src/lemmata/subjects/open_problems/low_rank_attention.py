@@ -52,11 +52,11 @@ def _from_factors(problem: TaughtHead, key: Key[Array, ""], scale: float | Float
 
 
 class SmallFactorsFindLowerRank(Claim[TaughtHead]):
-    """Let an attention head with a form of rank one answer some prompts, whose number is smaller than the number of
-    entries of the form. Fit the form M of another head to these answers by 600 steps of gradient descent of size 1, in
-    two ways. The first (case 0) trains M itself from 0. The second (case 1) trains the factors of M = A B' from normal
-    entries of standard deviation 1/1000. The factors find a form of lower rank: the mean of |M|_* / |M|_F is smaller,
-    where |M|_* is the nuclear norm and |M|_F the Frobenius norm.
+    """Let an attention head with a bilinear form of rank one answer some prompts. Let there be fewer prompts than
+    entries of the form. Fit the form M of another head to these answers by 600 steps of gradient descent with step size
+    1, in two ways. The first way (case 0) trains M itself, starting from 0. The second way (case 1) trains the factors
+    of M = A B', starting from normal entries of standard deviation 1/1000. Training the factors finds a form of lower
+    rank: the mean of |M|_* / |M|_F is smaller in case 1. Here |M|_* is the nuclear norm and |M|_F the Frobenius norm.
     """
 
     title = "Gradient descent on small factors finds an attention head of lower rank"
@@ -74,11 +74,11 @@ class SmallFactorsFindLowerRank(Claim[TaughtHead]):
 
 
 class LargerFactorsFindHigherRank(Claim[TaughtHead]):
-    """Let an attention head with a form of rank one answer some prompts, whose number is smaller than the number of
-    entries of the form. Fit the form M = A B' of another head to these answers by 600 steps of gradient descent of size
-    1 on the factors. The larger the factors are at first, the higher is the rank of the form that descent finds. That
-    is, the mean of |M|_* / |M|_F rises as their standard deviation rises from 1/1000 to 3/100 and to 1/5. Here |M|_* is
-    the nuclear norm and |M|_F the Frobenius norm.
+    """Let an attention head with a bilinear form of rank one answer some prompts. Let there be fewer prompts than
+    entries of the form. Fit the form M = A B' of another head to these answers by 600 steps of gradient descent with
+    step size 1 on the factors. The larger the initial factors are, the higher is the rank of the form that gradient
+    descent finds. That is, the mean of |M|_* / |M|_F rises as the standard deviation of the initial factors rises from
+    1/1000 to 3/100 and to 1/5. Here |M|_* is the nuclear norm and |M|_F the Frobenius norm.
     """
 
     title = "The larger the initial factors of an attention head, the higher the rank found"

@@ -69,14 +69,15 @@ _seminorm = eqx.filter_jit(TwoPointScore.fitted_seminorm)
 
 class FittedScoreRoughness(Claim[TwoPointScore]):
     """Let the data be m and -m with probability 1/2 each, and let the noise have standard deviation sigma. The score is
-    then s(z) = -z/sigma² + (m/sigma²) tanh(m z/sigma²). Fit it by denoising score matching in the space of a Gaussian
-    kernel, with one width for all noise levels. Let the squared seminorm be the integral over |z| <= m + 2 sigma of the
-    squared derivative of s(z) + z/sigma². For the fitted score, this squared seminorm grows like
+    then s(z) = -z/sigma² + (m/sigma²) tanh(m z/sigma²). Fit the score by denoising score matching in the space of a
+    Gaussian kernel, whose width is the same for all noise levels. Let the squared seminorm be the integral over |z| <=
+    m + 2 sigma of the squared derivative of s(z) + z/sigma². As sigma falls, the squared seminorm of the fitted score
+    grows like
 
         sigma^(-6)
 
-    as sigma falls. For the score itself, the squared seminorm is (4/3) (m/sigma²)³, which grows at the same rate. The
-    claim measures the squared seminorm at several values of sigma in units of m.
+    The squared seminorm of the score itself is (4/3) (m/sigma²)³, which grows at the same rate. The claim measures the
+    squared seminorm of the fitted score at several values of sigma/m.
     """
 
     title = "The seminorm of a fitted score diverges as the noise falls"

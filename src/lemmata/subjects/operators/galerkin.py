@@ -33,12 +33,13 @@ _LEAST = 0.01
 
 
 class GalerkinIsBilinearForm(Claim[AttendedField]):
-    """Let the rows of Q, K, V be the queries, normed keys and normed values of m points in a head. Galerkin attention
-    computes Q (K'V) / m. This equals the m x m matrix of its kernel q(p)·k(r) applied to the values,
+    """In an attention head, let the rows of Q, K and V be the queries, normalised keys and normalised values at m
+    points. Galerkin attention computes Q (K'V) / m. This equals the product of the m x m matrix of the kernel q(p)·k(r)
+    with the values, divided by m:
 
         Q (K'V) / m = (Q K') V / m.
 
-    So Galerkin attention takes the mean of the kernel integral over the points, without the m x m matrix.
+    So Galerkin attention approximates the kernel integral by a mean over the points, without forming the m x m matrix.
     """
 
     title = "Galerkin attention applies the bilinear form of a kernel to the values"
@@ -76,8 +77,8 @@ def _normed(x: Float[Array, "m d"], scale: Float[Array, " d"], shift: Float[Arra
 
 
 class GalerkinCost(Claim[AttendedField]):
-    """Apply Galerkin attention to m points. The number of floating-point operations, as the compiler counts them, grows
-    like m. A matrix of m x m kernel values would take m² operations.
+    """Apply Galerkin attention to m points. The compiler's count of floating-point operations grows like m. Forming the
+    matrix of m x m kernel values would take a number of operations of order m².
     """
 
     title = "The cost of Galerkin attention is linear in the number of points"
@@ -118,9 +119,9 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
 
         x_out(p) = A x(p) + b
 
-    with the same A and b at all points. A and b depend on the image. However many layers there are, the output contains
-    only functions of p in the span of the channels and 1. So A and b can be fitted at a number of points that exceeds
-    the number of channels. They then predict the output at all other points.
+    with the same A and b at all points. A and b depend on the image. For any number of layers, each output channel is a
+    function of p in the span of the input channels and the constant 1. So if A and b are fitted at more points than
+    there are channels, they predict the output at all other points.
     """
 
     title = "Attention without pointwise networks adds no functions of the coordinate"

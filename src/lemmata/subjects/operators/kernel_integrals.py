@@ -55,12 +55,12 @@ def off_the_integral(problem: AttendedField, draws: Float[Array, "draws n 2"]) -
 
 
 class IntegralByRandomPoints(Claim[AttendedField]):
-    """Let a smooth field on the unit square and the weights be fixed. Galerkin attention over m independent uniform
-    points is a Monte Carlo mean. Its root mean square distance from the kernel integral over the square falls like
-    m^(-1/2).
+    """Fix a smooth field on the unit square, and fix the weights. Galerkin attention over m independent uniform points
+    is a Monte Carlo estimate of the kernel integral over the square. The root mean square error of this estimate falls
+    like m^(-1/2).
     """
 
-    title = "At random points, attention approaches its kernel integral like m^(-1/2)"
+    title = "At m random points, attention approaches its kernel integral like m^(-1/2)"
     source = Source(_KEY, "Abstract, kernel integral", note="its error at random points")
     stated = Kind.OWN
     population = AttendedFields()
@@ -77,10 +77,10 @@ class IntegralByRandomPoints(Claim[AttendedField]):
 
 
 class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
-    """Let an operator with random weights receive an image of n x n pixels of one smooth field. The colour at a
-    coordinate has no limit in the grid of this image. From n x n to 2n x 2n pixels, the root mean square change of the
-    colour is the same for n = 8, 16 and 32. The reason is that the operator receives the position of the coordinate
-    within its pixel, and this position has no limit.
+    """Sample one smooth field on n x n pixels, and give this image to an operator with random weights. As n grows, the
+    colour that the operator computes at a fixed coordinate has no limit. If n is doubled, the root mean square change
+    of the colour is equally large for n = 8, 16 and 32. The reason is that the operator receives the position of the
+    coordinate within its pixel, and this position has no limit.
     """
 
     title = "With random weights, colours have no limit as the grid of the image is refined"
@@ -103,13 +103,12 @@ class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
 
 
 class IntegralOnGrids(Claim[AttendedField]):
-    """Let a smooth field on the unit square and the weights be fixed. Galerkin attention over the m centres of the
-    pixels of a square grid is the midpoint rule for the kernel integral. This rule converges as the grid of the wanted
-    pixels is refined. Its distance from the kernel integral over the square falls like m^-1, which is the square of a
-    pixel's side.
+    """Fix a smooth field on the unit square, and fix the weights. Take Galerkin attention over the centres of the m
+    pixels of a square grid. This is the midpoint rule for the kernel integral over the square. As the grid is refined,
+    the error of the rule falls like m^-1, the square of a pixel's side.
     """
 
-    title = "On a grid, attention approaches its kernel integral like m^-1"
+    title = "On a grid of m points, attention approaches its kernel integral like m^-1"
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the wanted pixels")
     population = AttendedFields()
     relation = Rate("m", (100.0, 400.0, 1600.0))
@@ -130,13 +129,13 @@ def _half(problem: ResolvedField) -> Float[Array, "m 2"]:
 
 
 class FixedPointsAreGridFree(Claim[ResolvedField]):
-    """Let the points over which attention takes its mean be given separately from the coordinates at which colours are
-    computed. The colour at a coordinate is then a function of the image and the coordinate: it is the same whether
-    colours are computed for all coordinates at once or one by one. If the given points are the coordinates themselves,
-    these colours are the operator's answers for all coordinates at once.
+    """Give the points over which attention averages separately from the coordinates at which colours are computed. The
+    colour at a coordinate is then a function of the image and this coordinate alone. It does not matter whether colours
+    are computed for all coordinates at once or one by one. If the given points are all coordinates, these colours equal
+    the operator's output for all coordinates at once.
     """
 
-    title = "With fixed points of the mean, a colour does not depend on other coordinates"
+    title = "If attention averages over fixed points, a colour does not depend on other coordinates"
     source = Source(_KEY, "Abstract, grid-free", note="with named points of the mean")
     population = ResolvedFields()
     relation = Equal(block=-1)
@@ -159,9 +158,9 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
 
 
 class StartsBilinear(Claim[ResolvedField]):
-    """Before training, the last map of the operator's head is 0. The operator is then bilinear interpolation between
-    the centres of the pixels, at any coordinates and so at any scale. Beyond the centres of the outermost pixels, it
-    repeats these pixels.
+    """Before training, the last map of the operator is 0. At any coordinate, and so at any scale, the operator then
+    interpolates bilinearly between the centres of the pixels. Beyond the centres of the outermost pixels, the operator
+    repeats the outermost pixels.
     """
 
     title = "The untrained operator is bilinear interpolation"

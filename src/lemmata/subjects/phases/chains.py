@@ -79,11 +79,12 @@ _CHAINS = 4
 
 
 class ChainsRememberTheirStart(Claim[FieldedUnit]):
-    """Consider one unit with weights w in 60 dimensions (40 and 75 in the extra settings), in a field within 2 % of the
-    transition. Let q be the overlap of w with the teacher's direction, and let y = q²/(1 + 2|w|²) be the share of the
-    unit. Run 200 steps of Metropolis-corrected Langevin dynamics. Over the last half of the steps, chains that start
-    with the teacher's direction have a larger mean share than chains in the same field that start without it. So both
-    states persist, as at a transition of first order.
+    """Consider one unit with weights w in 60 dimensions, or in 40 and 75 dimensions in the extra settings. Let the
+    field on the unit be within 2 % of the transition. Let q be the overlap of w with the teacher's direction, and let y
+    = q²/(1 + 2|w|²) be the share of the unit. Run 200 steps of Metropolis-corrected Langevin dynamics from two starts
+    in the same field. Some chains start at weights along the teacher's direction, and others start at weights without
+    this direction. Over the last half of the steps, the chains that started along the teacher's direction have the
+    larger mean share. So both states persist, as at a first-order transition.
     """
 
     title = "Chains of a unit remember from which side of the transition they started"

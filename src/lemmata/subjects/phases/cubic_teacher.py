@@ -107,9 +107,9 @@ _REFERENCE = 0.03  # a share that units without the direction have
 
 
 class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
-    """Let a unit have weights w in d dimensions and overlap q with the teacher's direction. Hold |w|² - q² at g, where
-    g/d is the variance of the prior. Let u be the interaction, and let b and c be the unlearned parts of the teacher's
-    linear and cubic components, with c = epsilon = -e and 0 < b < 2e. The action divided by d,
+    """Let a unit have weights w in d dimensions, and let q be their overlap with the teacher's direction. Hold |w|² -
+    q² fixed at g, where g/d is the variance of the prior. Let u be the interaction, and let b and c be the unlearned
+    parts of the teacher's linear and cubic components, with c = epsilon = -e and 0 < b < 2e. The action divided by d,
 
         S(q) = q²/(2g) - (2u/pi) q²/(1 + 2(g + q²)) (b - 2c q²/(1 + 2(g + q²)))²,
 
@@ -187,13 +187,14 @@ class AbstractShareAction(Claim[TaughtUnit]):
 
 
 class ShareAction(AbstractShareAction):
-    """Let a unit have weights w in d dimensions, overlap q with the teacher's direction, and share y = q²/(1 + 2|w|²)
-    with density p(y). Let g/d be the variance of the prior, u the interaction, and let b and c be the unlearned parts
-    of the teacher's linear and cubic components. As d grows, -log p(y)/d tends, up to a constant, to
+    """Let a unit have weights w in d dimensions, and let q be their overlap with the teacher's direction. Let p(y) be
+    the density of the share y = q²/(1 + 2|w|²) of the unit. Let g/d be the variance of the prior, u the interaction,
+    and let b and c be the unlearned parts of the teacher's linear and cubic components. As d grows, -log p(y)/d tends,
+    up to a constant, to
 
         y / (2g (1 - 2y)) - log(1 - 2y)/2 - (2u/pi) y (b - 2cy)².
 
-    The rest of w then has the squared length g (1 - 2y).
+    Given the share y, the part of w orthogonal to the teacher's direction has the squared length g (1 - 2y).
     """
 
     title = "A formula for the action of a unit's share if its norm is free"
@@ -226,13 +227,14 @@ def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
 
 
 class OverlapAction(Claim[TaughtUnit]):
-    """Let a unit have weights w in d dimensions and overlap q with the teacher's direction, with density p(q). Let g/d
-    be the variance of the prior, u the interaction, and let b and c be the unlearned parts of the teacher's linear and
-    cubic components. As d grows, -log p(q)/d tends, up to a constant, to the minimum over r = |w|² - q² of
+    """Let a unit have weights w in d dimensions. Let p(q) be the density of their overlap q with the teacher's
+    direction. Let g/d be the variance of the prior, u the interaction, and let b and c be the unlearned parts of the
+    teacher's linear and cubic components. As d grows, -log p(q)/d tends, up to a constant, to the minimum over r = |w|²
+    - q² of
 
         (q² + r)/(2g) - log(r)/2 - (2u/pi) y (b - 2cy)²,    y = q²/(1 + 2(q² + r)).
 
-    The minimum is at r = g, the mean under the prior, only if u = 0.
+    The mean of r under the prior is g. The minimum is at r = g only if u = 0.
     """
 
     title = "A formula for the action of a unit's overlap if the rest of its norm is free"
@@ -266,11 +268,12 @@ def _overlaps_to_compare(problem: TaughtUnit) -> tuple[float, tuple[float, float
 
 
 class OverlapJumps(Claim[TaughtUnit]):
-    """Let a unit have weights w in d dimensions, overlap q with the teacher's direction, and share y = q²/(1 + 2|w|²).
-    Let u_c be the interaction at the transition. Let b and c be the unlearned parts of the teacher's linear and cubic
-    components, and hold them at their values at the transition. Take the mean share at an interaction 5 % above u_c
-    minus the mean share at an interaction 5 % below u_c. As d grows, this difference tends to the share y > 0 of least
-    action above u_c. So the most likely share jumps at the transition.
+    """Let a unit have weights w in d dimensions, and let q be their overlap with the teacher's direction. Let y = q²/(1
+    + 2|w|²) be the share of the unit. Let u_c be the interaction at the transition. Let b and c be the unlearned parts
+    of the teacher's linear and cubic components. Hold b and c fixed at their values at the transition. Compute the mean
+    share at an interaction 5 % above u_c, and subtract the mean share at an interaction 5 % below u_c. As d grows, this
+    difference tends to a share y > 0, at which the action above u_c is least. So the most likely share jumps at the
+    transition.
     """
 
     title = "The most likely overlap of a unit jumps at the transition"
@@ -325,10 +328,11 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
     """Let a network of width N learn a cubic teacher from n rows in d dimensions with noise sigma² and readouts of
     variance s/N. Let the interaction be 1.6 u_c, in the mixed phase, where u_c is the interaction at the transition.
     Let 1 - c/epsilon be the part of the cubic component that the network has learned. As d grows, this learned part
-    tends to the value that keeps units with and without the teacher's direction equally likely. This value is given by
-    two conditions. First, the action of a share y and its slope are 0 at one y > 0. Second, (b, sqrt 6 c) = (I + Q s
-    n/sigma²)^-1 (1, sqrt 6 epsilon). Here b and c are the unlearned parts of the teacher's linear and cubic components.
-    Q is the matrix of the units' second moments, in which a number of units of order N/d has the share y.
+    tends to the value at which a unit is equally likely to have the teacher's direction or not. Two conditions
+    determine this value. First, at one share y > 0, the action and its slope are both 0. Second, b and c satisfy (b,
+    sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Here b and c are the unlearned parts of the teacher's linear
+    and cubic components. Q is the matrix of second moments of the units, if a number of units of order N/d has the
+    share y.
     """
 
     title = "In the mixed phase, a network learns a predictable part of the cubic component"
@@ -352,9 +356,9 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
 
 
 class LearnsContinuously(Claim[TaughtUnit]):
-    """Let the interaction u of a network of width N in d dimensions pass its critical value u_c. The part of the cubic
-    component that the network has learned rises from 0 like the first power of u - u_c. So each unit jumps, but the
-    number of units that jump, of order N/d, rises without a jump.
+    """Consider a network of width N in d dimensions, and raise its interaction u above the critical value u_c. The
+    learned part of the cubic component rises from 0 in proportion to u - u_c. So each single unit jumps, but the number
+    of units that have jumped, of order N/d, rises continuously.
     """
 
     title = "The learned part of the cubic component rises continuously at the transition"

@@ -145,14 +145,14 @@ class AbstractEigenvalue(Claim[ModularUnit]):
 
 
 class TeacherEigenvalue(AbstractEigenvalue):
-    """Let a unit have the weights w and v, and the output (w_n + v_m)² on the pair (n, m) of residues modulo P. Its
-    kernel is s (w_n + v_m)² (w_n' + v_m')², where s = sigma_a² and the readouts of N units have the variance s/N. For
-    k = 1, ..., P - 1, the wave e^(-2 pi i k(n + m)/P)/P has norm 1 on the table of pairs. The part of the kernel on
-    this wave is
+    """Let a unit have weights w and v, and let its output on the pair (n, m) of residues modulo P be (w_n + v_m)². The
+    kernel of the unit is s (w_n + v_m)² (w_n' + v_m')², where s = sigma_a² and the readouts of N units have the
+    variance s/N. For k = 1, ..., P - 1, the wave e^(-2 pi i k(n + m)/P)/P has norm 1 over all pairs. The quadratic form
+    of the kernel at this wave is
 
         4 P² s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise.
 
-    For w, v ~ N(0, I) this part has mean 4 s, as for the kernel at infinite width.
+    If w, v ~ N(0, I), the mean of this value is 4 s, which is the value for the kernel at infinite width.
     """
 
     title = "The eigenvalue of a unit's kernel on the teacher of modular addition"
@@ -165,9 +165,9 @@ class TeacherEigenvalue(AbstractEigenvalue):
 
 
 class ModularLevelMinima(Claim[MixedAddition]):
-    """In modular addition, let F and G be the powers of a unit at a pair of frequencies, in the first and the second
-    half of its weights. Let u a² be the interaction and gamma the decay of sixth order. The action divided by the
-    modulus P,
+    """In modular addition, take a unit and a pair of frequencies. At these frequencies, let F be the power of the first
+    half of the unit's weights, and let G be the power of the second half. Let u a² be the interaction and gamma the
+    decay of sixth order. The action divided by the modulus P,
 
         S(F, G) = F + G - 2 u a² F G + (gamma/3)(F³ + G³),    F, G >= 0,
 
@@ -226,15 +226,15 @@ def left_at(problem: MixedAddition, prime: float) -> float:
 
 
 class MixedAmplitude(Claim[MixedAddition]):
-    """Let a be the part of the teacher of modular addition that is not learned, in the mixed phase. Let the modulus P
-    grow with u = 2 s P²/(N sigma⁴) and 4 P² s/sigma² held fixed, where N is the width, s/N the variance of the readouts
-    and sigma² that of the noise. Let gamma be the decay of sixth order. Then a tends to
+    """Let a be the part of the teacher of modular addition that is not learned, in the mixed phase. Let N be the width,
+    s/N the variance of the readouts, sigma² the variance of the noise, and gamma the decay of sixth order. Let the
+    modulus P grow, and hold u = 2 s P²/(N sigma⁴) and 4 P² s/sigma² fixed. Then a tends to
 
         a = sigma²/sigma_c²,    u(sigma_c²) = sqrt(4 gamma/3),
 
-    where sigma_c² is the critical noise. The reason is that so many units turn to the teacher that u a² stays at its
-    critical value. For this, the fraction (sigma_c² - sigma²)/(4 P² s F²) of the units turns, at a power
-    F = sqrt(3/gamma). This fraction must be below 1.
+    where sigma_c² is the critical noise. The reason is that units align with the teacher until u a² has its critical
+    value. The fraction of units that align, at a power F = sqrt(3/gamma), is (sigma_c² - sigma²)/(4 P² s F²). This
+    fraction must be below 1.
     """
 
     title = "In the mixed phase, the unlearned part of modular addition is sigma²/sigma_c²"

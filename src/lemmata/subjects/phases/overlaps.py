@@ -106,12 +106,12 @@ def _kernel(problem: ErfUnit) -> Array:
 
 
 class KernelOfUnits(Claim[ErfUnit]):
-    """For x ~ N(0, I_d), consider a unit erf(w'x) and a direction v of length 1, and let q = w'v. On the components H_1
-    and H_3/sqrt 6 of v'x, the kernel of this unit has the entries
+    """For x ~ N(0, I_d), consider a unit erf(w'x) and a direction v of length 1, and let q = w'v. On H_1(v'x) and
+    H_3(v'x)/sqrt 6, the kernel of this unit has the entries
 
         Q_11 = 4 q²/(pi (1 + 2|w|²)),    Q_12 = -8 q⁴/(sqrt 6 pi (1 + 2|w|²)²),    Q_22 = 8 q⁶/(3 pi (1 + 2|w|²)³).
 
-    Here one unit takes the place of the mean over the units of a network.
+    For a network, these entries would be averaged over its units; here there is only one unit.
     """
 
     title = "The kernel of an erf unit on the teacher's linear and cubic components"

@@ -32,12 +32,12 @@ def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float
 
 class OverlapOfTheTopEigenvector(Claim[Backdoor]):
     """Let n rows have d standard normal features, and shift a fraction eps of the rows by a vector of length delta. Let
-    l = eps (1 - eps) delta² and gamma = d/n. If l > sqrt(gamma), then as n and d grow, the top eigenvector of the
-    covariance of the rows has the squared cosine
+    l = eps (1 - eps) delta² and gamma = d/n. If l > sqrt(gamma), the squared cosine between the top eigenvector of the
+    rows' covariance and the direction of the shift tends to
 
         (1 - gamma/l²) / (1 + gamma/l)
 
-    with the direction of the shift.
+    as n and d grow.
     """
 
     title = "Above a threshold, the top eigenvector has a known overlap with a backdoor"
@@ -67,8 +67,8 @@ class TopEigenvalueOfABackdoor(Claim[Backdoor]):
 
         (1 + l)(1 + gamma/l) for l > sqrt(gamma),   (1 + sqrt(gamma))² below.
 
-    So a backdoor with a spike below sqrt(gamma) leaves no trace in this eigenvalue, and n > d/l² rows are needed to see
-    it.
+    So a backdoor with a spike below sqrt(gamma) does not change the limit of this eigenvalue. To detect a backdoor with
+    the spike l, n > d/l² rows are needed.
     """
 
     title = "The spectrum shows a backdoor only if its spike exceeds sqrt(d/n)"
@@ -90,10 +90,10 @@ class TopEigenvalueOfABackdoor(Claim[Backdoor]):
 
 
 class SpectralSignature(Claim[Parts]):
-    """Let D and W be distributions with covariances at most sigma² I and with the means mu_D and mu_W. Let W be a
-    fraction eps < 1/2 of their mixture, and let |mu_D - mu_W|² >= 6 sigma²/eps. Let mu be the mean of the mixture and v
-    the top eigenvector of its covariance. Write D(.) and W(.) for probabilities of a row x under D and W. For some
-    threshold t,
+    """Let D and W be distributions with covariances at most sigma² I and with the means mu_D and mu_W. In a mixture of
+    D and W, let W have the weight eps < 1/2, and let |mu_D - mu_W|² >= 6 sigma²/eps. Let mu be the mean of the mixture,
+    and v the top eigenvector of the covariance of the mixture. Write D(.) and W(.) for the probability of an event for
+    a row x drawn from D or from W. For some threshold t,
 
         D(|<x - mu, v>| > t) < eps   and   W(|<x - mu, v>| < t) < eps.
     """
@@ -130,13 +130,14 @@ class SpectralSignature(Claim[Parts]):
 
 
 class VotesThatSurvive(Claim[Votes]):
-    """Train models on disjoint parts of the rows, and let them vote. If two classes have equal counts, the smaller
-    class wins. Let the winner c have v_c votes. The winner survives the change of any
+    """Train models on disjoint parts of the rows, and let them vote. If two classes have equally many votes, the class
+    with the smaller index wins. Let v_c be the number of votes of class c, and let class c win. Class c still wins
+    after a change of any
 
         floor( (v_c - max over c' != c of (v_c' + 1{c' < c})) / 2 )
 
-    rows, because each row changes at most one vote. Here 1{c' < c} is 1 if c' < c, and 0 otherwise. For some change of
-    the votes, the winner does not survive one more row.
+    rows, because each row changes at most one vote. Here 1{c' < c} is 1 if c' < c, and 0 otherwise. If one more vote
+    may change, class c loses for some change of the votes.
     """
 
     title = "A vote of models survives the change of a known number of training rows"

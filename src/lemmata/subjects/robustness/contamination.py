@@ -22,8 +22,8 @@ _LENGTHS = (1.5, 3.0)
 
 
 class MedianBias(Claim[Contaminated]):
-    """Let many rows be normal with mean mu and standard deviation sigma. Replace a fraction eps < 1/2 of them by values
-    beyond all others. The median moves by
+    """Let many rows be normal with mean mu and standard deviation sigma. Replace a fraction eps < 1/2 of the rows by
+    values beyond all other rows. The median moves by
 
         sigma Phi^-1( 1 / (2 (1 - eps)) ),
 
@@ -71,8 +71,8 @@ def _shifted(problem: ShiftedRows, key: Key[Array, ""], n: int, d: int, length: 
 
 
 class MediansAddUp(Claim[ShiftedRows]):
-    """Take standard normal rows in d dimensions, and shift a fraction eps of them by 3/2 in every coordinate. The
-    Euclidean error of the vector of the coordinates' medians grows like d^(1/2).
+    """Take standard normal rows in d dimensions, and shift a fraction eps of them by 3/2 in every coordinate. Estimate
+    the mean by the vector of the medians of the coordinates. The Euclidean error of this estimate grows like d^(1/2).
     """
 
     title = "The error of coordinatewise medians grows like the root of the dimension"
@@ -109,10 +109,10 @@ def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarr
 
 class FilterFreeOfDimension(Claim[ShiftedRows]):
     """Take n standard normal rows in d dimensions, with d/n fixed, and shift a fraction eps of them by one vector. A
-    spectral filter removes rows that are far along the direction of largest variance. The filter repeats this until the
-    largest variance is small enough for normal rows. Compare the mean of the remaining rows with the mean of the rows
-    that were not shifted. Their distance does not grow with d: the largest distance over shifts of length 3/2, 3 and
-    (3/2) d^(1/2) is O(d^0).
+    spectral filter removes rows that are far along the direction of largest variance. The filter repeats this step
+    until the largest variance is no larger than is plausible for standard normal rows. Compare the mean of the
+    remaining rows with the mean of the rows that were not shifted. Take the largest distance between these two means
+    over shifts of length 3/2, 3 and (3/2) d^(1/2). This distance does not grow with d: it is O(d^0).
     """
 
     title = "The error of a spectral filter does not grow with the dimension"

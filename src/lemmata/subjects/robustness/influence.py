@@ -72,14 +72,14 @@ def _fit(
 
 
 class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
-    """Fit logistic regression to n rows with the penalty lambda |w|²/2 on the weights w, where lambda is proportional
-    to n. If row i is left out, the influence function estimates the change of the weights by
+    """Fit logistic regression to n rows. Let lambda |w|²/2 be the penalty on the weights w, where lambda is
+    proportional to n. If row i is removed, the influence function estimates that the weights change by
 
         H^-1 g_i,
 
     where H is the Hessian of the penalised loss at w, and g_i is the gradient of the loss of row i. At any input, take
-    the root mean square over rows of the error of this estimate. This error falls like n^(-2), and the change itself
-    falls like n^(-1).
+    the root mean square, over the removed rows, of the resulting error in the output. This error falls like n^(-2), but
+    the change of the output itself falls only like n^(-1).
     """
 
     title = "The error of influence functions falls like n^(-2) with the number of rows n"

@@ -25,8 +25,8 @@ def _output_bounds(problem: ReluBox, share: float = 1.0) -> Array:
 
 class IntervalsExactWhereMonotone(Claim[ReluBox]):
     """Let no weight of a ReLU network be negative, and take all inputs x' with |x'_i - x_i| <= eps for every coordinate
-    i. Interval arithmetic is then exact: its bounds of the output are the smallest and the largest value of the output.
-    The corners x - eps and x + eps attain them.
+    i. Interval arithmetic is then exact: its bounds are the smallest and the largest output over these inputs. The
+    corners x - eps and x + eps attain the two bounds.
     """
 
     title = "Interval bounds are exact for networks with non-negative weights"
@@ -64,11 +64,12 @@ def _looseness(key: Key[Array, ""], sizes: list[int]) -> Array:
 
 class LoosenessPerLayer(Claim[LinearChain]):
     """Compose linear layers with independent normal weights and large hidden widths m_1, ..., m_H. On a box of inputs,
-    apply interval arithmetic layer by layer. Its intervals are wider than the exact range of each output by the factor
+    apply interval arithmetic layer by layer. For each output, the final interval is wider than the exact range by the
+    factor
 
         prod_l sqrt(2 m_l / pi).
 
-    The exact range is the range that the product of the matrices gives.
+    The exact range follows from the product of all weight matrices.
     """
 
     title = "Each random linear layer of width m widens interval bounds by sqrt(2 m / pi)"

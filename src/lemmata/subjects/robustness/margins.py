@@ -88,13 +88,13 @@ _STEPS = 40
 
 
 class LipschitzMarginRadius(Claim[Logits]):
-    """Let the vector of logits be Lipschitz with constant L in the Euclidean norm. At an input, let the largest logit
-    exceed all others by a margin of at least M. No perturbation of length below
+    """Let the vector of logits be Lipschitz with constant L in the Euclidean norm. At an input, suppose that the
+    largest logit exceeds every other logit by at least M. No perturbation of Euclidean norm below
 
         M / (sqrt(2) L)
 
-    changes the class. For linear logits with orthogonal rows of equal length, some perturbation of that length changes
-    the class.
+    changes the class. For linear logits whose weight vectors are orthogonal and equally long, some perturbation of
+    exactly this norm changes the class.
     """
 
     title = "A margin M and a Lipschitz constant L certify the radius M / (sqrt(2) L)"
@@ -129,8 +129,8 @@ class LipschitzMarginRadius(Claim[Logits]):
 
 class MarginFallsWithItsSlope(Claim[SteepNetwork]):
     """Let a margin m have the Lipschitz constant L. A perturbation of Euclidean length eps lowers the margin by at most
-    L eps: m(x') >= m(x) - L eps. For the network m(x) = v'max(W x + b, 0), the product L = |v| |W| of the norms is such
-    a constant. The network attains the bound if all its units are active and the rows of W are orthonormal.
+    L eps: m(x') >= m(x) - L eps. For the network m(x) = v'max(W x + b, 0), the product L = |v| |W| of the norms is a
+    Lipschitz constant. The network attains the bound if all its units are active and the rows of W are orthonormal.
     """
 
     title = "A margin falls by at most its Lipschitz constant times the distance"

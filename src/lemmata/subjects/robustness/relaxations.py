@@ -50,15 +50,16 @@ def _condition(problem: ReluBox) -> Array:
 
 
 class OrderOfRelaxations(Claim[ReluBox]):
-    """Take the largest fall of the output of a ReLU network on a box of inputs. One step of gradient descent finds less
-    than the exact fall, which a mixed-integer programme computes. The triangle relaxation, a linear programme, allows
-    more than the exact fall. CROWN, which is one choice of slopes within the triangle relaxation, allows even more. All
-    methods use the same bounds of the hidden units.
+    """Consider the largest fall of the output of a ReLU network on a box of inputs. A mixed-integer programme computes
+    this exact fall. One step of gradient descent finds a smaller fall. The triangle relaxation is a linear programme,
+    and its bound is larger than the exact fall. CROWN is one choice of slopes within the triangle relaxation, and its
+    bound is even larger. All methods use the same bounds of the hidden units.
 
-    The values at the places 1 to 4 are those of the attack, the exact programme, the triangle relaxation and CROWN.
+    In the test, place 1 stands for the attack, place 2 for the exact programme, place 3 for the triangle relaxation and
+    place 4 for CROWN.
     """
 
-    title = "Attack, exact value, triangle relaxation and CROWN are in increasing order"
+    title = "An attack, the exact fall, the triangle relaxation and CROWN give increasing values"
     source = Source("emergence2026", "Figure 13.6", note="with an attack and the exact value beside it")
     population = ReluBoxes(inputs=4, width=6, hidden=2, radius=0.4, depths=(1, 2))
     relation = Order("place", (1.0, 2.0, 3.0, 4.0))
@@ -80,10 +81,10 @@ class OrderOfRelaxations(Claim[ReluBox]):
 
 
 class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
-    """Let no weight of a ReLU network with one hidden layer be negative. On a box, its output is least at the lower
-    corner, and intervals give this fall exactly. Linear bounds by backward substitution with CROWN's own slopes allow
-    at least as much. CROWN's slope of a unit is 1 if the upper bound of the unit is larger in size than its lower
-    bound, and 0 otherwise. So linear bounds are not always the tighter bounds.
+    """Let no weight of a ReLU network with one hidden layer be negative. On a box, the output is least at the lower
+    corner, and interval bounds give the fall to this value exactly. Linear bounds by backward substitution with CROWN's
+    own slopes allow at least as large a fall. CROWN's slope of a unit is 1 if the unit's upper bound exceeds its lower
+    bound in absolute value, and 0 otherwise. So linear bounds are not always tighter than intervals.
     """
 
     title = "Intervals are at least as tight as CROWN on monotone networks"
@@ -143,8 +144,8 @@ class AlphaBeatsIntervals(Claim[ReluBox]):
     1]. These bounds are at least as tight as intervals: the fall of the output that they allow on a box is at most the
     fall that intervals allow.
 
-    The reason is that the best slopes reach the optimum of the triangle relaxation. The set that intervals allow
-    contains the set of the triangle relaxation.
+    The reason is that the best slopes reach the optimum of the triangle relaxation. The set of unit values that
+    intervals allow contains the set that the triangle relaxation allows.
     """
 
     title = "Linear bounds with the best slopes are at least as tight as intervals"
@@ -171,9 +172,9 @@ class AlphaBeatsIntervals(Claim[ReluBox]):
 
 
 class AlphaIsTheTriangle(Claim[ReluBox]):
-    """Let a ReLU network have one hidden layer. Take its lower bounds by backward substitution, with all slopes in
-    [0, 1] below the units that may switch. The best of these bounds equals the optimum of the triangle relaxation,
-    because the two programmes are dual to each other.
+    """Let a ReLU network have one hidden layer. Take lower bounds of its output by backward substitution. For each unit
+    that may switch, the lower linear bound of the unit can have any slope in [0, 1]. The best bound over these slopes
+    equals the optimum of the triangle relaxation, because the two programmes are dual to each other.
     """
 
     title = "Linear bounds with the best slopes reach the triangle relaxation"

@@ -61,8 +61,8 @@ class SmoothedRadius(Claim[IntervalRule]):
 
         sigma Phi^-1(p)
 
-    of x, the rule under noise still gives c most often. Here Phi is the distribution function of z. For thresholds
-    (half-spaces), the most frequent class changes at that distance.
+    of x, the rule under noise still gives c most often. Here Phi is the distribution function of z. For half-spaces,
+    the most frequent class changes at exactly this distance.
     """
 
     title = "Normal noise certifies the radius sigma Phi^-1(p)"
@@ -86,13 +86,15 @@ class SmoothedRadius(Claim[IntervalRule]):
 
 
 class SmoothedRadiusInThePlane(Claim[PlanarRule]):
-    """Let a half-plane, a disc or a checkerboard answer 1 with probability p > 1/2 at x + sigma z, where x is an input
-    of the plane and z is standard normal. At every input within the Euclidean distance
+    """Let a rule on the plane answer 1 on a half-plane, on a disc or on every second field of a checkerboard. Let its
+    answer at x + sigma z be 1 with probability p > 1/2, where x is an input and z is standard normal. At every input
+    within the Euclidean distance
 
         sigma Phi^-1(p)
 
-    of x, the rule under noise still answers 1 most often. Here Phi is the normal distribution function. For half-planes
-    the most frequent answer changes at that distance. For discs and checkerboards it changes farther away.
+    of x, the rule under noise still answers 1 most often. Here Phi is the normal distribution function. For
+    half-planes, the most frequent answer changes at exactly this distance. For discs and checkerboards, it changes only
+    at a larger distance.
     """
 
     title = "Normal noise certifies sigma Phi^-1(p) for half-planes, discs and checkerboards"
@@ -138,8 +140,8 @@ class UniformNoiseRadius(Claim[IntervalRule]):
 
         2 lambda (p - 1/2)
 
-    of x, the rule under noise still gives c most often. For thresholds of one coordinate, the most frequent class
-    changes at that distance.
+    of x, the rule under noise still gives c most often. If the rule is a threshold on one coordinate, the most frequent
+    class changes at exactly this distance.
     """
 
     title = "Uniform noise certifies the l1 radius 2 lambda (p - 1/2)"
@@ -168,8 +170,8 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
 
         -b log(2 (1 - p))
 
-    of x, the rule under noise still gives c most often. For thresholds of one coordinate, the most frequent class
-    changes at that distance.
+    of x, the rule under noise still gives c most often. If the rule is a threshold on one coordinate, the most frequent
+    class changes at exactly this distance.
     """
 
     title = "Laplace noise certifies the l1 radius -b log(2 (1 - p))"
@@ -212,7 +214,7 @@ class PrintedSmoothedSlope(Claim[IntervalRule]):
 
         sqrt(2/pi) / sigma.
 
-    This constant holds, but it is twice the sharp constant: half of it holds as well.
+    The function does have this Lipschitz constant. But the sharp constant is half as large.
     """
 
     title = "A smoothed function has the Lipschitz constant sqrt(2/pi) / sigma, as printed"
@@ -233,10 +235,10 @@ class PrintedSmoothedSlope(Claim[IntervalRule]):
 
 
 class SmoothedSlope(Claim[IntervalRule]):
-    """Let f be the indicator of a union of intervals of one coordinate of the input, where half-lines are allowed, and
-    let z be standard normal. The smoothed function x -> E f(x + sigma z) has the Lipschitz constant
-    1/(sigma sqrt(2 pi)). Let Phi be the normal distribution function. The function x -> Phi^-1(E f(x + sigma z)) has
-    the Lipschitz constant 1/sigma on inputs at which it is finite. Half-lines attain both constants.
+    """Let f be the indicator of a union of intervals (or half-lines) in one coordinate of the input. Let z be standard
+    normal. The smoothed function x -> E f(x + sigma z) has the Lipschitz constant 1/(sigma sqrt(2 pi)). Let Phi be the
+    normal distribution function. On the inputs at which it is finite, the function x -> Phi^-1(E f(x + sigma z)) has
+    the Lipschitz constant 1/sigma. Half-lines attain both Lipschitz constants.
     """
 
     title = "The sharp Lipschitz constant of a smoothed indicator is 1/(sigma sqrt(2 pi))"
@@ -262,7 +264,7 @@ class RadiusFromCounts(Claim[Drawn]):
     """Let a class have the probability p under normal noise of standard deviation sigma, and let it occur k times in n
     draws. Let q be the exact (Clopper-Pearson) lower limit of p at level 1 - alpha, where alpha = 1/20. The certified
     radius is sigma Phi^-1(q), where Phi is the normal distribution function. The certified radius exceeds the true
-    radius sigma Phi^-1(p) with probability at most alpha. The test shows that this probability is below 1/10.
+    radius sigma Phi^-1(p) with probability at most alpha. The trials only test that this probability is below 1/10.
     """
 
     title = "A radius certified from counts is too large with probability at most alpha"
@@ -305,8 +307,8 @@ class CeilingOfCounts(Claim[Drawn]):
 
         sigma Phi^-1(alpha^(1/n)),
 
-    where Phi is the normal distribution function. This is the radius if all n draws give the class, because every
-    probability p with p^n >= alpha is then still possible.
+    where Phi is the normal distribution function. This radius is certified if all n draws give the same class. Even
+    then, no probability p with p^n >= alpha can be excluded.
     """
 
     title = "The largest radius that n draws can certify is sigma Phi^-1(alpha^(1/n))"
@@ -336,13 +338,13 @@ class CeilingOfCounts(Claim[Drawn]):
 
 
 class NoRadiusInTheInfinityNorm(Claim[Drawn]):
-    """Let p be the probability of the leading class under normal noise of standard deviation sigma, in d dimensions.
-    From p alone, the noise certifies an infinity-norm radius that falls like
+    """Let p be the probability of the leading class under normal noise of standard deviation sigma, in d dimensions. If
+    only p is known, the certified infinity-norm radius is
 
         sigma Phi^-1(p) d^(-1/2)
 
-    with the dimension d, where Phi is the normal distribution function. The reason is that the half-space whose normal
-    is (1, ..., 1)/sqrt(d) changes its smoothed class at this radius.
+    where Phi is the normal distribution function. So this radius falls like d^(-1/2) as the dimension d grows. The
+    reason is that the half-space with the normal vector (1, ..., 1)/sqrt(d) changes its smoothed class at this radius.
     """
 
     title = "The infinity-norm radius that normal noise certifies falls like d^(-1/2)"

@@ -87,16 +87,16 @@ def _distance_to_cap(n: int, measure: float) -> float:
 
 
 class CapsAreFarthest(Claim[SphereErrors]):
-    """Take a set of errors of measure below 1/2 on the unit sphere of R^n. Its mean Euclidean distance from a uniform
-    point of the sphere is at most the mean distance of a cap of the same measure. A distance is a Lipschitz function of
-    the point. So the mean over m = 1000 independent points exceeds this bound by more than
+    """Take a set of errors of measure below 1/2 on the unit sphere of R^n. The mean Euclidean distance from a uniform
+    point of the sphere to this set is at most the mean distance to a cap of the same measure. The distance is a
+    Lipschitz function of the point. So the mean distance of m = 1000 independent points exceeds this bound by more than
 
         sqrt( 2 log(1000) / (m (n - 1)) )
 
-    with probability at most 1/1000. The test shows that this probability is below 1/10.
+    with probability at most 1/1000. The trials only test that this probability is below 1/10.
     """
 
-    title = "No set of errors of a given measure is farther away than a cap"
+    title = "No set of errors of a given measure is farther from random points than a cap"
     source = Source("emergence2026", "Figure 13.13", note="for the mean distance, by Lévy's inequality")
     population = SphereErrorSets()
     relation = AtMost(delta=0.1)
@@ -125,7 +125,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
 
 class CapDistanceInManyDimensions(Claim[CapOffset]):
     """Let Phi and phi be the normal distribution function and density, and let c > 0. On the unit sphere of R^n, take a
-    cap of measure 1 - Phi(c). Its mean Euclidean distance from a uniform point is
+    cap of measure 1 - Phi(c). The mean Euclidean distance from a uniform point to this cap is
 
         (c Phi(c) + phi(c)) n^(-1/2),
 

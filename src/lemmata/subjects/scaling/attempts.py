@@ -39,8 +39,8 @@ def _any_right(success: Float[Array, ""], attempts: int) -> Float[Array, ""]:
 
 
 class OraclePass(Claim[Attempted]):
-    """Let each of k independent attempts solve a problem with probability p. At least one attempt solves it with
-    probability
+    """Let each of k independent attempts solve a problem with probability p. The probability that at least one attempt
+    solves the problem is
 
         1 - (1 - p)^k.
     """
@@ -72,14 +72,14 @@ def _plug_in(value: Float[Array, ""], problem: Attempted) -> Float[Array, ""]:
 
 
 class UnbiasedPassAtK(Claim[Attempted]):
-    """Let one attempt solve a problem with probability p, and let c of n attempts be right. The estimator
+    """Let one attempt solve a problem with probability p, and let c of n independent attempts be right. The estimator
 
         1 - C(n - c, k) / C(n, k),   k <= n,
 
     has the mean 1 - (1 - p)^k, where C(n, k) is a binomial coefficient.
     """
 
-    title = "The usual estimator of pass at k is unbiased"
+    title = "The usual estimator of pass@k is unbiased"
     source = Source("chen2021code", "(1)")
     population = ATTEMPTED_PROBLEMS
     relation = EqualInMean(resolution=0.02)
@@ -98,16 +98,16 @@ class UnbiasedPassAtK(Claim[Attempted]):
 
 
 class BetaFailures(Claim[Difficulties]):
-    """Let success probabilities follow Beta(a, b) over problems. The expected share of problems on which K attempts all
-    fail is
+    """Let the success probability of a problem follow the distribution Beta(a, b). The expected share of problems on
+    which all K attempts fail is
 
         B(a, b + K) / B(a, b),
 
-    where B is the beta function. This share is not (1 - p)^K, the value for a problem of mean success probability
-    p = a/(a+b).
+    where B is the beta function. This share differs from (1 - p)^K, the failure probability of a problem with the mean
+    success probability p = a/(a+b).
     """
 
-    title = "The share of problems on which K attempts all fail, for beta difficulties"
+    title = "The share of problems on which all K attempts fail, for beta-distributed difficulties"
     source = _MONKEYS
     population = BetaDifficulties()
     relation = EqualInMean(resolution=0.03)
@@ -130,16 +130,17 @@ class BetaFailures(Claim[Difficulties]):
 
 
 class BetaTail(Claim[Difficulties]):
-    """Let success probabilities follow Beta(a, b) over problems. The share of problems on which K attempts all fail
-    falls as
+    """Let the success probability of a problem follow the distribution Beta(a, b). The share of problems on which all K
+    attempts fail falls as
 
         K^-a,
 
-    which is a power of the number of attempts. The exponent comes from the density p^(a-1) of hard problems. On every
-    single problem, the probability that all attempts fail falls exponentially.
+    which is a power of the number of attempts. The exponent comes from the hard problems, because the density at a
+    small success probability p is proportional to p^(a-1). On each single problem, the probability that all attempts
+    fail falls exponentially.
     """
 
-    title = "Hard problems make failures a power law in the number of attempts"
+    title = "Hard problems make the failure rate a power law in the number of attempts"
     source = _MONKEYS
     population = BetaDifficulties()
     relation = Rate("attempts", (32.0, 128.0, 512.0, 2048.0), margin=0.02, resolution=0.05)
@@ -171,16 +172,16 @@ def _best_success(before: Float[Array, ""], factor: Float[Array, ""]) -> Float[A
 
 
 class RareSuccessGainsMost(Claim[Multiplied]):
-    """Let the number of attempts on a problem be multiplied by K, from m to K m. The gain (1 - p)^m - (1 - p)^(Km) is
-    largest for problems with success probability
+    """Multiply the number of attempts on a problem by K, from m to K m. The probability of solving the problem rises by
+    (1 - p)^m - (1 - p)^(Km). This gain is largest for problems with the success probability
 
         p = 1 - K^(-1/(m (K - 1))).
 
-    This is close to log(K)/(m K) and tends to 0 as K grows. Attempt number K m alone gains p (1 - p)^(K m - 1), which
-    is largest at p = 1/(K m).
+    This probability is close to log(K)/(m K) for large K, and it tends to 0 as K grows. The gain of attempt number K m
+    alone is p (1 - p)^(K m - 1), which is largest at p = 1/(K m).
     """
 
-    title = "The more attempts are added, the rarer the successes for which they gain most"
+    title = "With more attempts, the problems that gain most have rarer successes"
     source = Source("emergence2026", "Figure 17.13", "Figure 17.19", note="with the best probability")
     population = MultipliedAttempts()
     relation = Equal()
@@ -219,10 +220,10 @@ def _best_plan(success: np.ndarray, budget: int) -> tuple[float, list[int]]:
 
 
 class AdaptiveAttempts(Claim[SharedBudget]):
-    """Let problems have known success probabilities p_i. Give each attempt to the problem with the largest
-    p_i (1 - p_i)^(k_i), where k_i is the number of attempts that problem i has had. For every budget, this solves the
-    largest expected number of problems. Easy problems get one attempt, and problems that are too hard get none until
-    the budget is large. The claim tests the expected number of problems solved.
+    """Let problems have known success probabilities p_i. Give each attempt to the problem with the largest p_i (1 -
+    p_i)^(k_i), where k_i is the number of attempts already made on problem i. For every budget of attempts, this rule
+    maximises the expected number of problems solved. Easy problems get one attempt, and very hard problems get none
+    until the budget is large. The claim tests the expected number of problems solved.
     """
 
     title = "Giving each attempt to the problem with the largest gain is optimal"

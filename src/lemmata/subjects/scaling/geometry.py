@@ -55,8 +55,9 @@ class TorusFunctions(Population[TorusFunction]):
 
 
 class NearestNeighbourRate(Claim[TorusFunction]):
-    """Let a smooth function on a set of k dimensions be known without noise at n points. The squared error of the
-    nearest neighbour's value falls as n^(-2/k), whatever the dimension of the space in which the set lies.
+    """Let the values of a smooth function on a k-dimensional set be known without noise at n points. Predict the
+    function at a new point by its value at the nearest known point. The squared error of this prediction falls as
+    n^(-2/k). This rate does not depend on the dimension of the space that contains the set.
     """
 
     title = "The intrinsic dimension decides how fast the nearest neighbour's error falls"

@@ -111,13 +111,13 @@ def _flat(problem: SeparableLaw) -> Float[Array, ""]:
 
 
 class BalancedAllocation(Claim[SeparableLaw]):
-    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta. Under the budget
-    kappa N D = C, the loss is least at
+    """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Under the compute
+    budget kappa N D = C, the loss is least at
 
         N = G (C/kappa)^(beta/(alpha+beta)),  D = (C/kappa)^(alpha/(alpha+beta)) / G,
         G = (alpha A / (beta B))^(1/(alpha+beta)).
 
-    The claim also tests the excess of the least loss over E.
+    The claim also tests by how much the least loss exceeds E.
     """
 
     title = "The compute-optimal numbers of parameters and tokens"
@@ -148,12 +148,13 @@ def _with_excess(problem: SeparableLaw, sizes: Float[Array, "2"]) -> Float[Array
 
 
 class BalancedReturns(Claim[SeparableLaw]):
-    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta. At the best allocation of
-    the budget kappa N D = C, a relative change of N changes the loss as much as the same relative change of D:
+    """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Let kappa N D = C
+    be the compute budget. At the best allocation, a small relative change of N changes the loss as much as an equal
+    relative change of D:
 
         alpha A N^-alpha = beta B D^-beta.
 
-    The claim tests the ratio of the two parts, A N^-alpha / (B D^-beta) = beta/alpha.
+    The claim tests the ratio of the two terms of the loss, A N^-alpha / (B D^-beta) = beta/alpha.
     """
 
     title = "Compute-optimal training balances marginal returns"
@@ -177,8 +178,8 @@ class BalancedReturns(Claim[SeparableLaw]):
 
 
 class ComputeFrontier(Claim[SeparableLaw]):
-    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta, and let kappa N D = C be the
-    training budget. At the best allocation, the excess of the loss over the floor E falls with C as
+    """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Let kappa N D = C
+    be the compute budget. At the best allocation, the loss minus its limit E falls with C as
 
         C^(-alpha beta / (alpha + beta)).
     """
@@ -201,14 +202,14 @@ class ComputeFrontier(Claim[SeparableLaw]):
 
 
 class TokensPerParameter(Claim[SeparableLaw]):
-    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta, and let kappa N D = C be the
-    training budget. At the best allocation, the number of tokens per parameter, D/N, changes with C as
+    """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Let kappa N D = C
+    be the compute budget. At the best allocation, the number of tokens per parameter, D/N, changes with C as
 
         C^((alpha - beta) / (alpha + beta)).
 
-    This number grows with the budget if alpha > beta, so that more parameters pay off faster than more tokens. The
-    number falls if alpha < beta, and it is the same at all budgets only if the two exponents are equal. The claim tests
-    either D/N or N/D, whichever grows.
+    If alpha > beta, the loss falls faster with parameters than with tokens, and the number of tokens per parameter
+    grows with the budget. If alpha < beta, the number of tokens per parameter falls. Only if alpha = beta, it is the
+    same at all budgets. The claim tests D/N or N/D, whichever grows.
     """
 
     title = "Tokens per parameter at compute-optimal training are a power of the budget"
@@ -233,14 +234,14 @@ class TokensPerParameter(Claim[SeparableLaw]):
 
 
 class LocalSlope(Claim[SeparableLaw]):
-    """Let L = E + A N^-alpha be the loss of a model with N parameters, where E is the floor. On the axes log N and log
-    L, this curve has the slope
+    """Let L = E + A N^-alpha be the loss of a model with N parameters, where E is the floor. Plot log L against log N.
+    This curve has the slope
 
         -alpha (1 - E/L(N)).
 
-    The curve becomes flatter and its slope tends to 0 as N grows, although the law stays the same. So a change of slope
-    does not show a change of regime unless the floor is subtracted. The claim tests five sizes, at which the excess is
-    from 8 to 1/8 of the floor.
+    As N grows, the curve becomes flatter and its slope tends to 0, although the scaling law does not change. So a
+    change of slope shows a change of regime only if the floor has been subtracted. The claim tests five sizes, at which
+    L - E ranges from 8 times to 1/8 of the floor E.
     """
 
     title = "The log-log slope of a scaling curve flattens if its floor is not subtracted"
@@ -267,14 +268,14 @@ class LocalSlope(Claim[SeparableLaw]):
 
 
 class InferenceAwareAllocation(Claim[SeparableLaw]):
-    """Let a model with N parameters and D training tokens have the loss E + A N^-alpha + B D^-beta. Let 6 N D + 2 N T
-    be the operations of training on D tokens and serving T tokens. Among all models with a wanted excess loss over E,
-    the operations are least if
+    """Let a model with N parameters, trained on D tokens, have the loss E + A N^-alpha + B D^-beta. Training on D
+    tokens and then serving T tokens takes 6 N D + 2 N T operations. Consider all models whose loss exceeds E by a given
+    amount. Among these models, the number of operations is least if
 
         alpha A N^-alpha = beta B D^-beta (1 + T/(3 D)).
 
-    So the more tokens will be served, the smaller is the best model, and the more tokens it is trained on. The wanted
-    excess is the excess at the best allocation of a training budget. The claim tests N and D.
+    So if more tokens will be served, the best model is smaller and is trained on more tokens. In the trials, the given
+    amount is the excess loss at the best allocation of a training budget. The claim tests N and D.
     """
 
     title = "The cheapest allocation for a model that will be served"
@@ -329,11 +330,11 @@ def _wanted(problem: SeparableLaw):
 
 class ExtrapolationInterval(Claim[MeasuredCurve]):
     """Let losses follow E + A n^-alpha at all sizes n, with normal noise in the log losses. Fit this law to log losses
-    at several sizes with Huber's loss. Take the profile likelihood interval of level 0.95 (with Student's quantile,
-    widened by 6 %) for the law at 100 times the largest size. This interval misses the law with probability at most
-    0.1.
+    at several sizes with Huber's loss. Extrapolate the fitted law to 100 times the largest size, and take the profile
+    likelihood interval of level 0.95 there. The interval uses Student's quantile and is widened by 6 %. The probability
+    that this interval misses the true law is at most 0.1.
 
-    The claim tests both ends.
+    The claim tests both ends of the interval.
     """
 
     title = "A profile likelihood interval covers an extrapolated law with probability 0.9"

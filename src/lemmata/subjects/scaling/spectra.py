@@ -68,12 +68,12 @@ def _kernel_error(problem: PowerSpectrum, key: Key[Array, ""], n: int) -> Float[
 
 
 class TailExponent(Claim[PowerSpectrum]):
-    """Let a kernel have the eigenvalues j^-a, and let a target have the squared coefficients j^-(1+r), r < 2a.
-    Interpolate n values of the target without noise. The squared error on new inputs falls as n^-r, like the target's
-    energy beyond n modes.
+    """Let a kernel have the eigenvalues j^-a, and let a target have the squared coefficients j^-(1+r), where r < 2a.
+    Interpolate n values of the target without noise. The squared error on new inputs falls as n^-r. The energy of the
+    target beyond its first n modes falls at the same rate.
     """
 
-    title = "The error of kernel interpolation falls like the tail of the target"
+    title = "The error of kernel interpolation falls like the tail of the target's spectrum"
     source = _KERNEL
     population = _power_spectra(
         Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.8, 0.2, 10.0, "r", corners=(0.6, 1.0))
@@ -94,9 +94,9 @@ class TailExponent(Claim[PowerSpectrum]):
 
 class SaturatedTail(Claim[PowerSpectrum]):
     """Let a kernel have the eigenvalues j^-a, and let a target have the squared coefficients j^-(1+r), where r > 2a.
-    Then the error of kernel interpolation no longer follows the target. It falls as n^-2a in the number n of values,
-    however fast the coefficients fall. The reason is that the learned part of the first modes is shrunk by an effective
-    ridge of order n^(1-a).
+    Interpolate n values of the target without noise. The squared error falls as n^-2a, even if the coefficients of the
+    target fall faster. The reason is that the learned part of the first modes is shrunk by an effective ridge of order
+    n^(1-a).
     """
 
     title = "Kernel interpolation of smooth targets saturates"
@@ -119,13 +119,14 @@ class SaturatedTail(Claim[PowerSpectrum]):
 
 
 class SpectralCutoff(Claim[PowerSpectrum]):
-    """Let a target have an energy beyond m modes of at most C m^-r. Let a learner reliably learn the first
-    m(n) ~ n^gamma modes from n values. Its excess error is at most of order n^(-r gamma).
+    """For every m, let the energy of a target beyond its first m modes be at most C m^-r. Let a learner reliably learn
+    the first m(n) ~ n^gamma modes from n values. The excess error of this learner is at most of order n^(-r gamma).
 
-    Here the learner is least squares on the first n^(1/2) modes from n values. The other modes act on them as noise.
+    In the trials, the learner is least squares on the first n^(1/2) modes, so gamma = 1/2. The other modes of the
+    target act as noise.
     """
 
-    title = "The tail of a target's spectrum bounds the error of a learner of its first modes"
+    title = "The tail of a target's spectrum bounds the error if the first modes are learned"
     source = Source("emergence2026", "Proposition 17.6", "Figure 17.9")
     population = _power_spectra(
         Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.9, 0.2, 10.0, "r", corners=(0.6, 1.0)), modes=4
@@ -156,12 +157,12 @@ class SpectralCutoff(Claim[PowerSpectrum]):
 
 
 class EffectiveModes(Claim[PowerSpectrum]):
-    """Let a spectrum have the eigenvalues j^-a with a > 1. Its effective dimension at the ridge mu is the number of
-    directions that are visible at this ridge. As mu falls to 0, it is
+    """Let a spectrum have the eigenvalues j^-a with a > 1. The effective dimension at the ridge mu counts the
+    directions that this ridge does not suppress. As mu falls to 0, the effective dimension is
 
         sum over j of 1/(1 + mu j^a) = mu^(-1/a) (pi/a)/sin(pi/a) (1 + o(1)).
 
-    The claim tests its ratio to mu^(-1/a).
+    The claim tests the effective dimension divided by mu^(-1/a).
     """
 
     title = "The effective dimension of a power-law spectrum is a power of the ridge"

@@ -114,7 +114,7 @@ _SCORES = 512
 class PluralityExponent(Claim[TwoAnswers]):
     """Let p1 be the probability of the right answer in one sample, and let p2 < p1 be the probability of the strongest
     wrong answer. Let P(K) be the probability that, among K samples, this wrong answer gets at least as many votes as
-    the right answer. This probability falls as exp(-c K)/sqrt(K), where
+    the right answer. For large K, this probability falls as exp(-c K)/sqrt(K), where
 
         c = -log(1 - (sqrt(p1) - sqrt(p2))²).
 
@@ -150,9 +150,9 @@ def _right_wins(p1: float, p2: float, votes: int) -> float:
 
 
 class VotesForTheRival(Claim[TwoAnswers]):
-    """Let p1 be the probability of the right answer in one sample, and let p2 > p1 be the probability of a wrong
-    answer, which is the most frequent answer. Let P(K) be the probability that, among K samples, the right answer gets
-    more votes than this wrong answer. Once there are many votes, this probability falls as exp(-c K)/sqrt(K), where
+    """Let p1 be the probability of the right answer in one sample. Let p2 > p1 be the probability of the most frequent
+    answer, which is wrong. Let P(K) be the probability that, among K samples, the right answer gets more votes than
+    this wrong answer. For large K, this probability falls as exp(-c K)/sqrt(K), where
 
         c = -log(1 - (sqrt(p2) - sqrt(p1))²).
 
@@ -190,12 +190,12 @@ def _none_accepted(problem: Verified) -> Float[Array, ""]:
 
 class VerifierCeiling(Claim[Verified]):
     """Let an attempt be right with probability p. Let a verifier accept right attempts with probability t, and wrong
-    attempts with probability f > 0. Of K attempts, choose one that is accepted, or any attempt at random if none is
-    accepted. The chosen attempt is right with probability
+    attempts with probability f > 0. Make K attempts, and choose an accepted attempt at random. If no attempt is
+    accepted, choose any attempt at random. The chosen attempt is right with probability
 
         (1 - (1-q)^K) p t/q + (1-q)^K p (1-t)/(1-q),   q = p t + (1-p) f.
 
-    This tends to p t/q < 1 as K grows, so more attempts do not help against a verifier's mistakes.
+    As K grows, this probability tends to p t/q < 1. So more attempts do not help against a verifier's mistakes.
     """
 
     title = "Mistakes of a verifier set a ceiling on the accuracy of many attempts"
@@ -256,12 +256,12 @@ def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float
 
 class HeavyTailedMistakes(Claim[Scored]):
     """Let a verifier's scores be N(delta, 1) for right answers, delta > 0, and N(0, s²) for wrong answers with s > 1.
-    Choose the answer with the highest score. Once there are many attempts (here from 64 on), the accuracy of this
-    choice falls as attempts are added. Scores are higher for right answers on average, but the highest scores belong to
-    wrong answers.
+    Choose the answer with the highest score among all attempts. Beyond a certain number of attempts (here 64), the
+    accuracy of this choice falls as attempts are added. On average right answers have higher scores, but the very
+    highest scores belong to wrong answers.
     """
 
-    title = "If scores of wrong answers spread more, best-of-many ends up with mistakes"
+    title = "If scores of wrong answers vary more, more attempts make best-of-K less accurate"
     source = _SELECTION
     population = _scored(Real(1.6, 1.3, 4.0, "standard deviation of wrong scores", corners=(1.5, 1.8)))
     relation = Order("attempts", (64.0, 256.0, 1024.0, 4096.0))
@@ -277,10 +277,11 @@ class HeavyTailedMistakes(Claim[Scored]):
 
 class LightTailedMistakes(Claim[Scored]):
     """Let a verifier's scores be N(delta, 1) for right answers, delta > 0, and N(0, s²) for wrong answers with s <= 1.
-    Choose the answer with the highest score. The accuracy of this choice rises with the number of attempts.
+    Choose the answer with the highest score among all attempts. The accuracy of this choice rises with the number of
+    attempts.
     """
 
-    title = "If scores of wrong answers do not spread more, best-of-many gains accuracy"
+    title = "If scores of wrong answers do not vary more, more attempts make best-of-K more accurate"
     source = _SELECTION
     population = _scored(Real(1.0, 0.5, 1.0, "standard deviation of wrong scores", corners=(0.85, 1.0)))
     relation = Order("attempts", (4.0, 16.0, 64.0, 256.0))

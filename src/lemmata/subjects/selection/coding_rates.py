@@ -49,7 +49,7 @@ class CodingRateOfKernel(Claim[CodedFeatures]):
 
         1/2 log det(I + d/(n eps²) Z'Z) = 1/2 log det(I + d/(n eps²) Z Z').
 
-    So a kernel can replace the features.
+    So the coding rate can be computed from a kernel matrix, without the features.
     """
 
     title = "The coding rate of features equals that of their Gram matrix"
@@ -76,16 +76,17 @@ class CodingRateOfKernel(Claim[CodedFeatures]):
 
 
 class CodingRateIsInformation(Claim[CodedFeatures]):
-    """Let the labels of n points be a function from the Gaussian process of covariance K, plus independent normal noise
-    of variance n eps²/d. Here eps is the distortion and d the dimension of the features. The information that all
-    labels give about the function is the coding rate. The coding rate is a sum over the labels,
+    """Let a function be drawn from the Gaussian process of covariance K. Let the labels of n points be the values of
+    the function plus independent normal noise of variance n eps²/d. Here eps is the distortion, and d is the dimension
+    of the features. The mutual information between the labels and the function is the coding rate. The coding rate is a
+    sum over the labels,
 
         1/2 log det(I + d/(n eps²) K) = sum over i of 1/2 log(1 + d v_i / (n eps²)),
 
     where v_i is the variance of the function at point i given the labels of the points before it.
     """
 
-    title = "The coding rate is the information that noisy labels give"
+    title = "The coding rate is the information that noisy labels give about a function"
     source = Source(_KEY, "Abstract, informative")
     population = FeatureClouds()
     relation = Equal()
@@ -119,12 +120,12 @@ def _apart(problem: CodedFeatures) -> Array:
 
 class CodingRateAboveLeastBits(Claim[CodedFeatures]):
     """Let the rows of Z be n feature vectors of dimension d, and let a_j be the eigenvalues of Z'Z/n. Let t = eps²/d,
-    where eps is the distortion. Consider codes of a normal vector with second moments Z'Z/n whose squared error is
+    where eps is the distortion. Encode a normal vector with the second moments Z'Z/n, so that the mean squared error is
 
         sum over j of a_j t/(a_j + t),
 
-    which is smaller than eps². The least number of nats of such a code is at most the coding rate
-    R(Z, eps) = 1/2 sum log(1 + a_j/t).
+    which is smaller than eps². The least number of nats that such a code needs is at most the coding rate R(Z, eps) =
+    1/2 sum log(1 + a_j/t).
     """
 
     title = "The coding rate is at least the least number of bits for a squared error"
@@ -153,11 +154,11 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
 
 class CodingRateOfEvenClouds(Claim[CodedFeatures]):
     """Let the rows of Z be n feature vectors of dimension d with Z'Z/n = a I, and let t = eps²/d, where eps is the
-    distortion. Consider codes of a normal vector with second moments a I whose squared error is
+    distortion. Encode a normal vector with the second moments a I, so that the mean squared error is
 
         d a t/(a + t).
 
-    The least number of nats of such a code is the coding rate R(Z, eps) = 1/2 log det(I + Z'Z/(n t)).
+    The least number of nats that such a code needs is the coding rate R(Z, eps) = 1/2 log det(I + Z'Z/(n t)).
     """
 
     title = "With equal second moments, the coding rate is the least number of bits"
@@ -184,15 +185,16 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
 class EntropyIsNoise(Claim[CodedFeatures]):
     """Let K be a kernel matrix of rows, let s > 0 be the variance of the noise, and let h_i be the entropy of the
     classes at row i. Let D be diagonal with entries s (1 + h_i), and let the objective for a set S of rows be log
-    det(K_S + D_S). The objective is sum log(s (1 + h_i)) plus twice the information of labels with noise s (1 + h_i).
-    This information is at most the information without entropies,
+    det(K_S + D_S). The objective equals the sum of log(s (1 + h_i)) over S, plus twice the information that labels with
+    noise variances s (1 + h_i) give. This information is at most the information that labels with noise variance s
+    give:
 
         1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 
-    So the objective rewards the entropy as such, but rows about which the model is unsure count as noisier.
+    So the first term rewards rows of high entropy. But the second term treats their labels as noisier.
     """
 
-    title = "The entropy of a row on the diagonal acts as noise"
+    title = "On the diagonal of the objective, the entropy of a row acts as noise"
     source = Source(_KEY, "Abstract, entropy", note="as its code computes it")
     stated = Kind.OWN
     population = FeatureClouds()

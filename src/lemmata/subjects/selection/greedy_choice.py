@@ -73,10 +73,10 @@ def best_of_subsets(gram: Float[Array, "n n"], noise: Float[Array, ""], count: i
 
 
 class GreedyIsNearBest(Claim[CodedFeatures]):
-    """Let K be a kernel matrix of rows. Choose rows one by one, so that each adds most to the coding rate 1/2
-    log det(I + K_S / noise) of the set S of chosen rows. The coding rate of the chosen rows is at least 1 - 1/e times
-    the largest coding rate of any set with the same number of rows. The reason is that the coding rate is a monotone
-    submodular function of the set.
+    """Let K be a kernel matrix of rows. Choose rows one by one. In each step, add the row that increases the coding
+    rate 1/2 log det(I + K_S / noise) of the set S of chosen rows most. The coding rate of the chosen rows is at least 1
+    - 1/e times the largest coding rate of any set with the same number of rows. The reason is that the coding rate is a
+    monotone submodular function of the set.
     """
 
     title = "Rows chosen greedily reach at least 1 - 1/e of the best coding rate"
@@ -110,9 +110,10 @@ def _reached(problem: CodedFeatures) -> Array:
 
 
 class GreedyByPivots(Claim[CodedFeatures]):
-    """Let K be a kernel matrix of rows, and D a diagonal matrix of noise. Choose rows one by one, so that each adds
-    most to log det(K_S + D_S) for the set S of chosen rows. The rows add the logarithms of the pivots of a Cholesky
-    factorisation of K + D that takes the largest pivot first. Row i adds
+    """Let K be a kernel matrix of rows, and D a diagonal matrix of noise. Choose rows one by one. In each step, add the
+    row that increases log det(K_S + D_S) of the set S of chosen rows most. A Cholesky factorisation of K + D that
+    always takes the largest pivot next chooses the same rows in the same order. Each row adds the logarithm of its
+    pivot. Row i adds
 
         log(k_ii + d_i - K_iS (K_SS + D_S)^-1 K_Si),   S the rows before it.
     """
@@ -153,13 +154,13 @@ def _largest(problem: CodedFeatures, count: int) -> Array:
 
 
 class PosteriorKernel(Claim[CodedFeatures]):
-    """Let K = Z Z' be the kernel of features Z, and let labels be given at the rows L with noise of variance s. The
-    kernel that is used to choose further rows is
+    """Let K = Z Z' be the kernel matrix of features Z. Let the rows L have labels with noise of variance s. Further
+    rows are chosen with the kernel
 
         K - K_L (K_LL + s I)^-1 K_L'.
 
-    This kernel is the covariance of the function z -> z'w at all rows z of Z given these labels, where w ~ N(0, I). In
-    terms of the features, this kernel is Z (I + Z_L' Z_L / s)^-1 Z'.
+    Let the labels come from the function z -> z'w with w ~ N(0, I). Given the labels, the covariance of this function
+    at the rows z of Z is this kernel. In terms of the features, the kernel is Z (I + Z_L' Z_L / s)^-1 Z'.
     """
 
     title = "The posterior kernel is a conditional covariance"
@@ -189,12 +190,13 @@ def _posterior(problem: CodedFeatures, factor: float) -> Array:
 
 class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
     """Let a dense network have k outputs f_a. Its tangent kernel is the mean over outputs of <df_a(x)/dparams,
-    df_a(x')/dparams>. It is the sum over all layers of
+    df_a(x')/dparams>. This kernel is the sum over all layers of
 
         (<u, u'> + 1) * sum over a of <g_a, g_a'> / k.
 
-    Here u is the input of the layer (1 stands for its bias), and g_a is the derivative of output a with respect to the
-    layer's preactivations. The Jacobian is not needed.
+    Here u is the input of the layer, and the summand 1 comes from the bias of the layer. The vector g_a is the
+    derivative of output a with respect to the layer's preactivations. So the tangent kernel can be computed without the
+    Jacobian.
     """
 
     title = "The tangent kernel of a dense network from its layers, without a Jacobian"

@@ -107,14 +107,14 @@ def normal_budget(delta: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Arr
 
 
 class DeltaOfLosses(Claim[SampledSteps]):
-    """Let T steps release a sum with normal noise of standard deviation s, where one row takes part in each step with
-    probability q. The privacy loss compares releases with the row to releases without it. The loss of all steps is a
-    sum of T independent losses
+    """In each of T steps, release a sum with normal noise of standard deviation s. A given row takes part in each step
+    with probability q. The privacy loss compares the releases if the row is in the data with the releases if it is not.
+    The privacy loss of all steps is a sum of T independent losses
 
         L_t = log(1 - q + q e^((2 x_t - 1)/(2 s²))),   x_t ~ (1 - q) N(0, s²) + q N(1, s²),
 
-    and delta(eps) = E (1 - e^(eps - sum L_t))+. The power T of the Fourier transform of the distribution of one loss,
-    on a grid, gives this mean.
+    and delta(eps) = E (1 - e^(eps - sum L_t))+. To compute this mean, put the distribution of one loss on a grid and
+    raise its Fourier transform to the power T.
     """
 
     title = "The privacy loss of many noisy steps, computed by Fourier transforms"
@@ -150,14 +150,14 @@ def _delta_at(problem: SampledSteps, factor: float) -> Array:
 
 
 class CentralLimitIsTooLittle(Claim[SampledSteps]):
-    """Let T steps with noise s use rows that are sampled at rate q. If T -> infinity with q sqrt(T) -> constant, the
-    privacy of all steps tends to the privacy of one normal release with
+    """Let T steps with noise s use rows that are sampled at rate q. If T -> infinity and q sqrt(T) -> constant, the
+    privacy curve of all steps tends to the privacy curve of one normal release with
 
         mu = q sqrt(T (e^(1/s²) - 1)).
 
-    At a finite T, the steps spend at least the eps of this release at the same delta, for at least nine out of ten
-    noises and deltas. The reason is that the sum of the losses has a heavier upper tail. So the limit is not an upper
-    bound.
+    At a finite T, compare the eps of the steps with the eps of this normal release, at the same delta. In at least nine
+    out of ten choices of noise and delta, the steps have at least as large an eps. The reason is that the sum of the
+    privacy losses has a heavier upper tail than the normal distribution. So the limit is not an upper bound.
     """
 
     title = "Noisy steps mostly spend more privacy than the central limit theorem predicts"
@@ -179,7 +179,7 @@ class CentralLimitIsTooLittle(Claim[SampledSteps]):
 
 
 class RenyiBudget(Claim[SampledSteps]):
-    """Let T steps with noise s use rows that are sampled at rate q. At a given delta they spend at most
+    """Let T steps with noise s use rows that are sampled at rate q. At a given delta, the eps of these steps is at most
 
         min over a of  T r(a) + log(1 - 1/a) - (log delta + log a)/(a - 1),
 

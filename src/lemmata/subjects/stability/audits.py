@@ -160,9 +160,10 @@ _compiled_budget = eqx.filter_jit(loss_budget)
 class AuditBelowBudget(Claim[AuditedSum]):
     """Release the sum of rows of norm at most 1 with normal noise sigma. This release is (eps, delta)-differentially
     private with the eps of the Gaussian curve. Make m releases with one additional row, the canary, and m releases
-    without it. The first half of the releases chooses an event, a score beyond a threshold. The second half bounds the
-    two probabilities of the event by exact (Clopper-Pearson) limits, each at alpha/2. Here p is the lower limit in the
-    case where the event is more likely, and q is the upper limit in the other case. Then
+    without the canary. Use the first half of the releases to choose an event of the form "the score is beyond a
+    threshold". Use the second half to bound the probabilities of this event with and without the canary. The bounds are
+    exact (Clopper-Pearson) limits, each at level alpha/2. Let p be the lower limit of the larger probability, and q the
+    upper limit of the smaller probability. Then
 
         log((p - delta)/q) <= eps
 
@@ -195,15 +196,17 @@ def _sum_budget(problem: AuditedSum, share: float) -> Array:
 
 
 class AuditOfTraining(Claim[AuditedTraining]):
-    """Train logistic regression by T steps. In each step a row takes part with probability q, gradients are clipped to
-    norm 1, and their sum gets normal noise s. The training is (eps, delta)-differentially private with the eps of the
-    distribution of its privacy loss. Train with one additional row, the canary, and without it, and score each training
-    by the margin of the canary. Some trainings choose an event. From the other trainings, let p and q be exact limits
-    of the two probabilities of this event. Then
+    """Train logistic regression by T gradient steps. In each step, every row takes part with a given probability. The
+    gradients are clipped to norm 1, and normal noise of standard deviation s is added to their sum. The training is
+    (eps, delta)-differentially private, where eps follows from the distribution of the privacy loss. Repeat the
+    training with one additional row, the canary, and without the canary. Score each run by the margin of the canary.
+    Use some of the runs to choose an event. Use the other runs to bound the probabilities of this event with and
+    without the canary by exact limits. Let p be the lower limit of the larger probability, and q the upper limit of the
+    smaller probability. Then
 
         log((p - delta)/q) <= eps
 
-    with probability at least 1 - alpha, where alpha = 1/20. The trials show that this probability is above 9/10.
+    with probability at least 1 - alpha, where alpha = 1/20. The trials only test that this probability is above 9/10.
     """
 
     title = "The audit of noisy gradient steps stays below their privacy budget"

@@ -95,12 +95,14 @@ _OCTAVES = (0.0, 0.07, 0.4, 1.0)
 
 
 class OptimalRidgeIsMonotone(Claim[RowLadder]):
-    """Let n rows X have isotropic inputs in p dimensions and linear targets y, where beta is the vector of coefficients
-    and sigma² is the variance of the noise. Let ridge regression minimise |y - Xb|² + lambda |b|² over b, with
+    """Let the n rows of X be isotropic inputs in p dimensions, and let y be their linear targets. Let beta be the
+    vector of coefficients, and sigma² the variance of the noise. Let ridge regression minimise |y - Xb|² + lambda |b|²
+    over b, where
 
         lambda = p sigma²/|beta|².
 
-    Its expected risk falls with every row that is added, even at n = p, where the risk without a ridge has its peak.
+    The expected risk of this regression falls with every row that is added. It falls even at n = p, where the risk
+    without a ridge has its peak.
     """
 
     title = "With the best ridge, more rows never raise the risk of ridge regression"
@@ -127,11 +129,12 @@ class OptimalRidgeIsMonotone(Claim[RowLadder]):
 
 class RandomFeaturesPeak(Claim[NoisyTargets]):
     """Fit N random ReLU features to n noisy rows, with the coefficients of smallest norm. The error on new rows is
-    largest at N = n, whatever the dimension d of the inputs. To test this, take the larger of the errors with N = n
-    2^-r and N = n 2^r features. The mean logarithm of this error falls along r = 0, 0.07, 0.4, 1.
+    largest at N = n. This holds for every dimension d of the inputs. To test this, compute the errors with N = n 2^-r
+    and with N = n 2^r features, and take the larger error. The mean logarithm of the larger error falls along r = 0,
+    0.07, 0.4, 1.
     """
 
-    title = "Without a ridge, the error of random features peaks at as many features as rows"
+    title = "Without a ridge, the error of random features is largest with as many features as rows"
     source = Source("emergence2026", "Figure 8.15", note="for random features, as in the limit of mei2022")
     population = NoisySpheres()
     relation = Order(along="|log2(N/n)|", rungs=_OCTAVES)

@@ -86,14 +86,14 @@ def _parts(problem: SignedNoise) -> tuple[Array, Array]:
 
 
 class BiasVariance(Claim[SignedNoise]):
-    """Let y = f(x) + noise, where the noise has mean 0 and variance sigma². Let f_S be any estimator from a sample S,
-    and let y be new and independent of S. The expected squared error is
+    """Let y = f(x) + noise, where the noise has mean 0 and variance sigma². Let f_S be the fit of any estimator to a
+    sample S, and let y be a new target that is independent of S. The expected squared error is
 
         E(y - f_S(x))² = (E f_S(x) - f(x))² + Var f_S(x) + sigma².
 
-    The three terms are squared bias, variance and noise. The trials use a running median, a split into two means, and a
-    threshold, none of which is linear in the targets. The prediction lists all samples, and the measurement fits random
-    samples.
+    The three terms are squared bias, variance and noise. The trials use three estimators that are not linear in the
+    targets: a running median, a split into two means, and a threshold. The prediction is computed by enumerating all
+    samples, and the measurement is a mean over random samples.
     """
 
     title = "The expected squared error is the sum of squared bias, variance and noise"
@@ -121,11 +121,11 @@ class TwoFitsTellVariance(Claim[SignedNoise]):
 
         E (y - f_1)(y - f_2) = sigma² + bias²,    E (f_1 - f_2)²/2 = variance,
 
-    where sigma² is the variance of the noise. The truth need not be known. The two equations do not separate bias from
-    noise.
+    where sigma² is the variance of the noise. These equations do not require the true function. They do not separate
+    squared bias from noise.
     """
 
-    title = "Two fits to separate rows give the variance, and bias plus noise"
+    title = "Two fits to separate rows give the variance and the sum of squared bias and noise"
     source = Source("emergence2026", "Proposition 8.16", note="as an estimate from data")
     population = SignedNoises()
     relation = EqualInMean(resolution=0.05)

@@ -192,13 +192,14 @@ def _steps_and_size(problem: CoupledRuns) -> Array:
 
 class SgdStability(Claim[CoupledRuns]):
     """Let z_1, ..., z_N be the rows of a sample, and let the losses l be convex, beta-smooth and L-Lipschitz. Let w_T
-    be the weights after stochastic gradient descent with steps a_t <= 2/beta. Let w_T^(i) be the weights of a run with
-    the same start and the same indices after row z_i is replaced. For every sequence of indices,
+    be the weights after T steps of stochastic gradient descent with step sizes a_t <= 2/beta. Replace row z_i, and let
+    w_T^(i) be the weights of a second run with the same start and the same sequence of row indices. For every sequence
+    of row indices,
 
         mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= (2 L²/N) sum_t a_t,
 
-    on average over the replaced row i. So with random indices, the bound holds in expectation for any single row.
-    Linear losses with opposed slopes attain it.
+    on average over the replaced row i. So if the indices are random, the bound holds in expectation for any single row.
+    Linear losses with opposite slopes attain the bound.
     """
 
     title = "Stability of stochastic gradient descent on convex losses"
@@ -224,9 +225,10 @@ class SgdStability(Claim[CoupledRuns]):
 
 
 class SgdStronglyConvex(Claim[CoupledRuns]):
-    """Let the losses l of N rows be gamma-strongly convex, beta-smooth and L-Lipschitz on the ball of the weights. Let
-    w_T be the weights after projected stochastic gradient descent with a constant step of at most 1/beta. Let w_T^(i)
-    be the weights of a run with the same indices after row i is replaced. After any number of steps,
+    """Let the losses l of N rows be gamma-strongly convex, beta-smooth and L-Lipschitz on a ball of weights. Let w_T be
+    the weights after T steps of stochastic gradient descent, projected to this ball, with a constant step size of at
+    most 1/beta. Replace row i, and let w_T^(i) be the weights of a second run with the same sequence of row indices.
+    For every T,
 
         mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= 2 L²/(gamma N),
 
@@ -273,13 +275,14 @@ def _apart(problem: KickedRuns) -> Float[Array, ""]:
 
 
 class SmoothnessIsNeeded(Claim[KickedRuns]):
-    """Let the losses of N rows be convex and L-Lipschitz, but not smooth. Let w_T be the weights after T steps of size
-    eta of stochastic gradient descent. Let w_T^(i) be the weights of a run with the same indices after row i is
-    replaced. On average over the replaced row,
+    """Let the losses of N rows be convex and L-Lipschitz, but not smooth. Let w_T be the weights after T steps of
+    stochastic gradient descent with step size eta. Replace row i, and let w_T^(i) be the weights of a second run with
+    the same sequence of row indices. On average over the replaced row,
 
         L mean_i |w_T - w_T^(i)| <= L² (2 eta sqrt(T) + 4 eta T/N).
 
-    Losses L max(0, w_1, ..., w_d) with one linear loss reach the order of the first term.
+    Let one loss be linear, and let all others be L max(0, w_1, ..., w_d). For these losses, the left side has the order
+    of the first term on the right.
     """
 
     # Of the squared distance, a shared step adds at most (2 L eta)², since subgradients of one convex function are

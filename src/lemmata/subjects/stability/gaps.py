@@ -128,14 +128,15 @@ def _units(problem: SampledLaw) -> list[tuple]:
 
 class GapIsInstability(Claim[SampledLaw]):
     """Let S be a sample of independent rows z_1, .., z_N of one distribution, and let S^(i) be the sample with z_i
-    replaced by another row of this distribution. Let R be the risk and R_S the mean loss over the sample. For any
-    algorithm A and any loss l,
+    replaced by another row of this distribution. Let R be the risk and R_S the mean loss over the sample. Let A(S) be
+    the output of an algorithm A on S. For any algorithm A and any loss l,
 
         E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)].
 
     So the expected generalisation gap is the mean change of the loss at a row when this row is replaced. The trials use
-    the squared loss with kernel ridge regression, a regression tree and the nearest neighbour. Each gap is divided by a
-    multiple of sigma², the variance of the noise, that is about as large as the gap.
+    the squared loss with kernel ridge regression, a regression tree and the nearest neighbour. The trials divide each
+    gap by a multiple of sigma², where sigma² is the variance of the noise. The multiple is chosen so that the quotient
+    is about 1.
     """
 
     title = "The expected generalisation gap is the instability under replacement of a row"
@@ -176,7 +177,7 @@ class LeastSquaresGap(Claim[GaussianSample]):
 
         sigma² [ (1 + p/(n - p - 1)) - (1 - p/n) ] = sigma² [ p/(n - p - 1) + p/n ].
 
-    Mallows' 2 sigma² p/n is the gap for new noise at the old inputs.
+    Mallows' formula 2 sigma² p/n is the gap if the test uses the training inputs with new noise.
     """
 
     title = "The exact expected generalisation gap of least squares"
@@ -211,7 +212,7 @@ class MeanGap(Claim[GaussianSample]):
     whatever the distribution.
     """
 
-    title = "The exact expected generalisation gap of a mean"
+    title = "The exact expected generalisation gap of predicting by the sample mean"
     source = Source("emergence2026", "Figure 8.2", note="the gap, exactly, of the simplest algorithm")
     population = _SAMPLES
     relation = EqualInMean(resolution=0.1)

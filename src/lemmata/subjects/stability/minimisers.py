@@ -42,13 +42,13 @@ def penalised_minimiser(
 
 
 class StableMinimiser(Claim[ReplacedRows]):
-    """Let the losses l of N rows be convex and rho-Lipschitz. Let w_S minimise their mean plus alpha |w|²/2, and let
-    w_S' be the minimiser after any one row is replaced. Then
+    """Let the losses l of N rows be convex and rho-Lipschitz. Let w_S minimise the mean loss plus alpha |w|²/2. Replace
+    any one row, and let w_S' be the new minimiser. Then
 
         |w_S - w_S'| <= 2 rho/(alpha N),    |l(w_S, z) - l(w_S', z)| <= 2 rho²/(alpha N)   for every z.
 
-    Linear losses with opposed slopes attain both bounds. The strong convexity of only one of the two objectives would
-    give 4 rho/(alpha N), which is twice as much.
+    Linear losses with opposite slopes attain both bounds. A proof that uses the strong convexity of only one of the two
+    objectives would give 4 rho/(alpha N), which is twice the first bound.
     """
 
     title = "A quadratic penalty makes the minimiser of the empirical risk stable"
@@ -90,16 +90,16 @@ def _best_penalty(problem: FiniteLaw) -> Array:
 
 
 class WeightDecayTradeoff(Claim[FiniteLaw]):
-    """Let the losses of N independent rows be convex and rho-Lipschitz. Let w_S minimise their mean plus alpha |w|²/2,
-    and let R be the risk. On average over samples, for every alpha > 0 and every w*,
+    """Let the losses of N independent rows be convex and rho-Lipschitz. Let w_S minimise the mean loss plus alpha
+    |w|²/2, and let R be the risk. On average over samples, for every alpha > 0 and every w*,
 
         E R(w_S) - R(w*) <= alpha |w*|²/2 + 2 rho²/(alpha N).
 
-    The first term is the bias and the second the stability. The bound is least at alpha = 2 rho/(|w*| sqrt(N)), where
-    it is 2 rho |w*|/sqrt(N). The trials use this alpha, a third of it, and three times it.
+    The first term is the bias, and the second term is the stability. The bound is least at alpha = 2 rho/(|w*|
+    sqrt(N)), where its value is 2 rho |w*|/sqrt(N). The trials use this alpha, a third of it, and three times it.
     """
 
-    title = "A bound on the excess risk of weight decay by bias and stability"
+    title = "Bias plus stability bounds the excess risk of weight decay"
     source = Source("emergence2026", "Figure 8.12", note="with constants: half of the stability term in shalev2014")
     population = FiniteLaws()
     relation = AtMost()

@@ -62,14 +62,15 @@ def _moved(problem: NeighbouringLaws) -> Array:
 
 class PrivacyIsStability(Claim[NeighbouringLaws]):
     """Let an algorithm be eps-differentially private: if one row of the data set is replaced, no event becomes more
-    than e^eps times as likely. Then the expectation of any loss of its output with values in [0, 1] moves by at most
+    than e^eps times as likely. Take any loss of the algorithm's output with values in [0, 1]. If one row is replaced,
+    the expected loss changes by at most
 
         tanh(eps/2) = (e^eps - 1)/(e^eps + 1),
 
-    with equality for randomised response.
+    and randomised response attains this bound.
     """
 
-    title = "The expected loss of a private algorithm moves by at most tanh(eps/2)"
+    title = "Replacing a row changes the expected loss of a private algorithm by at most tanh(eps/2)"
     source = Source("emergence2026", _CAPTION, note="with the sharp constant")
     population = PrivateAlgorithms()
     relation = AtMost()
@@ -89,12 +90,13 @@ class PrivacyIsStability(Claim[NeighbouringLaws]):
 
 
 class LoosePrivacyStability(Claim[NeighbouringLaws]):
-    """Let an algorithm be eps-differentially private, and replace one row of the data set. The expectation of any loss
-    of its output with values in [0, 1] moves by at most e^eps - 1. This is two to three times the sharp value
-    tanh(eps/2) as eps goes from 0 to log 2, and it is vacuous above log 2.
+    """Let an algorithm be eps-differentially private, and replace one row of the data set. Take any loss of the
+    algorithm's output with values in [0, 1]. The expected loss changes by at most e^eps - 1. The sharp bound is
+    tanh(eps/2). As eps goes from 0 to log 2, e^eps - 1 goes from two to three times the sharp bound. Above log 2, e^eps
+    - 1 exceeds 1, so the bound is vacuous.
     """
 
-    title = "The expected loss of a private algorithm moves by at most e^eps - 1"
+    title = "Replacing a row changes the expected loss of a private algorithm by at most e^eps - 1"
     source = Source("wang2016private", note="that privacy implies stability")
     population = PrivateAlgorithms(low=0.05, high=0.69)
     relation = AtMost()
@@ -111,9 +113,9 @@ class LoosePrivacyStability(Claim[NeighbouringLaws]):
 
 
 class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
-    """Let an algorithm be (eps, delta)-differentially private: P(E) <= e^eps Q(E) + delta for every event E, where P
-    and Q are the distributions of its output on any two data sets that differ in one row. The expectation of any loss
-    of its output with values in [0, 1] differs between the two data sets by at most
+    """Take any two data sets that differ in one row, and let P and Q be the distributions of an algorithm's output on
+    them. Let the algorithm be (eps, delta)-differentially private: P(E) <= e^eps Q(E) + delta for every event E. Take
+    any loss of the output with values in [0, 1]. Its expectations on the two data sets differ by at most
 
         1 - 2 (1 - delta)/(1 + e^eps) = tanh(eps/2) + delta (1 - tanh(eps/2)).
     """
@@ -138,18 +140,17 @@ class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
 
 
 class PrivateGap(Claim[Channel]):
-    """Let the rows be independent with the same distribution, and let the algorithm be eps-differentially private. For
-    a loss with values in [0, 1], the expected difference between the losses on new rows and on the training rows is at
-    most
+    """Let the rows be independent with the same distribution, and let the algorithm be eps-differentially private. Take
+    a loss with values in [0, 1]. The expected loss on a new row minus the expected loss on the training rows is at most
 
         tanh(eps/4)
 
-    in absolute value. For small eps this is half of the bound for replacing one row.
+    in absolute value. For small eps, this is half of the bound tanh(eps/2) on the effect of replacing one row.
 
-    Proof: fix all rows but one. The gap compares the distribution of the output at the value of this row with the mean
-    of these distributions. Let the likelihoods take two values within a factor e^eps of each other, and let a fraction
-    f of them be the larger ones. They differ from their mean by at most f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which
-    is largest at f = 1/(1 + e^(eps/2)).
+    Proof: fix all rows but one. Each value of this row gives a distribution of the output, and the gap compares this
+    distribution with the mean of these distributions. For each output, the worst likelihoods take two values that
+    differ by the factor e^eps. Let a fraction f of the likelihoods have the larger value. The likelihoods differ from
+    their mean by at most f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which is largest at f = 1/(1 + e^(eps/2)).
     """
 
     title = "The expected generalisation gap of a private algorithm is at most tanh(eps/4)"
@@ -177,9 +178,9 @@ class PrivateGap(Claim[Channel]):
 
 
 class GaussianCurve(Claim[GaussianRelease]):
-    """Let a statistic move by at most D between neighbouring data sets, and by exactly D between some two neighbouring
-    data sets. Release the statistic with normal noise of standard deviation s in each coordinate. The least delta for
-    which this is (eps, delta)-differentially private is
+    """Let D be the sensitivity of a statistic: the largest distance between its values on two neighbouring data sets.
+    Release the statistic with normal noise of standard deviation s in each coordinate. The least delta for which this
+    release is (eps, delta)-differentially private is
 
         delta(eps) = Phi(D/(2s) - eps s/D) - e^eps Phi(-D/(2s) - eps s/D),
 
@@ -223,7 +224,7 @@ class ClassicalGaussian(Claim[GaussianRelease]):
     in each coordinate is (eps, delta)-differentially private.
     """
 
-    title = "The classical formula for normal noise that is enough for eps below 1"
+    title = "The classical formula for sufficient normal noise, for eps below 1"
     source = Source("dwork2014", "Theorem A.1")
     population = GaussianReleases(low=0.05, high=0.999)
     relation = AtMost()
@@ -248,11 +249,11 @@ class GaussianNoiseForEveryEps(Claim[GaussianRelease]):
 
         D (z + sqrt(z² + 2 eps)) / (2 eps)
 
-    in each coordinate is (eps, delta)-differentially private. With this noise the privacy loss exceeds eps with
-    probability delta.
+    in each coordinate is (eps, delta)-differentially private. With this noise, the privacy loss exceeds eps with
+    probability exactly delta if the statistic changes by D.
     """
 
-    title = "A closed formula for normal noise that is enough for every eps"
+    title = "A closed formula for sufficient normal noise, for every eps"
     source = Source("dwork2014", "Theorem A.1", note="for every eps, with the normal quantile in place of its bound")
     stated = Kind.OWN
     population = GaussianReleases()

@@ -156,10 +156,10 @@ def _of_process(problem: NoisyFeatures, noise: Float[Array, ""]) -> Array:
 
 
 class ReadoutIsProcess(Claim[NoisyFeatures]):
-    """Let phi(x) be the m features of a random network at an input x, that is, its last hidden layer. Consider Bayesian
-    linear regression on these features from n values with normal noise of known variance. The prior of the m readout
-    weights is standard normal. At every m, the posterior mean and covariance equal the posterior mean and covariance of
-    the Gaussian process with kernel <phi(x), phi(y)>.
+    """Let phi(x) be the m features of a random network at an input x, that is, the values of its last hidden layer.
+    Given n values with normal noise of known variance, consider Bayesian linear regression on these features. The prior
+    of the m readout weights is standard normal. For every m, the posterior mean and covariance of the function equal
+    the posterior mean and covariance of the Gaussian process with the kernel <phi(x), phi(y)>.
     """
 
     title = "A Bayesian readout is a Gaussian process at every width"
@@ -184,9 +184,9 @@ class ReadoutIsProcess(Claim[NoisyFeatures]):
 
 class ReadoutTendsToNNGP(Claim[NoisyValues]):
     """Consider Bayesian linear regression on the m features of a random network, with a standard normal prior for the
-    readout weights. The NNGP kernel is the limit of the scalar products of the features. The posterior mean and
-    covariance differ from the posterior mean and covariance of the Gaussian process with the NNGP kernel, in root mean
-    square over the points, by
+    readout weights. As m grows, the scalar products of the features tend to the NNGP kernel. Compare the posterior mean
+    and covariance of this regression with the posterior mean and covariance of the Gaussian process with the NNGP
+    kernel. Their root mean square difference over the points is
 
         C m^(-1/2),
 

@@ -143,8 +143,8 @@ class EnsembleMean(Claim[Fit]):
 
         E f_t(x) = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)) y
 
-    up to a correction of order 1/width. This claim estimates the correction from the widths 64 and 128 and removes it.
-    It weights the outputs at new points by the target of the nearest training point.
+    up to a correction of order 1/width. The trials estimate this correction from the widths 64 and 128, and remove it.
+    They weight the output at each new point by the target of the nearest training point.
     """
 
     title = "The mean prediction of an ensemble of wide trained networks"
@@ -180,12 +180,12 @@ def _uncorrelated(variance: Array, problem: Fit) -> Array:
 class EnsembleVariance(Claim[Fit]):
     """Train a wide ReLU network by gradient flow on points X, and let f_t be its output at time t. Let Theta be the
     tangent kernel of the infinitely wide network, and let K be its NNGP kernel, the covariance of the outputs before
-    training. At every time t and every point x, the variance of f_t over initial draws of the network is, up to a
-    correction of order 1/width,
+    training. At every time t and every point x, consider the variance of f_t over initial draws of the network. Up to a
+    correction of order 1/width, this variance is
 
         K(x, x) + A K(X, X) A' - 2 A K(X, x),    A = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)).
 
-    The trials compare the mean of the variance over three new points.
+    The trials compare the means of the variance over three new points.
     """
 
     title = "The variance of the predictions of an ensemble of wide trained networks"

@@ -50,16 +50,17 @@ _RATE = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12,
 
 
 class ConvolutionWidth(AbstractTangentWidth):
-    """Consider a convolutional network with two convolutions of m channels. It takes a mean over neighbouring positions
-    between the convolutions and a mean over all positions after them. At a random draw, its tangent kernel differs from
-    its limit for m -> infinity, in root mean square over pairs of points, by
+    """Consider a convolutional network with two convolutions of m channels. Between the convolutions, the network
+    averages over neighbouring positions. After the second convolution, it averages over all positions. Compare the
+    tangent kernel at a random draw of the weights with its limit for m -> infinity. The root mean square difference
+    over pairs of points is
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "Convolutions and pools: the tangent kernel nears its limit as m^(-1/2)"
+    title = "Convolutions and pools: the tangent kernel approaches its limit like m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 96
@@ -71,15 +72,15 @@ class ConvolutionWidth(AbstractTangentWidth):
 
 class StateSpaceWidth(AbstractTangentWidth):
     """Consider a network with a diagonal state-space layer on m channels, followed by a dense layer that mixes the
-    channels. At a random draw, its tangent kernel differs from its limit for m -> infinity, in root mean square over
-    pairs of points, by
+    channels. Compare the tangent kernel at a random draw of the weights with its limit for m -> infinity. The root mean
+    square difference over pairs of points is
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "Linear state-space layers: the tangent kernel nears its limit as m^(-1/2)"
+    title = "Linear state-space layers: the tangent kernel approaches its limit like m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 96
@@ -91,15 +92,15 @@ class StateSpaceWidth(AbstractTangentWidth):
 
 class SoftmaxUnitsWidth(AbstractTangentWidth):
     """Consider a network that applies a convolution with m channels and then, at every position, m times the softmax
-    over the channels. At a random draw, its tangent kernel differs from its limit for m -> infinity, in root mean
-    square over pairs of points, by
+    over the channels. Compare the tangent kernel at a random draw of the weights with its limit for m -> infinity. The
+    root mean square difference over pairs of points is
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "Softmax over a hidden layer: the tangent kernel nears its limit as m^(-1/2)"
+    title = "Softmax over a hidden layer: the tangent kernel approaches its limit like m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 192
@@ -111,15 +112,15 @@ class SoftmaxUnitsWidth(AbstractTangentWidth):
 
 class AttentionWidth(AbstractTangentWidth):
     """Consider a network with softmax attention of m heads on m channels, where queries and keys use the same matrix
-    and their products are scaled by 1/d. At a random draw, its tangent kernel differs from its limit for m -> infinity,
-    in root mean square over pairs of points, by
+    and their products are scaled by 1/d. Compare the tangent kernel at a random draw of the weights with its limit for
+    m -> infinity. The root mean square difference over pairs of points is
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "Softmax attention: the tangent kernel nears its limit as m^(-1/2)"
+    title = "Softmax attention: the tangent kernel approaches its limit like m^(-1/2)"
     population = _SEQUENCES
     # A head has m³ weights, so the ladder begins low: c up to 4 turns the slope by log(1 + c/8)/(2 log 9), below 0.1.
     relation = Rate(along="m", rungs=(8.0, 24.0, 72.0), margin=0.1, resolution=0.15)
@@ -131,15 +132,15 @@ class AttentionWidth(AbstractTangentWidth):
 
 class LocalWidth(AbstractTangentWidth):
     """Consider a network with a locally connected layer of m channels, whose weights are not shared between positions,
-    followed by a convolution. At a random draw, its tangent kernel differs from its limit for m -> infinity, in root
-    mean square over pairs of points, by
+    followed by a convolution. Compare the tangent kernel at a random draw of the weights with its limit for m ->
+    infinity. The root mean square difference over pairs of points is
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "Locally connected layers: the tangent kernel nears its limit as m^(-1/2)"
+    title = "Locally connected layers: the tangent kernel approaches its limit like m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 96

@@ -69,15 +69,16 @@ def _some_input(problem: Rows) -> Hypothesis:
 
 
 class ReluTangentWidth(Claim[Rows]):
-    """Consider a ReLU network with one hidden layer of m units in the NTK parameterisation. At a random draw, its
-    tangent kernel differs from its limit for m -> infinity, in root mean square over pairs of points, by
+    """Consider a ReLU network with one hidden layer of m units in the NTK parameterisation. Compare the tangent kernel
+    at a random draw of the weights with its limit for m -> infinity. The root mean square difference over pairs of
+    points is
 
         C m^(-1/2),
 
     where C does not depend on m. On your data, the first 16 inputs are used.
     """
 
-    title = "The ReLU tangent kernel nears its limit as m^(-1/2)"
+    title = "The ReLU tangent kernel approaches its limit like m^(-1/2)"
     source = Source("jacot2018", "Theorem 1", note="a mean of m independent terms has the rate m^(-1/2)")
     population = Drawn(
         Rows, _some_input, pose=_first_inputs, n=rows(12, high=32), d=dimension(4, low=2), x=normal("n", "d")

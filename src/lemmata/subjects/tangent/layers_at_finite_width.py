@@ -94,46 +94,48 @@ class AbstractTangentWidth(Claim[Rows]):
 
 
 class DenseWidth(AbstractTangentWidth):
-    """Consider a network with two hidden layers of m GELU units in the NTK parameterisation. At a random draw, its
-    tangent kernel differs from its limit for m -> infinity, in root mean square over pairs of points, by
+    """Consider a network with two hidden layers of m GELU units in the NTK parameterisation. Compare the tangent kernel
+    at a random draw of the weights with its limit for m -> infinity. The root mean square difference over pairs of
+    points is
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "Dense layers: the tangent kernel nears its limit as m^(-1/2)"
+    title = "Dense layers: the tangent kernel approaches its limit like m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([dense(width), Gelu(), dense(width), Gelu(), dense(1)])
 
 
 class ResidualWidth(AbstractTangentWidth):
-    """Consider a network with a residual block x + Dense(ReLU(x)) between dense layers of m units. At a random draw,
-    its tangent kernel differs from its limit for m -> infinity, in root mean square over pairs of points, by
+    """Consider a network with a residual block x + Dense(ReLU(x)) between dense layers of m units. Compare the tangent
+    kernel at a random draw of the weights with its limit for m -> infinity. The root mean square difference over pairs
+    of points is
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "Residual networks: the tangent kernel nears its limit as m^(-1/2)"
+    title = "Residual networks: the tangent kernel approaches its limit like m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([dense(width), residual(Serial([Relu(), dense(width)])), Relu(), dense(1)])
 
 
 class ParallelWidth(AbstractTangentWidth):
-    """Consider a network that adds the outputs of two branches of m units before an activation, where one branch has
-    one layer and the second has two. At a random draw, its tangent kernel differs from its limit for m -> infinity, in
-    root mean square over pairs of points, by
+    """Consider a network that adds the outputs of two branches of m units and then applies an activation. One branch
+    has one layer, and the other branch has two layers. Compare the tangent kernel at a random draw of the weights with
+    its limit for m -> infinity. The root mean square difference over pairs of points is
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "Parallel branches: the tangent kernel nears its limit as m^(-1/2)"
+    title = "Parallel branches: the tangent kernel approaches its limit like m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         deep = Serial([dense(width), Erf(), dense(width)])
@@ -141,30 +143,31 @@ class ParallelWidth(AbstractTangentWidth):
 
 
 class LayerNormWidth(AbstractTangentWidth):
-    """Consider a network with LayerNorm after each of two layers of m units. At a random draw, its tangent kernel
-    differs from its limit for m -> infinity, in root mean square over pairs of points, by
+    """Consider a network with two layers of m units and LayerNorm after each layer. Compare the tangent kernel at a
+    random draw of the weights with its limit for m -> infinity. The root mean square difference over pairs of points is
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "LayerNorm: the tangent kernel nears its limit as m^(-1/2)"
+    title = "LayerNorm: the tangent kernel approaches its limit like m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([dense(width), Erf(), LayerNorm(0.1), dense(width), LayerNorm(), Gelu(), dense(1)])
 
 
 class RMSNormWidth(AbstractTangentWidth):
-    """Consider a network that applies RMSNorm to its inputs and again to a ReLU layer of m units. At a random draw, its
-    tangent kernel differs from its limit for m -> infinity, in root mean square over pairs of points, by
+    """Consider a network that applies RMSNorm to its inputs and again to a ReLU layer of m units. Compare the tangent
+    kernel at a random draw of the weights with its limit for m -> infinity. The root mean square difference over pairs
+    of points is
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "RMSNorm: the tangent kernel nears its limit as m^(-1/2)"
+    title = "RMSNorm: the tangent kernel approaches its limit like m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([RMSNorm(), dense(width), Relu(), RMSNorm(0.01), dense(width), Erf(), dense(1)])
@@ -172,15 +175,15 @@ class RMSNormWidth(AbstractTangentWidth):
 
 class DropoutWidth(AbstractTangentWidth):
     """Consider a network with Dropout after a layer of m units. Take the tangent kernel between two random passes with
-    independent masks. At a random draw of the weights, it differs from its limit for m -> infinity, in root mean square
-    over pairs of points, by
+    independent masks. At a random draw of the weights, this kernel differs from its limit for m -> infinity, in root
+    mean square over pairs of points, by
 
         C m^(-1/2),
 
     where C does not depend on m.
     """
 
-    title = "Dropout: the tangent kernel of two passes nears its limit as m^(-1/2)"
+    title = "Dropout: the tangent kernel of two passes approaches its limit like m^(-1/2)"
     trials = 64
     kernel = staticmethod(kernel_of_two_passes)
 

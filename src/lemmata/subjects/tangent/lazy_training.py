@@ -70,8 +70,8 @@ def _movements(problem: TrainingSet, key: Key[Array, ""]) -> Array:
 
 class LazyKernelMovement(Claim[TrainingSet]):
     """Consider a ReLU network with one hidden layer of m units in the NTK parameterisation. Let Theta_t be its tangent
-    kernel after a training time t that does not depend on m (100 steps of size 1/tr Theta, where Theta is the limiting
-    kernel). Then the kernel has moved by
+    kernel after a training time t that does not depend on m. In the trials, t consists of 100 steps of size 1/tr Theta,
+    where Theta is the limiting kernel. The relative change of the kernel is
 
         |Theta_t - Theta_0|_F / |Theta_0|_F = O(m^(-1/2)).
 

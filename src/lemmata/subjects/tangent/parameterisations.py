@@ -86,9 +86,9 @@ class AbstractWidthPower(Claim[TrainingSet]):
 
 
 class MaximalUpdateStep(AbstractWidthPower):
-    """Consider a network with one hidden layer of m units in the maximal-update (mean-field) parameterisation. One step
-    of gradient descent on squared loss, at a learning rate that does not depend on m, moves the hidden preactivations,
-    in root mean square over units, by
+    """Consider a network with one hidden layer of m units in the maximal-update (mean-field) parameterisation. Take one
+    step of gradient descent on squared loss, at a learning rate that does not depend on m. The root mean square change
+    of the hidden preactivations over the units is
 
         C m^0,
 
@@ -106,9 +106,9 @@ class MaximalUpdateStep(AbstractWidthPower):
 
 
 class LazyStep(AbstractWidthPower):
-    """Consider a network with one hidden layer of m units in the NTK parameterisation. One step of gradient descent on
-    squared loss, at a learning rate that does not depend on m, moves the hidden preactivations, in root mean square
-    over units, by
+    """Consider a network with one hidden layer of m units in the NTK parameterisation. Take one step of gradient
+    descent on squared loss, at a learning rate that does not depend on m. The root mean square change of the hidden
+    preactivations over the units is
 
         C m^(-1/2),
 
@@ -129,7 +129,7 @@ class LazyStep(AbstractWidthPower):
 class MeanFieldKernelMoves(AbstractWidthPower):
     """Consider a network with one hidden layer of m units in the mean-field parameterisation, which equals maximal
     update for one hidden layer. Let Theta_t be its tangent kernel after ten steps of gradient descent at a learning
-    rate that does not depend on m. The kernel has moved by
+    rate that does not depend on m. The relative change of the kernel is
 
         |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0,
 
@@ -150,8 +150,8 @@ class MeanFieldKernelMoves(AbstractWidthPower):
 
 class MaximalUpdateKernelMoves(AbstractWidthPower):
     """Consider a network with two hidden layers of m units in the maximal-update parameterisation. Let Theta_t be its
-    tangent kernel after ten steps of gradient descent at a learning rate that does not depend on m. The kernel has
-    moved by
+    tangent kernel after ten steps of gradient descent at a learning rate that does not depend on m. The relative change
+    of the kernel is
 
         |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0,
 

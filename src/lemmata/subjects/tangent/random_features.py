@@ -129,10 +129,11 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
 
         1 + K⁴/2 - K²,    K = exp(-|x - y|²/(2 lengthscale²)).
 
-    The trials compare the mean over all pairs of points x, y. On your data, the first 64 inputs are used.
+    The trials compare the means of this quantity over all pairs of points x, y. On your data, the first 64 inputs are
+    used.
     """
 
-    title = "The exact variance of the Gaussian kernel by random Fourier features"
+    title = "The exact variance of the random Fourier features estimate of a Gaussian kernel"
     source = _SOURCE
     population = _POINTS_WITH_KERNEL
     relation = EqualInMean(resolution=0.02)
