@@ -337,7 +337,7 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
     The claim tests both ends of the interval.
     """
 
-    title = "A profile likelihood interval covers an extrapolated law with probability 0.9"
+    title = "The interval of an extrapolated scaling law covers with probability 0.9"
     source = Source("emergence2026", "Figure 17.4", "Figure 17.11", note="where one law holds throughout")
     population = MeasuredCurves()
     relation = AtMost(delta=0.1)
