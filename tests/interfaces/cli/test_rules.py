@@ -26,7 +26,7 @@ def test_judging_writes_no_record_of_a_claim_against_a_rule(monkeypatch, tmp_pat
     result = RUNNER.invoke(app, words)
     assert result.exit_code == 4, result.output
     assert "a title that begins with a capital letter" in " ".join(result.stderr.split())
-    assert "its record stays as it was" in " ".join(result.output.split())
+    assert "its record was not changed" in " ".join(result.output.split())
     assert written == [NAME]
 
 

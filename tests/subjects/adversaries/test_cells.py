@@ -46,7 +46,7 @@ def test_a_cell_has_a_kernel_at_infinite_width():
 @pytest.mark.parametrize(
     ("parts", "word"),
     [((0, "relu", False, 8), "depth"), ((2, "swish", False, 8), "activation"),
-     ((1, "relu", True, 8), "skip goes around"), ((2, "relu", False, 0), "width"),
+     ((1, "relu", True, 8), "skip needs a hidden layer"), ((2, "relu", False, 0), "width"),
      ((True, "relu", False, 8), "depth"), ((2, "relu", False, 10**6), "width")],
 )  # fmt: skip
 def test_cells_that_are_no_networks_say_why(parts, word):

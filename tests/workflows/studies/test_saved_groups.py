@@ -70,7 +70,7 @@ def test_blanks_are_told_once(tmp_path):
     lines = ["a b y", *(f"{i % 7} {i % 5} {i % 11}.5" for i in range(60))]
     (tmp_path / "t.txt").write_text("\n".join(lines))
     notes = [note for note in load_dataset(tmp_path / "t.txt", "y").notes if "separated" in note]
-    assert notes == ["fields are separated by blanks"]
+    assert notes == ["fields are separated by spaces"]
 
 
 def test_target_means_are_learned_in_folds_that_split_no_group(monkeypatch):

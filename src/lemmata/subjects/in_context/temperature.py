@@ -2,9 +2,8 @@
 
 The theory bounds how far a step of the transformer is from a step of proximal gradient, by eta, tau and the size of
 rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2 (`in_context.emulation`). It
-leaves open why the temperature of the construction is far above the least temperature that suffices. All bounds have
-explicit constants. Bounds with tau in the place of tau² come from a bound on the second derivative, which is 0 where it
-matters.
+leaves open why the temperature of the construction is far above the least temperature that suffices. Bounds with tau in
+the place of tau² come from a bound on the second derivative, which is 0 where it matters.
 """
 
 import abc
@@ -63,7 +62,6 @@ class AbstractGradientError(AbstractErrorBound):
         return jnp.abs(inexact - exact).max(axis=1)
 
     def trivial(self, problem: Prompt) -> Array:
-        """The sum of the lengths of both."""
         inexact, exact = steps_of_the_pass(problem)
         return jnp.abs(inexact).max(axis=1) + jnp.abs(exact).max(axis=1)
 
@@ -76,21 +74,18 @@ class GradientError(AbstractGradientError):
     N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
     (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
     is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. Let e be the difference
-    between this step and the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. At every step,
+    between this step and the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i, and |e|_inf its largest
+    absolute entry. At every step,
 
         |e|_inf <= (4 eta² / (N tau)) {sum_{i <= N} y_i² + sum_{i <= N+1} (phi_i^T rho)² + y^²}
-                   + (2 eta / N) |y^ - phi_{N+1}^T rho|,
-
-    where |e|_inf is the largest absolute entry of e.
+                   + (2 eta / N) |y^ - phi_{N+1}^T rho|.
     """
 
     title = "A bound of order 1/tau on the error of a gradient step by attention"
     source = Source("li2025incontext", "(120)", note="proof of Lemma 4, first line")
-    control = Control(
-        "only the query contributes an error",
-        lambda bound, problem: 2 * problem.model.step / len(problem.y) * query_gaps(problem),
-        loose="the bound is too large by a factor of 1e3 or more, because errors are of third order",
-    )
+    control = Control("only the query contributes an error",
+                      lambda bound, problem: 2 * problem.model.step / len(problem.y) * query_gaps(problem),
+                      loose="the bound is 1e3 times too large or more, because errors are of third order")  # fmt: skip
 
     def predict(self, problem: Prompt) -> Array:
         step, count = problem.model.step, len(problem.y)
@@ -103,13 +98,11 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
     N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
     (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
     is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. Let e be the difference
-    between this step and the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Because the second
-    derivative of sigma is 0 at 0, at every step
+    between this step and the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i, and |e|_inf its largest
+    absolute entry. Because the second derivative of sigma is 0 at 0, at every step
 
         |e|_inf <= (eta³ / (6 N tau²)) {sum_{i <= N} |y_i|³ + sum_{i <= N+1} |phi_i^T rho|³ + |y^|³}
-                   + (2 eta / N) |y^ - phi_{N+1}^T rho|,
-
-    where |e|_inf is the largest absolute entry of e.
+                   + (2 eta / N) |y^ - phi_{N+1}^T rho|.
     """
 
     title = "A bound of order 1/tau² on the error of a gradient step by attention"
@@ -147,11 +140,9 @@ class PredictionError(AbstractErrorBound):
         return jnp.abs(predictions[1:] - rho[1:] @ problem.model.features(problem.queries[:1])[0])
 
     def trivial(self, problem: Prompt) -> Array:
-        """|phi^T rho|: y^ lies between it and 0."""
         return jnp.abs(path_of(problem)[0][1:] @ problem.model.features(problem.queries[:1])[0])
 
     def condition(self, problem: Prompt) -> Array:
-        """The terms of phi^T rho cancel."""
         size = jnp.abs(path_of(problem)[0][1:]).sum(axis=1)
         return size / jnp.maximum(self.predict(problem), 1e-300)
 
@@ -210,8 +201,7 @@ class StepErrorOfThirdOrder(AbstractStepError):
 
         (eta³ / (6 tau²)) {mean |y|³ + (1 + 2/N) R³} + eta R³ / (6 N tau²),   R = |rho_{t-1}|_1,
 
-    where R bounds the prediction of the query because |4 tau (sigma(x/tau) - 1/2)| <= |x| for the logistic function
-    sigma.
+    where R bounds the query's prediction because |4 tau (sigma(x/tau) - 1/2)| <= |x| for the logistic function sigma.
     """
 
     title = "A bound of order 1/tau² on the error of a proximal step by attention"
@@ -240,15 +230,12 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
     """
 
     title = "Bounds on errors and coefficients at the temperature of Lemma 7"
-    source = Source(
-        "li2025incontext", "Lemma 7", "(130)", "(131)", "Lemma 4, part ii", "(58b)", "Lemma 4, part iii", "(59b)"
-    )
+    source = Source("li2025incontext", "Lemma 7", "(130)", "(131)", "Lemma 4, part ii", "(58b)", "Lemma 4, part iii",
+                    "(59b)")  # fmt: skip
     population = ForwardPasses(of_inputs=SHARE)
-    control = Control(
-        "|rho_t|_1 <= C_F / sqrt(N)",
-        lambda bound, problem: bound.at[1].divide(sizes_of(problem)[0] * sizes_of(problem)[1]),
-        loose="the bounds are too large by factors of 1e3, 1e12 and 1e33, so that no nearer control is refuted",
-    )
+    control = Control("|rho_t|_1 <= C_F / sqrt(N)",
+                      lambda bound, problem: bound.at[1].divide(sizes_of(problem)[0] * sizes_of(problem)[1]),
+                      loose="the bounds are 1e3, 1e12 and 1e33 too large: no nearer one is refuted")  # fmt: skip
     reading = READING
     expected = Status.VACUOUS
 
@@ -303,8 +290,7 @@ class TemperatureAsked(AbstractSufficientTemperature):
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps. The measured value is the least power of 2 that suffices. The slack is log10 of the ratio of
-    tau to this power of 2.
+    C_F² in all T steps. The measured value is the least power of 2 that suffices; the slack is log10 of their ratio.
     """
 
     title = "The temperature of Lemma 7 suffices for its inequalities"
@@ -323,8 +309,7 @@ class TemperatureOfThirdOrder(AbstractSufficientTemperature):
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F.
 
     Let rho_{t-1} be the coefficients before a proximal step, and e_t the error of this step. At this temperature,
-    (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. The measured value is the least power of 2 at
-    which the three inequalities of Lemma 7 hold.
+    (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as |rho_{t-1}|_1 <= R. Measured is the least power of 2 for Lemma 7.
     """
 
     title = "A lower temperature suffices, because errors are of third order"
@@ -359,11 +344,8 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
     title = "A bound on the excess objective of the Lasso at the end of the pass"
     source = Source("li2025incontext", "Lemma 4, part iii", "(59a)", "(129)")
     population = ForwardPasses(layers=5, of_inputs=SHARE)  # few layers, so that something is left
-    control = Control(
-        "the excess is at most C_F² / (n L)²",
-        square_of_the_sizes,
-        loose="the bound is too large by a factor of 1e3 or more",
-    )
+    control = Control("the excess is at most C_F² / (n L)²", square_of_the_sizes,
+                      loose="the bound is too large by a factor of 1e3 or more")  # fmt: skip
     controls = "the objective of the Lasso at the end of the pass"
     unexplained = "how much smaller it is, since C_F is many times the length of the coefficients"
     reading = READING
@@ -376,7 +358,6 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
         return statistical + discrepancy(problem) ** 2 + n * cost**2 / layers
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The objective less that of 300 accelerated steps."""
         model, prompt = problem.model, problem.prompt
         best = accelerated_proximal_gradient(prompt, problem.y, model.penalty, model.step, 300)[-1]
         ends = jnp.stack([path_of(problem)[0][-1], best])
@@ -384,7 +365,6 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
         return objective[0] - objective[1]
 
     def trivial(self, problem: Prompt) -> Array:
-        """Coefficients of 0."""
         return jnp.mean(problem.y**2)
 
 

@@ -311,8 +311,8 @@ def _reading(own: Gauge) -> str:
     level = None if own.predicted is None else own.predicted.level
     if level is None or level >= 1:
         return "A hypothesis that was not checked may be false here."
-    often = round(1 / (1 - level))
-    return f"One such interval in {often} fails by chance. If not chance, a hypothesis that was not checked is false."
+    often = f"One such interval in {round(1 / (1 - level))} fails by chance."
+    return f"{often} If not chance, a hypothesis that was not checked is false."
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
@@ -378,8 +378,7 @@ def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
         return []
     return [
         f"The weights imply a decay of {implied:.2g}, but {trained.decay:.2g} is stated. Either training stopped "
-        "before a stationary point, or it had another objective. The leave-one-out results are about a converged copy "
-        "of the model, which was trained on to a stationary point. The model itself may be better or worse on new rows."
+        "before a stationary point, or it had another objective. The leave-one-out results are about a converged copy."
     ]
 
 
@@ -387,10 +386,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if not trained.task.is_classification or (own is not None and own.status in _SPOKE):
         return []
-    return [
-        "No check here looks for the trigger of a backdoor. A model with a backdoor can have the same held-out error, "
-        "leave-one-out error and confidence as a model without one."
-    ]
+    return ["No check here looks for the trigger of a backdoor, which may leave error and confidence as they are."]
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:

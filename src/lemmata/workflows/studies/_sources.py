@@ -20,6 +20,8 @@ KINDS = {
     ".jsonl": "lines", ".ndjson": "lines", ".json": "json", ".xlsx": "sheet", ".xls": "sheet", ".ods": "sheet",
 }  # fmt: skip
 """How a file is read, by its extension."""
+BLANKS = "fields are separated by spaces"
+"""The note of a text whose fields were separated by blanks."""
 _UNPACK = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 PACKED = (*_UNPACK, ".zip")
 """Extensions of a packed file; what it holds has an extension of its own, or is CSV."""
@@ -203,4 +205,4 @@ def with_tabs(source: Source, limit_bytes: int) -> Source:
     text = source.head(source.size).decode("utf-8-sig")
     lines = itertools.dropwhile(lambda line: not line.strip(), text.splitlines())
     content = "\n".join("\t".join(line.split()) for line in lines).encode()
-    return dataclasses.replace(source, content=content, notes=(*source.notes, "fields are separated by spaces"))
+    return dataclasses.replace(source, content=content, notes=(*source.notes, BLANKS))

@@ -21,7 +21,7 @@ from ._json_tables import is_one_object, layout_of
 from ._memory import Table, check_names, check_width, table_in_memory
 from ._numbers import as_numbers, decimal_mark
 from ._sampling import drawn, group_codes, how_drawn
-from ._sources import KINDS, PACKED, Source, in_utf8, source_of, with_tabs
+from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_tabs
 
 HEAD = 2**20
 """Bytes from the start of a CSV file that must hold its first line."""
@@ -235,7 +235,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
             remedy="add a first line with a name for each column",
         )
     check_names(path, names)
-    blanks = separator == "\t" and any("blanks" in note for note in source.notes)
+    blanks = separator == "\t" and BLANKS in source.notes
     notes = () if separator == "," or blanks else (f"fields are separated by {separator!r}",)
     return skipped, separator, names, notes
 
