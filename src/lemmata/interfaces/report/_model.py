@@ -152,8 +152,8 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
     left_out = record.left_out
     if left_out is not None and left_out.predicted is not None:
         words = "From training rows alone" if found else "Error on new rows, from training rows alone"
-        words = {"agrees": "agree", "disagrees": "do not agree"}.get(left_out.status)
-        verdict = f" Prediction and measurement {words}." if words else ""
+        both = {"agrees": "agree", "disagrees": "do not agree"}.get(left_out.status)
+        verdict = f" Prediction and measurement {both}." if both else ""
         if left_out.status == "agrees" and _says_little(record, left_out.predicted):
             verdict = " Prediction and measurement agree, but so wide an interval says little."
         found.append(_error(words, left_out.predicted, "" if found else unit, task) + verdict)
