@@ -24,6 +24,11 @@ from ._covering import log_ball_cover as log_ball_cover
 from ._covering import log_class_cover as log_class_cover
 from ._covering import log_pair_cover as log_pair_cover
 from ._covering import required_features as required_features
+from ._cube import cube as cube
+from ._cube import degrees as degrees
+from ._cube import influences as influences
+from ._cube import walsh_hadamard as walsh_hadamard
+from ._cube import weights_by_degree as weights_by_degree
 from ._features import UniversalFeatures as UniversalFeatures
 from ._features import features_of as features_of
 from ._features import ramp as ramp
