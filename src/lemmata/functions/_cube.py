@@ -10,7 +10,7 @@ from lemmata.errors import SettingError
 MOST_INPUTS = 20
 
 
-def cube(d: int) -> Float[Array, "2**d d"]:
+def cube(d: int) -> Float[Array, "points d"]:
     """All points of {-1, 1}^d. Coordinate i of point number p is -1 if bit i of p is 1, where bit 0 is the lowest.
 
     Raises:
@@ -24,13 +24,13 @@ def cube(d: int) -> Float[Array, "2**d d"]:
     return 1.0 - 2.0 * ((jnp.arange(2**d)[:, None] >> jnp.arange(d)) & 1)
 
 
-def degrees(d: int) -> Int[Array, " 2**d"]:
+def degrees(d: int) -> Int[Array, " sets"]:
     """The degree |S| of each product of coordinates chi_S, where S has the number sum of 2^i over i in S.
 
     >>> degrees(2).tolist()
     [0, 1, 1, 2]
     """
-    return jnp.bitwise_count(jnp.arange(2**d))
+    return jnp.bitwise_count(jnp.arange(2**d)).astype(int)
 
 
 @jax.jit
@@ -59,7 +59,7 @@ def walsh_hadamard(values: Float[Array, "*batch n"]) -> Float[Array, "*batch n"]
     return values / n
 
 
-def weights_by_degree(coefficients: Float[Array, " n"]) -> Float[Array, " d+1"]:
+def weights_by_degree(coefficients: Float[Array, " n"]) -> Float[Array, " degrees"]:
     """The sums of squared coefficients of each degree 0, ..., d.
 
     >>> x = cube(3)
