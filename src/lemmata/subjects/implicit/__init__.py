@@ -1,0 +1,1 @@
+"""Implicit regularisation: which interpolant or which margin an optimiser chooses."""

@@ -1,0 +1,1 @@
+"""Statistical queries: what gradients can see of a target, and what they cannot."""
