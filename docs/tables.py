@@ -14,6 +14,50 @@ FOLDER = pathlib.Path(__file__).parent
 PAGES = {"gu2024softmax": "softmax.md", "li2025incontext": "in_context.md"}
 TABLE = ("<!-- table: written by docs/tables.py -->", "<!-- end of the table -->")
 SURVEY, MONOGRAPH = "foundation2025", "emergence2026"
+PICTURES = {
+    "2": (
+        "approximation",
+        "The largest error on [0, 1] against the number of units. The best affine pieces for x² and for a cosine "
+        "have an error that falls like the inverse square. The error of the deep network for x² falls "
+        "exponentially. Trained shallow networks for x² stay above the best affine pieces",
+    ),
+    "3": (
+        "depth",
+        "Left, the relative error of a network of 1,000 units if only k units are kept: chosen greedily, drawn at "
+        "random, and the bound. Right, a lower bound on the L1 error of few affine pieces for functions with 4, 8 "
+        "and 16 teeth",
+    ),
+    "4": (
+        "tangent",
+        "Left, the relative change of the tangent kernel in training against the width for tanh, gelu and ReLU, "
+        "with guides of slopes -1 and -3/4. Right, the largest curvature in training: it rises to 2 / step size "
+        "and stays there",
+    ),
+    "6": (
+        "implicit",
+        "Left, the limit of the squared flow on the line x1 + 2 x2 = 1 against the size of its start, beside that "
+        "of plain descent. Right, the margins of three methods of descent, each relative to the largest margin in "
+        "its own norm",
+    ),
+    "9": (
+        "high_dimension",
+        "Left, the excess risk of the least-norm fit of 60 rows against parameters / rows: exact, in the limit, "
+        "and measured. Right, the error on a formula of three terms against the number of examples, for deletion "
+        "over clauses, a tree and a network",
+    ),
+    "10": (
+        "boolean",
+        "Left, the Fourier weight by degree of majority, a decision tree, a trained network and a parity of four "
+        "inputs. Right, how often their answers change if a share of the inputs is flipped",
+    ),
+    "11": (
+        "queries",
+        "Left, the eigenvalues of the matrix E y(xx' - I) for a cubic target, from a million draws: with y itself "
+        "they are near 0, with the largest tenth of |y| one stands out. Right, the signal of a gradient, averaged "
+        "over all parities, falls like 2^(-d/2)",
+    ),
+}
+"""The picture of a chapter, where there is one, and what it shows."""
 PROBLEMS = ("<!-- problems: written by docs/tables.py -->", "<!-- end of problems -->")
 REFERENCES = ("<!-- references: written by docs/tables.py -->", "<!-- end of references -->")
 ENTERED = ("<!-- entered: written by docs/tables.py -->", "<!-- end of entered -->")
@@ -73,6 +117,9 @@ def told(key: str) -> str:
         chapter = re.split("[ .]", statement.number)[1] if chapters(key) else None
         if chapter != last:
             lines += [*([""] if lines else []), f"## Chapter {chapter}", ""]
+            lines += (
+                [f"![{PICTURES[chapter][1]}](pictures/{PICTURES[chapter][0]}.svg)", ""] if chapter in PICTURES else []
+            )
             last = chapter
         lines.append(
             f"* **{statement.number}** {statement.says} *{str(statement.verdict).capitalize()}*: {statement.because}\\"
