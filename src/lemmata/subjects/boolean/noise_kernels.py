@@ -1,0 +1,239 @@
+"""Low-degree learning beside the kernel that it approximates: the noise curve decides which one errs less.
+
+This theory is about estimates of a Boolean function that shrink each empirical Fourier coefficient by a factor that
+depends on the degree. It gives their expected error exactly, from the weight by degree alone. It assumes labels without
+noise and uniform inputs. It does not explain estimates that choose coefficients by their size.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import (
+    Claim,
+    Control,
+    EqualInMean,
+    Hypothesis,
+    Integer,
+    Kind,
+    Population,
+    Real,
+    Source,
+    Space,
+)
+from lemmata.functions import cube, walsh_hadamard, weights_by_degree
+
+ABOUT = {"tool": "Fourier analysis", "architecture": "kernel method", "object": "estimator"}
+
+_DRAWS = 64
+OWN = Source("emergence2026", "Figure 10.11", note="the error of estimates that shrink by degree")
+
+
+class SampledFunction(eqx.Module):
+    """A function on the cube with values -1 and 1, a number of samples, a noise level, and a degree.
+
+    Args:
+        values: of the function, at the points of `cube`.
+        rho: correlation of the kernel prod_j (1 + rho x_j z_j) / m.
+        samples: the number m of labelled points.
+        below: low-degree learning keeps the degrees below this one.
+    """
+
+    values: Float[Array, " n"]
+    rho: Float[Array, ""]
+    samples: int = eqx.field(static=True)
+    below: int = eqx.field(static=True)
+
+    @property
+    def inputs(self) -> int:
+        """The number d of inputs."""
+        return len(self.values).bit_length() - 1
+
+    @property
+    def counts(self) -> Float[Array, " degrees"]:
+        """How many products of coordinates there are of each degree."""
+        d, k = self.inputs, jnp.arange(self.inputs + 1)
+        gamma = jax.scipy.special.gammaln
+        return jnp.round(jnp.exp(gamma(d + 1.0) - gamma(k + 1.0) - gamma(d - k + 1.0)))
+
+    @property
+    def weights(self) -> Float[Array, " degrees"]:
+        """The weight of the function by degree."""
+        return weights_by_degree(walsh_hadamard(self.values))
+
+    def error(self, factors: Float[Array, " degrees"]) -> Array:
+        """The expected squared error if the empirical coefficients of each degree are multiplied by a factor."""
+        bias = (1 - factors) ** 2 * self.weights
+        return jnp.sum(bias + factors**2 * (self.counts - self.weights) / self.samples)
+
+    @property
+    def low_degree(self) -> Float[Array, " degrees"]:
+        """The factors of low-degree learning."""
+        return (jnp.arange(self.inputs + 1) < self.below).astype(float)
+
+    @property
+    def best(self) -> Float[Array, " degrees"]:
+        """The factors of least expected error."""
+        return self.weights / (self.weights + (self.counts - self.weights) / self.samples)
+
+
+class SampledFunctions(Population[SampledFunction]):
+    """Signs of random polynomials whose degree is about 1, 2 or 3."""
+
+    settings = Space(
+        d=Integer(6, 3, 9, "inputs", corners=(4, 7)),
+        m=Integer(16, 2, 512, "labelled points"),
+        rho=Real(0.4, 0.05, 0.95, "correlation of the kernel"),
+        below=Integer(2, 1, 3, "degree from which on coefficients are dropped", corners=(1, 3)),
+    )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SampledFunction:
+        keys, x = jax.random.split(key, 4), cube(setting["d"])
+        mixed = jax.random.dirichlet(keys[0], jnp.ones(3)) ** 2
+        parts = jnp.stack([x @ jax.random.normal(k, (setting["d"],)) for k in jax.random.split(keys[1], 6)])
+        smooth = mixed[0] * parts[0] + mixed[1] * parts[1] * parts[2] + mixed[2] * parts[3] * parts[4] * parts[5]
+        return SampledFunction(
+            jnp.where(smooth > 0, 1.0, -1.0), jnp.asarray(setting["rho"]), setting["m"], setting["below"]
+        )
+
+    def hypotheses(self, problem: SampledFunction) -> list[Hypothesis]:
+        off = jnp.abs(jnp.abs(problem.values) - 1).max()
+        return [Hypothesis("largest distance of |f| from 1", off, "==", 0.0, "labels are signs, so their square is 1")]
+
+
+def _estimates(problem: SampledFunction, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
+    """The mean squared errors over draws: of the kernel's mean, of low-degree learning, and with the best factors.
+
+    Kernels are products over coordinates and sums over explicit points, without any coefficient.
+    """
+    x, n = cube(problem.inputs), len(problem.values)
+    agree = x @ x.T  # d minus twice the number of coordinates that differ
+    differ = ((problem.inputs - agree) / 2).astype(int)
+    kernel = ((1 + problem.rho) ** (problem.inputs - differ)) * ((1 - problem.rho) ** differ)
+    tables = [kernel, *(_krawtchouk(problem.inputs, factors)[differ] for factors in (problem.low_degree, problem.best))]
+
+    def one(key: Key[Array, ""]) -> Array:
+        rows = jax.random.randint(key, (problem.samples,), 0, n)
+        guesses = jnp.stack([problem.values[rows] @ table[rows] / problem.samples for table in tables])
+        return jnp.mean((guesses - problem.values) ** 2, axis=1)
+
+    kernel_error, low_error, best_error = jax.vmap(one)(jax.random.split(key, _DRAWS)).mean(axis=0)
+    return kernel_error, low_error, best_error
+
+
+def _krawtchouk(d: int, factors: Float[Array, " degrees"]) -> Float[Array, " distances"]:
+    """sum over S of c_|S| chi_S(x) chi_S(z) for points at each distance: sums over the sets, at one point each."""
+    x = cube(d)
+    ends = x[2 ** jnp.arange(d + 1) - 1]  # the point whose first r coordinates are -1
+    members = x < 0
+    products = jnp.prod(jnp.where(members[None], ends[:, None, :], 1.0), axis=2)
+    return products @ factors[members.sum(axis=1)]
+
+
+class NoiseKernelError(Claim[SampledFunction]):
+    """Let f have values -1 and 1 on {-1, 1}^d. Let x_1, ..., x_m be independent uniform points. Let Stab_r be the sum
+    of r^|S| times the squared Fourier coefficient of S over all S. The kernel estimate
+
+        g(z) = (1/m) sum_i f(x_i) prod_j (1 + rho x_ij z_j)
+
+    has the expected squared error, over the samples and uniform z,
+
+        1 - 2 Stab_rho + Stab_(rho²) + ((1 + rho²)^d - Stab_(rho²)) / m.
+
+    Since Stab_r = 1 - 2 NS at the flip probability (1 - r)/2, the noise curve NS of f alone gives the error.
+    """
+
+    title = "The noise curve gives the expected error of the noise kernel's estimate"
+    source, stated = OWN, Kind.OWN
+    population = SampledFunctions()
+    relation = EqualInMean(margin=0.0, resolution=0.02)
+    control = Control(
+        "the variance is (1 + rho²)^d / m", lambda error, problem: error + _stability(problem, 2) / problem.samples
+    )
+    controls = "the error of a kernel estimate of a Boolean function"
+    unexplained = "kernel ridge regression, which inverts the kernel matrix"
+    trivial = "an estimate may have any error"
+    trials = 96
+
+    def predict(self, problem: SampledFunction) -> Array:
+        once, twice = _stability(problem, 1), _stability(problem, 2)
+        size = (1 + problem.rho**2) ** problem.inputs
+        return 1 - 2 * once + twice + (size - twice) / problem.samples
+
+    def measure(self, problem: SampledFunction, key: Key[Array, ""]) -> Array:
+        return _estimates(problem, key)[0]
+
+
+def _stability(problem: SampledFunction, power: int) -> Array:
+    return problem.weights @ problem.rho ** (power * jnp.arange(problem.inputs + 1))
+
+
+class LowDegreeAgainstNoiseKernel(Claim[SampledFunction]):
+    """Let f have values -1 and 1 on {-1, 1}^d, and let W_k be its Fourier weight of degree k. From m uniform labelled
+    points, low-degree learning keeps the empirical coefficients of degree below a. The noise kernel multiplies those of
+    degree k by rho^k. With V_k = (C(d, k) - W_k)/m, the expected squared error of low-degree learning minus that of the
+    kernel is
+
+        sum_(k < a) [V_k - (1 - rho^k)² W_k - rho^(2k) V_k] + sum_(k >= a) [W_k - (1 - rho^k)² W_k - rho^(2k) V_k].
+
+    So low-degree learning is better exactly if this sum is negative.
+    """
+
+    title = "When low-degree learning has a smaller error than the kernel that it approximates"
+    source, stated = OWN, Kind.OWN
+    population = SampledFunctions()
+    relation = EqualInMean(margin=0.0, resolution=0.02, relative=False)
+    control = Control(
+        "the variance of the dropped degrees does not count",
+        lambda gap, problem: gap + _dropped_variance(problem),
+    )
+    controls = "which of two estimates of a Boolean function has the smaller error"
+    unexplained = "the choice of the degree and of rho from data"
+    trivial = "either estimate may be better"
+    trials = 96
+
+    def predict(self, problem: SampledFunction) -> Array:
+        kernel = problem.rho ** jnp.arange(problem.inputs + 1)
+        return problem.error(problem.low_degree) - problem.error(kernel)
+
+    def measure(self, problem: SampledFunction, key: Key[Array, ""]) -> Array:
+        kernel, low, _ = _estimates(problem, key)
+        return low - kernel
+
+
+def _dropped_variance(problem: SampledFunction) -> Array:
+    factors = problem.rho ** (2 * jnp.arange(problem.inputs + 1))
+    return jnp.sum((1 - problem.low_degree) * factors * (problem.counts - problem.weights)) / problem.samples
+
+
+class BestFactorsByDegree(Claim[SampledFunction]):
+    """Let f have values -1 and 1 on {-1, 1}^d, let W_k be its Fourier weight of degree k, and let V_k = (C(d, k) -
+    W_k)/m. Multiply the empirical coefficients of degree k from m uniform labelled points by c_k. Of all factors,
+    c_k = W_k/(W_k + V_k) has the least expected squared error. This least error is the sum of W_k V_k/(W_k + V_k) over
+    all degrees. No low-degree learner and no kernel that depends on the inner product alone can be better than this.
+    """
+
+    title = "The least expected error of estimates that shrink each degree by a factor"
+    source, stated = OWN, Kind.OWN
+    population = SampledFunctions()
+    relation = EqualInMean(margin=0.0, resolution=0.02)
+    control = Control("the smaller of bias and variance in each degree", lambda least, problem: _smaller(problem))
+    controls = "the least error of a large class of estimates"
+    unexplained = "the factors, which depend on the weights of the unknown function"
+    trials = 96
+
+    def predict(self, problem: SampledFunction) -> Array:
+        variance = (problem.counts - problem.weights) / problem.samples
+        return jnp.sum(problem.weights * variance / (problem.weights + variance))
+
+    def measure(self, problem: SampledFunction, key: Key[Array, ""]) -> Array:
+        return _estimates(problem, key)[2]
+
+    def trivial(self, problem: SampledFunction) -> Array:
+        """The estimate 0 has the error 1."""
+        return jnp.ones(())
+
+
+def _smaller(problem: SampledFunction) -> Array:
+    return jnp.sum(jnp.minimum(problem.weights, (problem.counts - problem.weights) / problem.samples))
