@@ -61,7 +61,7 @@ def named(names: Any, d: int | None = None, what: str = "names") -> tuple[str, .
     if isinstance(names, int | np.integer) and not isinstance(names, bool):
         given = tuple(f"x{place}" for place in range(int(names)))
     elif isinstance(names, list | tuple) or (hasattr(names, "tolist") and np.ndim(names) == 1):
-        given = tuple(str(name) for name in list(names))
+        given = tuple(str(name) for name in np.asarray(names, object).tolist())
     else:
         raise SettingError(what, found=repr(names)[:60], rule="a list of names, or the number of inputs")
     if not given or len(set(given)) < len(given):

@@ -12,7 +12,7 @@ MOST = 12_000_000  # clauses that are enumerated
 _CHUNK = 2**16
 _EXHAUSTED = 14  # inputs up to which a formula is compared on all 2^n points
 
-Clauses = Int[np.ndarray, "clauses k"]
+Clauses = Int[np.ndarray, "_ _"]
 """One clause a row: literal j is column j, literal n + j its negation."""
 
 

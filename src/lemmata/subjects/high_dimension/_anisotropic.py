@@ -80,7 +80,7 @@ def from_rows(
     return LinearTarget(values, squares, own, float(values @ squares), float(rows))
 
 
-def ridgeless(problem: LinearTarget, n: float) -> Risk:
+def ridgeless(problem: LinearTarget, n: int) -> Risk:
     """Bias and variance of the interpolant of smallest norm, or of least squares, on n rows.
 
     For a known covariance with eigenvalues l_i and coefficients b_i in its directions, kappa solves

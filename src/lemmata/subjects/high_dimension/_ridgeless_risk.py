@@ -181,12 +181,12 @@ def ridgeless_risk(
         ns, ks = _wholes("sizes", sizes), _columns(columns, p)
         problems = [from_covariance(matrix, target, own, k) for k in (p, *ks)]
     whole_problem = problems[0]
-    found = [ridgeless(whole_problem, n) for n in ns]
+    found = [ridgeless(whole_problem, n) for n in ns.tolist()]
     dimension = np.array([risk.dimension for risk in found])
     with np.errstate(divide="ignore"):
         price = np.where(ns == dimension, np.inf, ns / np.where(ns == dimension, 1, ns - dimension))
     bias, variance = (np.array([getattr(risk, part) for risk in found]) for part in ("bias", "variance"))
-    errors = np.array([[_error(problem, n) for problem in problems[1:]] for n in ns])
+    errors = np.array([[_error(problem, n) for problem in problems[1:]] for n in ns.tolist()])
     best = np.asarray(ks)[errors.argmin(axis=1)]
     predicted = bias + variance + whole_problem.noise
     measured, spread = _direct(rows, ns, fits, generator)
