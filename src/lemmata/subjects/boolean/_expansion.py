@@ -15,7 +15,12 @@ from lemmata.printable import clean
 
 from ._pictures import band, bars, styled
 
-_CLAIMS = ()
+_CLAIMS = (
+    "boolean.spectra.coefficients_of_products",
+    "boolean.spectra.influence_by_sets",
+    "boolean.noise.noise_formula",
+    "boolean.low_degree.low_degree_error",
+)
 _SHOWN_RATE, _SHOWN_ERROR = 0.1, 0.1
 
 

@@ -21,7 +21,9 @@ from ._search import Search, large_sets, sampled_changes, sampled_coefficients
 
 _ENUMERATED = 20
 _RATES = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
-_EVEN = "inputs are independent and even: on other inputs the numbers are those of another distribution"
+_EVEN = Condition(
+    "inputs are independent, and equally often -1 and 1", None, None, "on other inputs these are other numbers"
+)
 
 
 def boolean_fourier(
@@ -139,7 +141,7 @@ def _exact(values: np.ndarray, names: tuple[str, ...], largest: int, codes: str)
         rest=rest if rest > floor else 0.0, power=float(squares.sum()), weights=weights,
         influences=influences, influence_intervals=_twice(influences), rates=_RATES, sensitivity=curve,
         sensitivity_intervals=_twice(curve), evaluations=2**d, level=1.0, table=table,
-        conditions=(Condition(_EVEN), Condition(f"f reads its inputs as {codes}"), *_values_condition(two)),
+        conditions=(_EVEN, Condition(f"f reads its inputs as {codes}"), *_values_condition(two)),
     )  # fmt: skip
 
 
@@ -165,7 +167,7 @@ def _sampled(
         influences=single[:, 0], influence_intervals=single[:, 1:], rates=_RATES, sensitivity=curve[:, 0],
         sensitivity_intervals=curve[:, 1:], evaluations=f.evaluations, level=level, table=None,
         conditions=(
-            Condition(_EVEN),
+            _EVEN,
             Condition(f"f reads its inputs as {f.codes}"),
             Condition("no group of sets was dropped for want of room", None, complete, "else raise the threshold"),
             Condition("weight of f that the coefficients found hold", float(weights.sum()), None,

@@ -22,7 +22,7 @@ from lemmata.printable import clean
 from ._columns import column_names, signs_of, thresholds_of
 from ._pictures import bars, styled
 
-_CLAIMS = ()
+_CLAIMS = ("boolean.low_degree.low_degree_error", "boolean.low_degree.low_degree_classifies")
 _CHUNK = 2**22  # entries of products of columns that are held at a time
 _SHOWN = 8
 _PAIRS = 200  # columns of which all pairs are tested for independence
@@ -64,7 +64,9 @@ class LowDegreeFit:
             listed = zip(self.sets, self.coefficients.tolist(), strict=True)
             parts = [f"{' * '.join(names) or 'mean'}: {value:.3g}" for names, value in listed]
             lines.append("largest coefficients: " + ", ".join(parts))
-        if self.errors[self.degree] >= 1:
+        if self.degree == 0:
+            lines.append("vacuous: no product is expected to help, so that every row gets the more frequent class")
+        elif self.errors[self.degree] >= 1:
             lines.append("vacuous: the answer 0 for every row has error 1")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 

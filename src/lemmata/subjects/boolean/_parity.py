@@ -16,7 +16,7 @@ from ._elimination import LAST, eliminate, noisy_parity, plan_blocks
 
 _CLAIMS = ()
 _HELD = 0.25  # of the rows, to verify a parity of noisy labels
-_FEWEST = 8
+_SPREAD = 2.0  # standard deviations of noise that are allowed for
 _CHANCE = 1e-3  # that a wrong parity agrees as well with the held-out rows
 _ROUNDS = 3
 
@@ -179,12 +179,13 @@ def _with_noise(
         f"adding rows over {blocks.stages} {'block' if blocks.stages == 1 else 'blocks'} of {blocks.bits} columns"
     )  # fmt: skip
     bits, negated, wrong, chance = np.zeros(d, bool), False, len(held), 1.0
-    for _ in range(1 if d <= LAST else _ROUNDS):
+    rounds = _rounds(d)
+    for _ in range(rounds):
         bits = noisy_parity(x[used], y[used], noise, constant, generator)
         sums = (x[:, bits].sum(axis=1) & 1).astype(bool)
         negated = bool(constant and (sums[used] ^ y[used]).mean() > 0.5)
         wrong = int(((sums ^ y)[held] ^ negated).sum())
-        chance = _ROUNDS * float(stats.binom.cdf(wrong, len(held), 0.5))
+        chance = rounds * float(stats.binom.cdf(wrong, len(held), 0.5))
         if chance <= _CHANCE:
             break
     else:
@@ -202,16 +203,28 @@ def _with_noise(
     )  # fmt: skip
 
 
+def _rounds(d: int) -> int:
+    """How often blocks are drawn; comparing all parities at once has no chance in it."""
+    return 1 if d <= LAST else _ROUNDS
+
+
+def _verifies(held: int, d: int, noise: float) -> bool:
+    """Whether the right parity is told from chance by the held-out rows, but for rare draws of their noise."""
+    wrong = math.ceil(noise * held + _SPREAD * math.sqrt(noise * (1 - noise) * held))
+    return held > 0 and _rounds(d) * float(stats.binom.cdf(wrong, held, 0.5)) <= _CHANCE
+
+
 def _check_rows(n: int, d: int, noise: float, evidence: float) -> None:
     """Refuse fewer rows than the last block takes to single out one of 2^b parities."""
-    wanted = 2 * min(d, LAST) * math.log(2) + 10
-    if evidence >= wanted and int(_HELD * n) >= _FEWEST:
+    # The largest of 2^b sums of independent signs is about sqrt(2 log 2^b) standard deviations.
+    wanted = (math.sqrt(2 * min(d, LAST) * math.log(2)) + _SPREAD) ** 2
+    if evidence >= wanted and _verifies(int(_HELD * n), d, noise):
         return
-    rows = max(n, 2 * _FEWEST)
-    while plan_blocks(rows - int(_HELD * rows), d, noise).evidence < wanted or int(_HELD * rows) < _FEWEST:
-        rows = math.ceil(rows * 1.1)
-        if rows > 1e12:
-            break
+    rows = max(n, 8)
+    while rows < 1e12 and not (
+        plan_blocks(rows - int(_HELD * rows), d, noise).evidence >= wanted and _verifies(int(_HELD * rows), d, noise)
+    ):
+        rows = math.ceil(rows * 1.05)
     raise DataError(
         "rows", found=f"{n} rows of {d} columns at noise {noise:g}", rule=f"at least about {rows:.2g} rows",
         remedy="add rows, or remove columns that the parity cannot contain",

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int, UInt
 from lemmata.errors import SettingError
 
 MOST = 12_000_000  # clauses that are enumerated
-_CHUNK = 2**16
+_CHUNK = 2**22  # words of bits that are held at a time
 _EXHAUSTED = 14  # inputs up to which a formula is compared on all 2^n points
 
 Clauses = Int[np.ndarray, "_ _"]
@@ -64,7 +64,7 @@ def surviving(rows: Bool[np.ndarray, "m n"], k: int) -> tuple[list[Clauses], Boo
     alive = np.zeros(0, np.int64)
     for size in range(1, min(k, n) + 1):
         every, left = all_clauses(n, size), []
-        for part in _parts(every):
+        for part in _parts(every, false.shape[1]):
             violated = np.bitwise_and.reduce(false[part], axis=1)
             times = np.bitwise_count(violated).sum(axis=1, dtype=np.int64)
             left.append(times == 0)
@@ -81,7 +81,7 @@ def satisfied(rows: Bool[np.ndarray, "m n"], clauses: list[Clauses]) -> Bool[np.
     false, m = _false_literals(rows), len(rows)
     violated = np.zeros(false.shape[1], np.uint64)
     for group in clauses:
-        for part in _parts(group):
+        for part in _parts(group, false.shape[1]):
             violated |= np.bitwise_or.reduce(np.bitwise_and.reduce(false[part], axis=1), axis=0, initial=0)
     return ~_unpacked(violated, m)
 
@@ -96,7 +96,9 @@ def shortest_first(n: int, clauses: list[Clauses]) -> list[tuple[int, ...]]:
         return each
     points = ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(bool)
     false = _false_literals(points)
-    excluded = np.vstack([np.bitwise_and.reduce(false[part], axis=1) for group in clauses for part in _parts(group)])
+    excluded = np.vstack(
+        [np.bitwise_and.reduce(false[part], axis=1) for group in clauses for part in _parts(group, false.shape[1])]
+    )
     chosen, left = [], np.bitwise_or.reduce(excluded, axis=0)
     while left.any():
         gains = np.bitwise_count(excluded & left).sum(axis=1, dtype=np.int64)
@@ -118,9 +120,10 @@ def _unpacked(words: np.ndarray, m: int) -> np.ndarray:
     return np.unpackbits(words.astype(np.uint64).view(np.uint8), bitorder="little")[:m].astype(bool)
 
 
-def _parts(clauses: np.ndarray) -> Iterator[np.ndarray]:
-    for start in range(0, len(clauses), _CHUNK):
-        yield clauses[start : start + _CHUNK]
+def _parts(clauses: np.ndarray, words: int) -> Iterator[np.ndarray]:
+    size = max(_CHUNK // (words * clauses.shape[1]), 1)
+    for start in range(0, len(clauses), size):
+        yield clauses[start : start + size]
 
 
 def _keys(clauses: np.ndarray, n: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from lemmata.printable import preformatted
 
 from ._clauses import clause_count, satisfied, shortest_first, surviving
 
-_CLAIMS = ()
+_CLAIMS = ("hardness.deletion.deletion_is_one_sided", "hardness.deletion.deletion_error")
 _SHOWN = 12
 _FORMS = ("auto", "cnf", "dnf")
 
