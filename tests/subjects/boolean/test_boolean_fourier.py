@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from lemmata.engine.claims import registry
 from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
 from lemmata.subjects.boolean import boolean_fourier
 
@@ -158,3 +159,7 @@ def test_refusals_of_settings():
         boolean_fourier(f, 3, threshold=0.2).coefficient("x1")
     with pytest.raises(DataError, match="one of the rates"):
         boolean_fourier(f, 3, threshold=0.2).noise(0.1)
+
+
+def test_the_claims_exist():
+    assert set(boolean_fourier(np.ones(4)).claims) <= set(registry("boolean"))

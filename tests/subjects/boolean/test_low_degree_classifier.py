@@ -8,6 +8,7 @@ import pytest
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from lemmata.engine.claims import registry
 from lemmata.errors import DataError, SettingError
 from lemmata.subjects.boolean import LowDegreeClassifier
 
@@ -98,3 +99,8 @@ def test_refusals():
     with pytest.raises(DataError, match="one class"):
         LowDegreeClassifier().fit(x, np.ones(30))
     assert LowDegreeClassifier(terms=1).fit(x, y).degree_ == 0
+
+
+def test_the_claims_exist():
+    x = np.random.default_rng(0).integers(0, 2, (50, 4))
+    assert set(LowDegreeClassifier().fit(x, x[:, 0]).fit_.claims) <= set(registry("boolean"))

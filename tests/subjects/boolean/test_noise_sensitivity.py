@@ -5,6 +5,7 @@ import pandas
 import polars
 import pytest
 
+from lemmata.engine.claims import registry
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.subjects.boolean import boolean_fourier, noise_sensitivity
 
@@ -65,3 +66,8 @@ def test_refusals():
     ]:
         with pytest.raises(kind, match=words):
             noise_sensitivity(*arguments, **settings)
+
+
+def test_the_claims_exist():
+    x = np.random.default_rng(0).integers(0, 2, (50, 4))
+    assert set(noise_sensitivity(lambda x: x[:, 0], x, 0.1).claims) <= set(registry("boolean"))

@@ -7,6 +7,7 @@ import pandas
 import polars
 import pytest
 
+from lemmata.engine.claims import registry
 from lemmata.errors import DataError, SettingError, ShapeError, SolverError
 from lemmata.subjects.boolean import solve_parity
 
@@ -120,3 +121,8 @@ def test_labels_that_are_no_parity(d):
     rng = np.random.default_rng(0)
     with pytest.raises(SolverError, match="no parity agrees with the held-out rows"):
         solve_parity(rng.integers(0, 2, (4000, d)), rng.integers(0, 2, 4000), 0.1)
+
+
+def test_the_claims_exist():
+    x, y, _ = rows(0, 60, 6, 3)
+    assert set(solve_parity(x, y).claims) <= set(registry("boolean"))

@@ -9,6 +9,7 @@ import pytest
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from lemmata.engine.claims import registry
 from lemmata.errors import DataError, SettingError
 from lemmata.subjects.hardness import RuleLearner
 
@@ -155,3 +156,7 @@ def test_refusals():
             RuleLearner(**settings).fit(x, y)
     with pytest.raises(DataError, match=r"found 3 classes.*remedy: learn one rule for each class"):
         RuleLearner().fit(x[:, :3], np.arange(30) % 3)
+
+
+def test_the_claims_exist():
+    assert set(RuleLearner().fit(POINTS, POINTS[:, 0]).rule_.claims) <= set(registry("hardness"))

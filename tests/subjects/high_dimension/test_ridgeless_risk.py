@@ -6,6 +6,7 @@ import numpy as np
 import polars
 import pytest
 
+from lemmata.engine.claims import registry
 from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
 from lemmata.spectra import omniscient_curve
 from lemmata.subjects.high_dimension import ridgeless_risk
@@ -128,3 +129,7 @@ def test_refusals():
         with pytest.raises(kind, match=words) as caught:
             ridgeless_risk(*arguments, **settings)
         assert "\n" not in str(caught.value)
+
+
+def test_the_claims_exist():
+    assert set(known(np.ones(4), np.ones(4), 1.0, [2]).claims) <= set(registry("high_dimension"))

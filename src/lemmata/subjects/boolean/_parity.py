@@ -14,7 +14,11 @@ from lemmata.printable import preformatted
 from ._columns import bits_of, column_names
 from ._elimination import LAST, eliminate, noisy_parity, plan_blocks
 
-_CLAIMS = ()
+_CLAIMS = (
+    "boolean.parities.parity_by_elimination",
+    "boolean.parities.piling_up",
+    "boolean.parities.noisy_parity_by_blocks",
+)
 _HELD = 0.25  # of the rows, to verify a parity of noisy labels
 _SPREAD = 2.0  # standard deviations of noise that are allowed for
 _CHANCE = 1e-3  # that a wrong parity agrees as well with the held-out rows

@@ -100,8 +100,14 @@ class RidgelessRisk:
             for k, e in zip(self.columns.tolist(), row, strict=True)
         ]
         kept = lambda rows: alt.Chart(alt.Data(values=[row for row in rows if np.isfinite(row["error"])]))
-        y = alt.Y("error:Q", scale=alt.Scale(type="log"), axis=alt.Axis(title="expected squared error", grid=False))
-        x = lambda name, title: alt.X(f"{name}:Q", scale=alt.Scale(type="log"), axis=alt.Axis(title=title, grid=False))
+        y = alt.Y(
+            "error:Q",
+            scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(title="expected squared error", grid=False),
+        )
+        x = lambda name, title: alt.X(
+            f"{name}:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title=title, grid=False)
+        )
         left = kept(line).mark_line(color="#3b6fb6").encode(x=x("rows", "training rows"), y=y)
         points = kept(dots).mark_point(color="#c2562d", filled=True).encode(x=x("rows", "training rows"), y=y)
         colour = alt.Color("rows:O", legend=alt.Legend(title="rows"))
