@@ -159,7 +159,7 @@ def _sampled(
     nearest = np.where((limits[:, 0] <= 0) & (limits[:, 1] >= 0), 0.0, np.abs(limits).min(axis=1))
     least = np.minimum((nearest[order] ** 2).sum(), 1.0)
     listed = order[:largest]
-    unlisted = np.abs(found[order[largest:]]).max(initial=0.0)
+    unlisted = np.abs(limits[order[largest:]]).max(initial=0.0)
     return BooleanSpectrum(
         names=names, exact=False, two_valued=True,
         sets=tuple(tuple(itertools.compress(names, row)) for row in sets[listed]), coefficients=found[listed],
