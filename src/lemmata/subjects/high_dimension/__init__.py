@@ -1,1 +1,4 @@
 """Why fits with about as many parameters as rows are bad, and fits with many more parameters are good again."""
+
+from ._ridgeless_risk import RidgelessRisk as RidgelessRisk
+from ._ridgeless_risk import ridgeless_risk as ridgeless_risk

@@ -1,0 +1,112 @@
+"""Binary columns: two values a column as signs, thresholds of columns that have more values, names of inputs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+
+COLUMNS = ("median", "binary")
+
+
+def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str]) -> Float[np.ndarray, " d"]:
+    """The threshold of each column above which it counts as true: the middle of two values, or the median of more.
+
+    Args:
+        x: rows.
+        columns: "median", or "binary", which refuses a column with more than two values.
+        names: of the columns.
+
+    Raises:
+        SettingError: for another value of `columns`.
+        DataError: for a column that is refused; the message names it.
+    """
+    if columns not in COLUMNS:
+        raise SettingError("columns", found=repr(columns), rule='"median" or "binary"')
+    found = np.empty(x.shape[1])
+    for place, column in enumerate(x.T):
+        values = np.unique(column)
+        if len(values) > 2 and columns == "binary":
+            raise DataError(
+                f"column {names[place]}",
+                found=f"{len(values)} different values",
+                rule="at most two values",
+                remedy='set columns="median" to divide columns at their medians',
+            )
+        middle = np.median(values if len(values) <= 2 else column)
+        # Of values that are next to each other the mean may round to the upper one, and above the top nothing is true.
+        found[place] = middle if middle < values[-1] or len(values) == 1 else values[-2]
+    return found
+
+
+def signs_of(x: Float[np.ndarray, "n d"], thresholds: Float[np.ndarray, " d"]) -> Int[np.ndarray, "n d"]:
+    """1 above the threshold of the column, and -1 elsewhere."""
+    return np.where(x > thresholds, 1, -1).astype(np.int8)
+
+
+def named(names: Any, d: int | None = None, what: str = "names") -> tuple[str, ...]:
+    """The names of inputs, from a list of them or from their number.
+
+    Args:
+        names: names, or how many inputs there are.
+        d: how many there must be, if that is known.
+        what: the argument, for messages.
+
+    Raises:
+        SettingError, ShapeError: for anything else.
+    """
+    if isinstance(names, int | np.integer) and not isinstance(names, bool):
+        given = tuple(f"x{place}" for place in range(int(names)))
+    elif isinstance(names, list | tuple) or (hasattr(names, "tolist") and np.ndim(names) == 1):
+        given = tuple(str(name) for name in np.asarray(names, object).tolist())
+    else:
+        raise SettingError(what, found=repr(names)[:60], rule="a list of names, or the number of inputs")
+    if not given or len(set(given)) < len(given):
+        found = "no name" if not given else f"{max(given, key=given.count)!r} twice"
+        raise SettingError(what, found=found, rule="at least one input, and different names")
+    if d is not None and len(given) != d:
+        raise ShapeError(what, found=f"{len(given)} names", rule=f"{d} names, one for each input")
+    return given
+
+
+def column_names(x: Any, d: int) -> tuple[str, ...]:
+    """The names of the columns of a data frame, or x0, x1, ... for an array."""
+    columns = getattr(x, "columns", None)
+    return named(d if columns is None else list(columns), d)
+
+
+def bits_of(values: Any, name: str) -> Bool[np.ndarray, "..."]:
+    """An array of 0 and 1, of -1 and 1 (where -1 counts as bit 1, so that products are parities), or of booleans.
+
+    Args:
+        values: numbers.
+        name: what they are, for messages.
+
+    Raises:
+        ShapeError, DataError: for anything else; the message names a value.
+    """
+    array = np.asarray(values)
+    if array.dtype != bool:
+        array = np.asarray(array, float) if array.dtype == object and _numeric(array) else array
+        check_numbers(name, array)
+    if array.dtype == bool:
+        return array
+    present = np.unique(array)
+    if np.isin(present, (0, 1)).all():
+        return array == 1
+    if np.isin(present, (-1, 1)).all():
+        return array == -1
+    wrong = next(value for value in present.tolist() if value not in (0, 1) and not (value == -1 and 0 not in present))
+    raise DataError(
+        name,
+        found=f"the value {wrong:g} among {len(present)} different values",
+        rule="only 0 and 1, only -1 and 1, or booleans",
+        remedy="divide each column at a threshold first, for example x > np.median(x, axis=0)",
+    )
+
+
+def _numeric(array: np.ndarray) -> bool:
+    return all(isinstance(value, int | float | bool | np.number | np.bool_) for value in array.ravel())

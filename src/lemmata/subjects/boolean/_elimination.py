@@ -1,0 +1,164 @@
+"""Parities by algebra over F_2: elimination, and the algorithm of Blum, Kalai and Wasserman where labels are noisy."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Int
+
+from lemmata.functions import walsh_hadamard
+
+LAST = 20
+"""Inputs of the last block, all of whose 2^b parities are compared at once."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Elimination:
+    """Rows reduced one after the other.
+
+    Args:
+        solution: a parity of the inputs that fits all rows, as bits; None if none does.
+        rank: of the rows over F_2.
+        spare: rows that the others determine.
+        clash: rows whose inputs add up to 0 and whose labels add up to 1, if there are any.
+    """
+
+    solution: Bool[np.ndarray, " d"] | None
+    rank: int
+    spare: int
+    clash: tuple[int, ...]
+
+
+def eliminate(x: Bool[np.ndarray, "n d"], y: Bool[np.ndarray, " n"]) -> Elimination:
+    """Solve <s, x> = y over F_2.
+
+    Args:
+        x: inputs.
+        y: labels.
+    """
+    d = x.shape[1]
+    pivots: dict[int, tuple[int, int, frozenset[int]]] = {}
+    for number, (row, label) in enumerate(zip(_integers(x), y.tolist(), strict=True)):
+        label, used = int(label), frozenset((number,))
+        while row and row.bit_length() in pivots:
+            other, its_label, its_rows = pivots[row.bit_length()]
+            row, label, used = row ^ other, label ^ its_label, used ^ its_rows
+        if row:
+            pivots[row.bit_length()] = (row, label, used)
+        elif label:
+            return Elimination(None, len(pivots), 0, tuple(sorted(used)))
+    solved = 0
+    for top in sorted(pivots):  # the row with top bit t - 1 has its other bits below, which are solved
+        row, label, _ = pivots[top]
+        if ((row & solved).bit_count() & 1) ^ label:
+            solved |= 1 << (top - 1)
+    bits = np.array([solved >> place & 1 for place in range(d)], bool)
+    return Elimination(bits, len(pivots), len(y) - len(pivots), ())
+
+
+@dataclasses.dataclass(frozen=True)
+class Blocks:
+    """How the inputs are dealt with.
+
+    Args:
+        stages: blocks that are made 0 by adding rows in pairs, before the last block is solved.
+        bits: of each of these.
+        rows: that are left at least.
+        advantage: of a sum of 2^stages labels, (1 - 2 noise)^(2^stages).
+    """
+
+    stages: int
+    bits: int
+    rows: int
+    advantage: float
+
+    @property
+    def evidence(self) -> float:
+        """The squared advantage times the rows: above 2 log(2^b) the right parity stands out of all 2^b."""
+        return self.rows * self.advantage**2
+
+
+def plan_blocks(n: int, d: int, noise: float) -> Blocks:
+    """The number of blocks that leaves the most evidence for the last one.
+
+    Args:
+        n: rows.
+        d: inputs.
+        noise: the rate of wrong labels.
+    """
+    spare = max(d - LAST, 0)
+    found = [Blocks(0, 0, n, 1 - 2 * noise)] if spare == 0 else []
+    for stages in range(1, spare + 1):
+        bits = math.ceil(spare / stages)
+        if stages * 2**bits < n:
+            found.append(Blocks(stages, bits, n - stages * 2**bits, (1 - 2 * noise) ** (2**stages)))
+    return max(found, key=lambda blocks: blocks.evidence, default=Blocks(spare, 1, 0, 0.0))
+
+
+def noisy_parity(
+    x: Bool[np.ndarray, "n d"], y: Bool[np.ndarray, " n"], noise: float, constant: bool, generator: np.random.Generator
+) -> Bool[np.ndarray, " d"]:
+    """The parity that agrees best with noisy labels, block by block; with a constant, or its negation.
+
+    Rows that agree on a block are added to one of them, which makes the block 0: sums of 2^stages labels are left, of
+    inputs in the last block alone. All its parities are compared by one fast transform. The bits that are found are
+    taken out of the labels, and the remaining inputs are solved likewise.
+
+    Args:
+        x: inputs.
+        y: labels.
+        noise: the rate of wrong labels.
+        constant: whether the negation of a parity is one, too.
+        generator: of the order of the inputs, and of the rows that others are added to.
+    """
+    n, d = x.shape
+    order = generator.permutation(d)
+    x, known, left = x[:, order], np.zeros(d, bool), d
+    while left:
+        labels = y ^ _parity(x[:, left:], known[left:])
+        blocks = plan_blocks(n, left, noise)
+        rows, sums = x[:, :left], labels
+        for _ in range(blocks.stages):
+            bits = min(blocks.bits, rows.shape[1] - min(LAST, left))
+            rows, sums = _cleared(rows, sums, bits, generator)
+        width = rows.shape[1]
+        votes = np.bincount(_numbers(rows), 1.0 - 2.0 * sums, 2**width)
+        with jax.enable_x64(True):
+            scores = np.asarray(walsh_hadamard(jnp.asarray(votes)))
+        # A sum of an even number of labels has no constant.
+        best = int(np.abs(scores).argmax() if constant and not blocks.stages else scores.argmax())
+        known[left - width : left] = (best >> np.arange(width)) & 1
+        left -= width
+    found = np.zeros(d, bool)
+    found[order] = known
+    return found
+
+
+def _cleared(
+    rows: np.ndarray, labels: np.ndarray, bits: int, generator: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that agree on the first `bits` inputs added to one of them, without that one and without these inputs."""
+    if bits < 1:
+        return rows, labels
+    keys = _numbers(rows[:, :bits])
+    order = generator.permutation(len(keys))
+    _, first, group = np.unique(keys[order], return_index=True, return_inverse=True)
+    chosen = order[first][group.ravel()]
+    others = order != chosen
+    mine, theirs = order[others], chosen[others]
+    return rows[mine, bits:] ^ rows[theirs, bits:], labels[mine] ^ labels[theirs]
+
+
+def _parity(x: np.ndarray, bits: np.ndarray) -> np.ndarray:
+    return (x[:, bits].sum(axis=1) & 1).astype(bool)
+
+
+def _numbers(rows: np.ndarray) -> Int[np.ndarray, " n"]:
+    return rows.astype(np.int64) @ (1 << np.arange(rows.shape[1], dtype=np.int64))
+
+
+def _integers(x: np.ndarray) -> list[int]:
+    packed = np.packbits(x, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]

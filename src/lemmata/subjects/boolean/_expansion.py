@@ -1,0 +1,217 @@
+"""What is known of a function on the cube: its Fourier coefficients, all of them or the large ones, and their sums."""
+
+import dataclasses
+import html
+import io
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.answers import Condition, positive, probability
+from lemmata.errors import DataError, UnknownNameError
+from lemmata.printable import clean
+
+from ._pictures import band, bars, styled
+
+_CLAIMS = (
+    "boolean.spectra.coefficients_of_products",
+    "boolean.spectra.influence_by_sets",
+    "boolean.noise.noise_formula",
+    "boolean.low_degree.low_degree_error",
+)
+_SHOWN_RATE, _SHOWN_ERROR = 0.1, 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class LowDegreePlan:
+    """What low-degree learning takes.
+
+    Args:
+        error: the expected squared error that is to be reached.
+        degree: the largest degree of the products that are estimated.
+        products: how many these are.
+        rows: training rows with uniform inputs.
+        tail: the weight of f beyond the degree.
+    """
+
+    error: float
+    degree: int
+    products: int
+    rows: int
+    tail: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BooleanSpectrum:
+    """The Fourier expansion of a function f of d binary inputs.
+
+    Args:
+        names: of the inputs.
+        exact: whether all 2^d values were computed.
+        two_valued: whether f has the values -1 and 1 alone (0 and 1 are read as these).
+        sets: the sets of inputs of the listed coefficients; the empty one is the mean of f.
+        coefficients: of these sets, the largest in absolute value first.
+        intervals: of the coefficients; they hold together with probability `level`.
+        rest: no coefficient that is not listed is larger in absolute value. For a sampled f, this is the root of the
+            weight that the found ones leave, with the same probability.
+        power: E f², the sum of all weights.
+        weights: of each degree 0, ..., d; for a sampled f those of the coefficients found alone.
+        influences: of each input.
+        influence_intervals: each with probability `level`.
+        rates: of noise.
+        sensitivity: E (f(x) - f(x'))² / 4 at each rate, for two-valued f the probability that f changes.
+        sensitivity_intervals: each with probability `level`.
+        evaluations: of f.
+        level: of the intervals; 1 where everything is exact.
+        table: all 2^d coefficients, in the order of `lemmata.functions.degrees`; None for a sampled f.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    names: tuple[str, ...]
+    exact: bool
+    two_valued: bool
+    sets: tuple[tuple[str, ...], ...]
+    coefficients: Float[np.ndarray, " k"]
+    intervals: Float[np.ndarray, "k 2"]
+    rest: float
+    power: float
+    weights: Float[np.ndarray, " degrees"]
+    influences: Float[np.ndarray, " d"]
+    influence_intervals: Float[np.ndarray, "d 2"]
+    rates: Float[np.ndarray, " r"]
+    sensitivity: Float[np.ndarray, " r"]
+    sensitivity_intervals: Float[np.ndarray, "r 2"]
+    evaluations: int
+    level: float
+    table: Float[np.ndarray, " sets"] | None
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def coefficient(self, *inputs: str) -> float:
+        """The coefficient of a set of inputs.
+
+        Args:
+            inputs: their names; none for the mean of f.
+
+        Raises:
+            UnknownNameError: for a name that no input has.
+            DataError: for a set that a search has not found.
+        """
+        for name in inputs:
+            if name not in self.names:
+                raise UnknownNameError("input", found=repr(name), rule=f"one of {', '.join(self.names)}"[:200])
+        if self.table is not None:
+            return float(self.table[sum(1 << self.names.index(name) for name in set(inputs))])
+        for known, value in zip(self.sets, self.coefficients.tolist(), strict=True):
+            if set(known) == set(inputs):
+                return value
+        raise DataError(
+            f"coefficient of {', '.join(inputs) or 'no input'}",
+            rule=f"one of the {len(self.sets)} that the search lists",
+            remedy=f"lower the threshold or raise largest; its absolute value is at most {self.rest:.3g}",
+        )
+
+    def noise(self, eta: float | int) -> float:
+        """E (f(x) - f(x'))² / 4 where each input is flipped with probability eta.
+
+        Raises:
+            SettingError: if eta is not in [0, 1].
+            DataError: for a sampled f, whose curve is known at `rates` alone.
+        """
+        eta = probability("eta", eta)
+        if not self.exact:
+            rates = ", ".join(f"{rate:g}" for rate in self.rates)
+            raise DataError("noise of a sampled function", found=f"eta = {eta:g}", rule=f"one of the rates {rates}",
+                            remedy="read the field sensitivity, or call noise_sensitivity")  # fmt: skip
+        factors = (1 - 2 * eta) ** np.arange(len(self.weights))
+        return float(((1 - factors) * self.weights).sum() / 2)
+
+    def low_degree(self, error: float | int = _SHOWN_ERROR) -> LowDegreePlan:
+        """The degree at which low-degree learning reaches an expected squared error with the fewest rows.
+
+        With the N products of degree at most k estimated on m rows, E |g - f|² is the weight beyond k plus the sum of
+        (E f² - f^(S)²)/m over these products. If f has the values -1 and 1, the sign of g is wrong at most as often.
+        For a sampled f, weight that was not found counts as weight beyond every degree.
+
+        Args:
+            error: the expected squared error.
+
+        Raises:
+            SettingError: for an error that is not positive.
+            DataError: if the coefficients found leave more weight than the error.
+        """
+        error, d = positive("error", error), len(self.names)
+        plans = []
+        for degree in range(d + 1):
+            head = float(self.weights[: degree + 1].sum())
+            tail = max(self.power - head, 0.0) if degree < d or not self.exact else 0.0
+            products = sum(math.comb(d, k) for k in range(degree + 1))
+            if tail < error:
+                rows = max(math.ceil((products * self.power - head) / (error - tail) * (1 - 1e-12)), 1)
+                plans.append(LowDegreePlan(error, degree, products, rows, tail))
+        if not plans:
+            left = self.power - float(self.weights.sum())
+            raise DataError(
+                "error", found=f"{error:g}", rule=f"above {left:.3g}, the weight that the coefficients found leave",
+                remedy="lower the threshold, so that more coefficients are found",
+            )  # fmt: skip
+        return min(plans, key=lambda plan: (plan.rows, plan.degree))
+
+    def __str__(self) -> str:
+        how = f"all {self.evaluations} points" if self.exact else f"{self.evaluations} random points"
+        lines = [f"{len(self.names)} inputs, {how}"]
+        weights = enumerate(self.weights.tolist())
+        shown = [(k, value) for k, value in weights if len(self.names) <= 8 or value > 5e-4 * self.power]
+        word = "weight by degree" if self.exact else "weight by degree of the coefficients found"
+        lines.append(f"{word}: " + (", ".join(f"{k}: {_rounded(value)}" for k, value in shown) or "none"))
+        listed = zip(self.sets, self.coefficients.tolist(), self.intervals.tolist(), strict=True)
+        parts = [f"{' '.join(names) or 'mean'}: {_rounded(c)}{self._range(ends)}" for names, c, ends in listed]
+        lines.append("largest coefficients: " + (", ".join(parts) or "none"))
+        if not self.exact:
+            lines.append(f"any other coefficient is at most {self.rest:.3g} in absolute value")
+        order = np.argsort(-self.influences, kind="stable")[:8].tolist()
+        parts = [f"{self.names[i]}: {_rounded(self.influences[i])}{self._range(self.influence_intervals[i])}"
+                 for i in order]  # fmt: skip
+        lines.append(("influences: " if len(self.names) <= 8 else "largest influences: ") + ", ".join(parts))
+        place = int(np.argmin(np.abs(self.rates - _SHOWN_RATE)))
+        lines.append(
+            f"flipping each input with probability {self.rates[place]:g} "
+            + ("changes f with probability " if self.two_valued else "gives a quarter of the mean squared change of ")
+            + f"{_rounded(self.sensitivity[place])}{self._range(self.sensitivity_intervals[place])}"
+        )
+        lines.append(self._plan())
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def plot(self) -> Any:
+        """An Altair chart: the weight of each degree, and the noise curve with its intervals."""
+        title = "weight" if self.exact else "weight of the coefficients found"
+        curve = band(self.rates, self.sensitivity, self.sensitivity_intervals,
+                     ("probability that an input is flipped", "change of f"))  # fmt: skip
+        return styled(bars(self.weights, "degree", title), curve)
+
+    def _repr_html_(self) -> str:
+        drawn = io.StringIO()
+        self.plot().save(drawn, format="svg")
+        text = html.escape(clean(str(self), lines=True))
+        return f'<div><pre style="white-space: pre-wrap">{text}</pre>{drawn.getvalue()}</div>'
+
+    def _range(self, ends: Any) -> str:
+        return "" if self.exact else f" ({_rounded(ends[0])} to {_rounded(ends[1])})"
+
+    def _plan(self) -> str:
+        error = _SHOWN_ERROR * self.power
+        if not error > 0:
+            return "f is 0 everywhere"
+        try:
+            plan = self.low_degree(error)
+        except DataError:
+            left = self.power - float(self.weights.sum())
+            return f"the coefficients found leave weight {left:.3g}, so that no degree is known to learn f"
+        return f"to learn f with expected squared error {error:.3g} takes degree {plan.degree} and {plan.rows} rows"
+
+
+def _rounded(value: Any) -> str:
+    return f"{0.0 if abs(value) < 5e-13 else value:.3g}"

@@ -1,0 +1,260 @@
+"""Low-degree learning: a classifier of binary columns whose degree minimises the exact formula for its error."""
+
+import dataclasses
+import html
+import io
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import stats
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lemmata.answers import Condition, whole
+from lemmata.errors import DataError, SettingError
+from lemmata.printable import clean
+
+from ._columns import column_names, signs_of, thresholds_of
+from ._pictures import bars, styled
+
+_CLAIMS = ("boolean.low_degree.low_degree_error", "boolean.low_degree.low_degree_classifies")
+_CHUNK = 2**22  # entries of products of columns that are held at a time
+_SHOWN = 8
+_PAIRS = 200  # columns of which all pairs are tested for independence
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LowDegreeFit:
+    """A fit of low degree, and what the formula says of its error.
+
+    Args:
+        degree: the largest degree of the products that are used.
+        errors: for each degree 0, 1, ... that was considered, an unbiased estimate of the expected squared error at a
+            new row, E (g(x) - y)² for labels y of -1 and 1; for more than two classes the mean over classes. It is 1
+            for g = 0. The error of classification is at most that for two classes.
+        products: how many products there are up to each degree.
+        rows: of the fit.
+        sets: the sets of columns with the largest coefficients.
+        coefficients: of these sets, for two classes.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    degree: int
+    errors: Float[np.ndarray, " degrees"]
+    products: Int[np.ndarray, " degrees"]
+    rows: int
+    sets: tuple[tuple[str, ...], ...]
+    coefficients: Float[np.ndarray, " k"]
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        errors = enumerate(self.errors.tolist())
+        lines = [
+            f"degree {self.degree}: {self.products[self.degree]} products on {self.rows} rows",
+            "expected squared error by degree: " + ", ".join(f"{k}: {value:.3g}" for k, value in errors),
+        ]
+        if len(self.sets):
+            listed = zip(self.sets, self.coefficients.tolist(), strict=True)
+            parts = [f"{' * '.join(names) or 'mean'}: {value:.3g}" for names, value in listed]
+            lines.append("largest coefficients: " + ", ".join(parts))
+        if self.degree == 0:
+            lines.append("vacuous: no product is expected to help, so that every row gets the more frequent class")
+        elif self.errors[self.degree] >= 1:
+            lines.append("vacuous: the answer 0 for every row has error 1")
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def plot(self) -> Any:
+        """An Altair chart: the expected error of each degree, the chosen one marked."""
+        return styled(bars(self.errors, "degree", "expected squared error", self.degree))
+
+    def _repr_html_(self) -> str:
+        drawn = io.StringIO()
+        self.plot().save(drawn, format="svg")
+        text = html.escape(clean(str(self), lines=True))
+        return f'<div><pre style="white-space: pre-wrap">{text}</pre>{drawn.getvalue()}</div>'
+
+
+class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
+    """Classification of binary columns by their products of low degree (Linial, Mansour and Nisan 1993).
+
+    With labels y and columns x_i of -1 and 1, the coefficient of the product chi_S of the columns in S is estimated by
+    the mean of y chi_S(x) over the m training rows. The class is the sign of the sum g of the products of at most
+    `degree` columns, times their coefficients. For uniform columns, with f^(S) = E y chi_S(x),
+
+        E (g(x) - y)² = 1 - sum of (f^(S)² - (1 - f^(S)²)/m) over |S| <= degree,
+
+    exactly: every product adds (1 - f^(S)²)/m by its estimate and removes f^(S)². With `degree="auto"`, the degree
+    minimises an estimate of this that is unbiased for each degree, in which (m c² - 1)/(m - 1) stands for f^(S)² where
+    c is the estimated coefficient.
+
+    A column with two values is 1 at the larger one and -1 at the other. A column with more is 1 above its median.
+    More than two classes are each learned against the rest.
+
+    Args:
+        degree: "auto", or the largest number of columns of a product.
+        terms: the most products that are estimated.
+        columns: "median", or "binary", which refuses columns with more than two values.
+
+    Attributes:
+        classes_: the labels.
+        degree_: the degree.
+        fit_: a `LowDegreeFit`: the expected error of each degree, the largest coefficients, and the conditions.
+        coefficients_: (products, 1), or (products, classes) for more than two classes.
+        thresholds_: above which a column is 1.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.integers(0, 2, size=(400, 10))
+        >>> y = x[:, 1] ^ x[:, 7]
+        >>> model = LowDegreeClassifier().fit(x, y)
+        >>> model.degree_, model.score(x, y)
+        (2, 1.0)
+    """
+
+    def __init__(self, degree="auto", terms=100_000, columns="median"):
+        self.degree = degree
+        self.terms = terms
+        self.columns = columns
+
+    def fit(self, X, y):
+        """Estimate the coefficients, and choose the degree.
+
+        Args:
+            X: columns (n, d).
+            y: labels (n,) of at least two classes.
+
+        Raises:
+            SettingError: for an invalid setting, or a degree with more products than `terms`.
+            DataError: for one row or class, or a column that is not binary if `columns="binary"`.
+        """
+        frame = X
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        X = np.asarray(X, float)
+        check_classification_targets(y)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        n, d = X.shape
+        if len(self.classes_) < 2:
+            raise DataError("labels", found=f"one class, {self.classes_[0]!r}", rule="at least two classes")
+        if n < 2:
+            raise DataError("rows", found=f"{n} row (1 sample)", rule="at least 2 rows, to estimate the error")
+        names = column_names(frame, d)
+        self.thresholds_ = thresholds_of(X, self.columns, names)
+        most = self._most(d)
+        signs = signs_of(X, self.thresholds_)
+        many = len(self.classes_) > 2
+        targets = 2.0 * (index[:, None] == (np.arange(len(self.classes_)) if many else 1)) - 1
+        found = [_estimates(signs, targets, degree) for degree in range(most + 1)]
+        gains = np.array([((n * c**2 - 1) * (n + 1) / (n * (n - 1)) - 1 / n).sum(axis=0).mean() for c in found])
+        errors = 1 - np.cumsum(gains)
+        self.degree_ = int(errors.argmin()) if self.degree == "auto" else most
+        self.coefficients_ = np.concatenate(found[: self.degree_ + 1])
+        sets, largest = ((), np.zeros(0)) if many else _largest(found[: self.degree_ + 1], names)
+        products = np.cumsum([len(part) for part in found])
+        conditions = (
+            Condition("rows are independent draws of one distribution"),
+            _uniform(signs),
+            Condition("columns with two values", float(np.mean([len(np.unique(c)) <= 2 for c in X.T])), None,
+                      "a column with more is divided at its median"),
+            Condition("degrees above were considered (largest one considered)", float(most),
+                      self.degree != "auto" or self.degree_ < most or most == d,
+                      "a higher degree has more products than `terms`, but may have a smaller error"),
+        )  # fmt: skip
+        self.fit_ = LowDegreeFit(self.degree_, errors, products, n, sets, largest, conditions)
+        return self
+
+    def decision_function(self, X):
+        """The sums g (m,) for two classes, positive for the second; else (m, classes).
+
+        Args:
+            X: columns (m, d).
+        """
+        check_is_fitted(self)
+        X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64), float)
+        signs = signs_of(X, self.thresholds_)
+        outputs, done = np.zeros((len(signs), self.coefficients_.shape[1])), 0
+        for degree in range(self.degree_ + 1):
+            for products in _products(signs, degree):
+                outputs += products.astype(float) @ self.coefficients_[done : done + products.shape[1]]
+                done += products.shape[1]
+        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict(self, X):
+        """Labels (m,) of the largest sum.
+
+        Args:
+            X: columns (m, d).
+        """
+        outputs = self.decision_function(X)
+        return self.classes_[(outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)]
+
+    def __sklearn_tags__(self):
+        """Signs of medians score poorly on data that is not Boolean."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _most(self, d: int) -> int:
+        """The largest degree that is estimated."""
+        terms = whole("terms", self.terms, 1)
+        counts = np.cumsum([float(math.comb(d, degree)) for degree in range(d + 1)])
+        if isinstance(self.degree, str):
+            if self.degree != "auto":
+                raise SettingError("degree", found=repr(self.degree), rule='"auto" or a whole number of at least 0')
+            return int((counts <= terms).sum()) - 1
+        degree = min(whole("degree", self.degree), d)
+        if counts[degree] > terms:
+            raise SettingError(
+                "degree", found=f"{degree}, which has {counts[degree]:.3g} products of {d} columns",
+                rule=f"at most terms = {terms} products", remedy="lower the degree, or raise terms",
+            )  # fmt: skip
+        return degree
+
+
+def _products(signs: np.ndarray, degree: int) -> Iterator[np.ndarray]:
+    """The products of the signs over all sets of `degree` columns, in their order, some columns of them at a time."""
+    rows, d = signs.shape
+    sets = itertools.combinations(range(d), degree)
+    while chosen := list(itertools.islice(sets, max(_CHUNK // max(rows, 1), 1))):
+        found = np.ones((rows, len(chosen)), np.int8)
+        for columns in np.array(chosen, int).reshape(len(chosen), degree).T:
+            found *= signs[:, columns]
+        yield found
+
+
+def _estimates(signs: np.ndarray, targets: np.ndarray, degree: int) -> np.ndarray:
+    parts = [products.T.astype(float) @ targets for products in _products(signs, degree)]
+    return np.concatenate(parts) / len(signs) if parts else np.zeros((0, targets.shape[1]))
+
+
+def _largest(found: list[np.ndarray], names: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], np.ndarray]:
+    """The sets of the largest coefficients, and these."""
+    values = np.concatenate(found)[:, 0]
+    order = np.argsort(-np.abs(values), kind="stable")[:_SHOWN]
+    starts = np.cumsum([0, *(len(part) for part in found)])
+    sets = []
+    for place in order:
+        degree = int(np.searchsorted(starts, place, side="right")) - 1
+        every = itertools.combinations(names, degree)
+        sets.append(next(itertools.islice(every, int(place - starts[degree]), None)))
+    return tuple(sets), values[order]
+
+
+def _uniform(signs: np.ndarray) -> Condition:
+    """Whether the columns and their pairs are as even as independent fair signs are: the largest of all their means."""
+    rows, d = signs.shape
+    some = signs[:, :_PAIRS].astype(float)
+    pairs = np.abs(np.triu(some.T @ some / rows, 1)).max(initial=0.0)
+    largest = float(max(np.abs(signs.mean(axis=0)).max(), pairs))
+    tests = d + min(d, _PAIRS) * (min(d, _PAIRS) - 1) / 2
+    limit = float(stats.norm.isf(0.0005 / tests) / math.sqrt(rows))
+    return Condition(
+        f"columns are even and independent (largest mean of a column or of a product of two; chance gives {limit:.2g})",
+        largest, largest <= limit, "else the expected errors are wrong, and coefficients mix",
+    )  # fmt: skip

@@ -1,0 +1,113 @@
+"""A user's function of binary inputs: points in its own two codes, and outputs as signs where they are two."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+
+_BATCH = 2**16
+
+
+def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.ndarray, " n"]:
+    """One finite number a point.
+
+    Args:
+        outputs: what a function returned.
+        count: how many points there were.
+        name: what they are, for messages.
+
+    Raises:
+        ShapeError, DataError: for anything else.
+    """
+    values = np.asarray(outputs)
+    if values.size != count or values.shape[:1] != (count,):
+        raise ShapeError(name, found=f"shape {values.shape}", rule=f"shape ({count},), one number for each point")
+    if values.dtype.kind not in "fiub":
+        raise DataError(
+            name,
+            found=f"entries of type {values.dtype}",
+            rule="numbers or booleans",
+            remedy="compare with one label, for example lambda x: model.predict(x) == 'yes'",
+        )
+    check_numbers(name, values)
+    return values.reshape(count).astype(float)
+
+
+def as_signs(values: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], bool]:
+    """Values 0 and 1 as -1 and 1, others as they are; and whether they are all -1 or 1 then."""
+    if np.isin(values, (0.0, 1.0)).all():
+        return 2 * values - 1, True
+    return values, bool(np.isin(values, (-1.0, 1.0)).all())
+
+
+@dataclasses.dataclass(frozen=True)
+class Codes:
+    """The two values by which a function is given its inputs: the first stands for -1 and the second for 1."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, codes: Any) -> "Codes":
+        """From a pair of different finite numbers, or SettingError."""
+        pair = np.asarray(codes, float) if np.ndim(codes) == 1 and len(codes) == 2 else np.zeros(2)
+        if not np.isfinite(pair).all() or pair[0] == pair[1]:
+            raise SettingError("codes", found=repr(codes)[:60], rule="two different numbers, such as (-1, 1) or (0, 1)")
+        return cls(float(pair[0]), float(pair[1]))
+
+    def inputs(self, signs: Int[np.ndarray, "n d"]) -> np.ndarray:
+        """Points of the cube in these codes, as integers where both are whole."""
+        points = np.where(signs > 0, self.high, self.low)
+        return points.astype(int) if self.low == int(self.low) and self.high == int(self.high) else points
+
+    def __str__(self) -> str:
+        return f"{self.low:g} and {self.high:g}"
+
+
+class Function:
+    """A function of d signs that counts where it was evaluated.
+
+    Args:
+        f: a function of a batch of points (n, d), or an object with a method predict.
+        codes: of its inputs.
+    """
+
+    def __init__(self, f: Any, codes: Codes):
+        call = getattr(f, "predict", f)
+        if not callable(call) or isinstance(f, type):
+            raise SettingError(
+                "f_or_values",
+                found=f"a {type(f).__name__}",
+                rule="a function of points (n, d), an object with predict, or a table of 2^d values",
+            )
+        self.call, self.codes, self.evaluations = call, codes, 0
+
+    def __call__(self, signs: Int[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        """The outputs at points of the cube, as numbers."""
+        parts = [self._batch(signs[start : start + _BATCH]) for start in range(0, len(signs), _BATCH)]
+        return np.concatenate(parts)
+
+    def signs(self, points: Int[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        """The same, of a function with two values.
+
+        Raises:
+            DataError: if it has others.
+        """
+        values, two = as_signs(self(points))
+        if not two:
+            other = values[~np.isin(values, (-1.0, 0.0, 1.0))]
+            raise DataError(
+                "outputs of f",
+                found=f"the value {other[0]:.4g}" if len(other) else "the values -1, 0 and 1",
+                rule="two values, 0 and 1, -1 and 1, or booleans, because the intervals of sampling rest on that",
+                remedy="compare the output with a threshold, for example lambda x: model(x) > 0",
+            )
+        return values
+
+    def _batch(self, signs: np.ndarray) -> np.ndarray:
+        self.evaluations += len(signs)
+        return as_values(self.call(self.codes.inputs(signs)), len(signs))

@@ -1,0 +1,249 @@
+"""The parity behind labels: elimination without noise, Blum, Kalai and Wasserman's algorithm with it."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from lemmata.answers import Condition, inside, share_interval
+from lemmata.errors import DataError, SettingError, ShapeError, SolverError
+from lemmata.printable import preformatted
+
+from ._columns import bits_of, column_names
+from ._elimination import LAST, eliminate, noisy_parity, plan_blocks
+
+_CLAIMS = (
+    "boolean.parities.parity_by_elimination",
+    "boolean.parities.piling_up",
+    "boolean.parities.noisy_parity_by_blocks",
+)
+_HELD = 0.25  # of the rows, to verify a parity of noisy labels
+_SPREAD = 2.0  # standard deviations of noise that are allowed for
+_CHANCE = 1e-3  # that a wrong parity agrees as well with the held-out rows
+_ROUNDS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Parity:
+    """A parity that labels follow.
+
+    Args:
+        inputs: the names of the columns whose sum modulo 2 is the label.
+        negated: whether the label is that sum and 1.
+        columns: the numbers of these columns.
+        method: how it was found.
+        rank: of the rows over F_2, for elimination.
+        held: rows that the method did not need or did not see, on which the parity was verified.
+        wrong: of these, the rows with another label.
+        interval: of the error at a new row, from the held rows.
+        chance: the probability that a wrong parity agrees as well with the held rows.
+        level: of the interval.
+        conditions: what the answer rests on.
+        claims: which state it.
+    """
+
+    inputs: tuple[str, ...]
+    negated: bool
+    columns: tuple[int, ...]
+    method: str
+    rank: int | None
+    held: int
+    wrong: int
+    interval: tuple[float, float]
+    chance: float
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def predict(self, x: Any) -> np.ndarray:
+        """The labels of rows, 0 and 1.
+
+        Args:
+            x: rows of the same columns.
+        """
+        bits = bits_of(x, "x")
+        return (bits[:, list(self.columns)].sum(axis=1) + self.negated) % 2
+
+    def __str__(self) -> str:
+        parts = [*self.inputs, *(["1"] if self.negated else [])]
+        low, high = self.interval
+        share = f"{100 * self.level:g} % interval"
+        lines = [
+            f"y = {' + '.join(parts) or '0'} modulo 2, by {self.method}",
+            f"{self.wrong} of {self.held} held-out rows differ: error {share} {low:.3g} to {high:.3g}",
+            f"a wrong parity agrees this well with probability {self.chance:.2g}",
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def solve_parity(
+    x: Any, y: Any, noise: float | int = 0.0, *, constant: bool = False, level: float | int = 0.95, seed: int = 0
+) -> Parity:
+    """The set S of columns for which y is the sum of the columns in S modulo 2, except for a share `noise` of labels.
+
+    Without noise, the equations are solved by elimination. The rows that the solution does not need verify it: the
+    labels of a function that is no parity satisfy each such row with probability 1/2. If the rows contradict every
+    parity, the error names rows that show it.
+
+    With noise, three quarters of the rows are used and the others verify the parity. For up to 20 columns, all
+    parities are compared by the fast transform. For more, rows that agree on a block of columns are added in pairs
+    until 20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability
+    (1 - (1 - 2 noise)^k)/2, so that each block costs advantage. The number of blocks is the one that leaves the most
+    evidence.
+
+    Args:
+        x: rows of d binary columns, 0 and 1, -1 and 1, or booleans; of -1 and 1, -1 is the bit 1.
+        y: binary labels, likewise.
+        noise: the probability that a label is wrong, at least 0 and below 1/2.
+        constant: whether y may be the sum and 1.
+        level: of the interval of the error.
+        seed: of the rows that are held out, and of the blocks.
+
+    Raises:
+        SettingError: for an invalid noise or level.
+        ShapeError, DataError: for columns that are not binary, rows that contradict every parity without noise, rows
+            that several parities fit, or too few rows for the noise.
+        SolverError: if no parity was found that agrees with the held-out rows.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.integers(0, 2, size=(60, 12))
+        >>> y = (x[:, 2] + x[:, 5] + x[:, 11]) % 2
+        >>> print(solve_parity(x, y))
+        y = x2 + x5 + x11 modulo 2, by elimination
+        0 of 48 held-out rows differ: error 95 % interval 0 to 0.074
+        a wrong parity agrees this well with probability 3.6e-15
+    """
+    rows, labels, names = _read(x, y)
+    level = inside("level", level, 0.0, 1.0)
+    if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < 0.5:
+        raise SettingError("noise", found=repr(noise), rule="a share of labels of at least 0 and below 1/2")
+    if noise == 0:
+        return _by_elimination(rows, labels, names, constant, level)
+    return _with_noise(rows, labels, names, float(noise), constant, level, np.random.default_rng(seed))
+
+
+def _read(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    rows = np.asarray(x)
+    if rows.ndim != 2:
+        raise ShapeError("x", found=f"shape {rows.shape}", rule="shape (n, d), one row for each label")
+    labels = np.asarray(y)
+    if labels.shape != (len(rows),):
+        raise ShapeError("y", found=f"shape {labels.shape}", rule=f"one label for each of the {len(rows)} rows")
+    return bits_of(rows, "x"), bits_of(labels, "y"), column_names(x, rows.shape[1])
+
+
+def _by_elimination(
+    x: np.ndarray, y: np.ndarray, names: tuple[str, ...], constant: bool, level: float
+) -> Parity:  # fmt: skip
+    n, d = x.shape
+    augmented = np.column_stack([x, np.ones(n, bool)]) if constant else x
+    solved = eliminate(augmented, y)
+    if solved.solution is None:
+        shown = ", ".join(str(row) for row in solved.clash[:8]) + (", ..." if len(solved.clash) > 8 else "")
+        raise DataError(
+            "rows contradict every parity, which is noise in the labels",
+            found=f"{len(solved.clash)} rows ({shown}, counted from 0) whose inputs add up to 0 and labels to 1",
+            rule="labels that are a parity of the columns" + (" or its negation" if constant else ""),
+            remedy="set noise to the share of wrong labels, for example noise=0.05"
+            + ("" if constant else ", or constant=True if y may be negated"),
+        )
+    unknown = augmented.shape[1]
+    if solved.rank < unknown:
+        raise DataError(
+            "rows do not determine the parity",
+            found=f"{n} rows of rank {solved.rank}, which 2^{unknown - solved.rank} parities fit",
+            rule=f"rank {unknown}, the number of unknowns",
+            remedy="add rows, or remove columns that are constant or sums of others",
+        )
+    bits = solved.solution
+    chance = 0.5**solved.spare
+    return _parity_of(
+        bits[:d], bool(constant and bits[-1]), names, "elimination", solved.rank, solved.spare, 0, chance, level,
+        Condition("rows that the solution does not need", float(solved.spare), chance <= _CHANCE,
+                  "10 or more are needed to exclude labels that are no parity"),
+    )  # fmt: skip
+
+
+def _with_noise(
+    x: np.ndarray, y: np.ndarray, names: tuple[str, ...], noise: float, constant: bool, level: float,
+    generator: np.random.Generator,
+) -> Parity:  # fmt: skip
+    n, d = x.shape
+    order = generator.permutation(n)
+    held, used = order[: max(int(_HELD * n), 1)], order[max(int(_HELD * n), 1) :]
+    blocks = plan_blocks(len(used), d, noise)
+    _check_rows(n, d, noise, blocks.evidence)
+    transform = "the transform of all 2^{d} parities"
+    method = transform.format(d=d) if d <= LAST else (
+        f"adding rows over {blocks.stages} {'block' if blocks.stages == 1 else 'blocks'} of {blocks.bits} columns"
+    )  # fmt: skip
+    bits, negated, wrong, chance = np.zeros(d, bool), False, len(held), 1.0
+    rounds = _rounds(d)
+    for _ in range(rounds):
+        bits = noisy_parity(x[used], y[used], noise, constant, generator)
+        sums = (x[:, bits].sum(axis=1) & 1).astype(bool)
+        negated = bool(constant and (sums[used] ^ y[used]).mean() > 0.5)
+        wrong = int(((sums ^ y)[held] ^ negated).sum())
+        chance = rounds * float(stats.binom.cdf(wrong, len(held), 0.5))
+        if chance <= _CHANCE:
+            break
+    else:
+        raise SolverError(
+            "no parity agrees with the held-out rows",
+            found=f"{wrong} of {len(held)} labels that differ from the best one",
+            rule=f"few enough that chance gives them with probability {_CHANCE:g}",
+            remedy="check that the labels are a parity of these columns and the noise is right, or add rows",
+        )
+    low, high = stats.binom.interval(0.99, len(held), noise)
+    return _parity_of(
+        bits, negated, names, method, None, len(held), wrong, chance, level,
+        Condition("share of held-out labels that differ, against the noise given", wrong / len(held),
+                  bool(low <= wrong <= high), "else the noise is another one"),
+    )  # fmt: skip
+
+
+def _rounds(d: int) -> int:
+    """How often blocks are drawn; comparing all parities at once has no chance in it."""
+    return 1 if d <= LAST else _ROUNDS
+
+
+def _verifies(held: int, d: int, noise: float) -> bool:
+    """Whether the right parity is told from chance by the held-out rows, but for rare draws of their noise."""
+    wrong = math.ceil(noise * held + _SPREAD * math.sqrt(noise * (1 - noise) * held))
+    return held > 0 and _rounds(d) * float(stats.binom.cdf(wrong, held, 0.5)) <= _CHANCE
+
+
+def _check_rows(n: int, d: int, noise: float, evidence: float) -> None:
+    """Refuse fewer rows than the last block takes to single out one of 2^b parities."""
+    # The largest of 2^b sums of independent signs is about sqrt(2 log 2^b) standard deviations.
+    wanted = (math.sqrt(2 * min(d, LAST) * math.log(2)) + _SPREAD) ** 2
+    if evidence >= wanted and _verifies(int(_HELD * n), d, noise):
+        return
+    rows = max(n, 8)
+    while rows < 1e12 and not (
+        plan_blocks(rows - int(_HELD * rows), d, noise).evidence >= wanted and _verifies(int(_HELD * rows), d, noise)
+    ):
+        rows = math.ceil(rows * 1.05)
+    raise DataError(
+        "rows", found=f"{n} rows of {d} columns at noise {noise:g}", rule=f"at least about {rows:.2g} rows",
+        remedy="add rows, or remove columns that the parity cannot contain",
+    )  # fmt: skip
+
+
+def _parity_of(
+    bits: np.ndarray, negated: bool, names: tuple[str, ...], method: str, rank: int | None, held: int, wrong: int,
+    chance: float, level: float, condition: Condition,
+) -> Parity:  # fmt: skip
+    columns = tuple(int(place) for place in np.flatnonzero(bits))
+    interval = share_interval(float(wrong), float(held - wrong), level) if held else (0.0, 1.0)
+    return Parity(
+        inputs=tuple(names[place] for place in columns), negated=negated, columns=columns, method=method, rank=rank,
+        held=held, wrong=wrong, interval=interval, chance=min(chance, 1.0), level=level,
+        conditions=(Condition("rows are independent draws of one distribution"), condition),
+    )  # fmt: skip

@@ -1,0 +1,135 @@
+"""Large Fourier coefficients of a function with too many inputs for a table: Goldreich and Levin's search."""
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from lemmata.answers import share_interval
+
+from ._outputs import Function
+
+_FIRST, _STEP = 6, 4  # inputs whose subsets are told apart at first, and at each further level
+_MOST = 512  # groups of sets that are kept at a level
+_PAIRED = 2000  # points for each influence and each rate of noise
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """What a search evaluates.
+
+    Args:
+        d: inputs.
+        threshold: coefficients of at least that absolute value are looked for.
+        rates: of the noise curve, how many.
+    """
+
+    d: int
+    threshold: float
+    rates: int
+
+    @property
+    def suffixes(self) -> int:
+        """Settings of the inputs that are not yet told apart, at each level."""
+        return math.ceil(4 / self.threshold**2)
+
+    @property
+    def prefixes(self) -> int:
+        """Settings of the others for each of these. Then a weight of threshold² has a standard error of a quarter of
+        the distance to what is kept, threshold² / 2.
+        """
+        return math.ceil(6 / self.threshold)
+
+    @property
+    def sample(self) -> int:
+        """Points for the coefficients that were found."""
+        return math.ceil(200 / self.threshold**2)
+
+    @property
+    def levels(self) -> list[int]:
+        """How many of the inputs are told apart, level by level."""
+        return [*range(min(_FIRST, self.d), self.d, _STEP), self.d]
+
+    @property
+    def evaluations(self) -> int:
+        """Of the function, in all."""
+        paired = _PAIRED * (1 + self.d + self.rates)
+        return len(self.levels) * self.suffixes * self.prefixes + self.sample + paired
+
+
+def large_sets(f: Function, search: Search, generator: np.random.Generator) -> tuple[Bool[np.ndarray, "k d"], bool]:
+    """Sets whose coefficients may reach the threshold, and whether none was dropped for want of room.
+
+    The sum of f^(S)² over all S whose part among the first k inputs is U is E_z (E_x f(x, z) chi_U(x))², where x are
+    the first k inputs and z the others. A group below half of threshold² is dropped with all its sets. Of the squared
+    mean over the x of one z the diagonal is taken off, which leaves it unbiased.
+
+    Args:
+        f: a function with the values -1 and 1.
+        search: its sizes.
+        generator: of the points.
+    """
+    sets, done, complete = np.zeros((1, 0), bool), 0, True
+    for level in search.levels:
+        ways = _all_sets(level - done)
+        sets = np.hstack([np.repeat(sets, len(ways), axis=0), np.tile(ways, (len(sets), 1))])
+        weights = _group_weights(f, sets, search, generator)
+        kept = np.flatnonzero(weights >= search.threshold**2 / 2)
+        if len(kept) > _MOST:
+            kept, complete = kept[np.argsort(-weights[kept])[:_MOST]], False
+        sets, done = sets[kept], level
+    return sets, complete
+
+
+def sampled_coefficients(
+    f: Function, sets: Bool[np.ndarray, "k d"], points: int, level: float, generator: np.random.Generator
+) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k 2"]]:
+    """Their estimates on new points, with exact limits that hold together with probability `level`."""
+    x = _draw(points, sets.shape[1], generator)
+    agree = (_characters(x, sets) * f.signs(x)[:, None] > 0).sum(axis=0)
+    each = 1 - (1 - level) / max(len(sets), 1)
+    limits = [share_interval(float(count), float(points - count), each) for count in agree]
+    return 2 * agree / points - 1, 2 * np.array(limits).reshape(-1, 2) - 1
+
+
+def sampled_changes(
+    f: Function, d: int, rates: Float[np.ndarray, " r"], level: float, generator: np.random.Generator
+) -> tuple[Float[np.ndarray, "d 3"], Float[np.ndarray, "r 3"]]:
+    """How often f changes when one input is flipped, and when each is with a probability; each with exact limits."""
+    x = _draw(_PAIRED, d, generator)
+    before = f.signs(x)
+
+    def row(flips: np.ndarray) -> tuple[float, float, float]:
+        changed = float((f.signs(np.where(flips, -x, x)) != before).sum())
+        return (changed / _PAIRED, *share_interval(changed, _PAIRED - changed, level))
+
+    single = np.array([row(np.arange(d) == place) for place in range(d)])
+    noisy = np.array([row(generator.uniform(size=x.shape) < rate) for rate in rates])
+    return single, noisy
+
+
+def _group_weights(f: Function, sets: np.ndarray, search: Search, generator: np.random.Generator) -> np.ndarray:
+    """Unbiased estimates of the weights of groups, from new points."""
+    prefix, count, z = sets.shape[1], search.prefixes, search.suffixes
+    x = _draw(z * count, search.d, generator)
+    x[:, prefix:] = np.repeat(_draw(z, search.d - prefix, generator), count, axis=0)
+    values, found = f.signs(x), []
+    for start in range(0, len(sets), 64):
+        signed = _characters(x[:, :prefix], sets[start : start + 64]) * values[:, None]
+        sums = signed.reshape(z, count, -1).sum(axis=1)
+        found.append(((sums**2 - count) / (count * (count - 1))).mean(axis=0))
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+def _characters(x: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    """The products of the signs over each set, one column a set."""
+    return 1 - 2 * (((x < 0).astype(np.float32) @ sets.T.astype(np.float32)) % 2)
+
+
+def _all_sets(k: int) -> np.ndarray:
+    return ((np.arange(2**k)[:, None] >> np.arange(k)) & 1).astype(bool)
+
+
+def _draw(n: int, d: int, generator: np.random.Generator) -> np.ndarray:
+    return (2 * generator.integers(0, 2, (n, d), dtype=np.int8) - 1).astype(np.int8)

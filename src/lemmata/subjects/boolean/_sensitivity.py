@@ -1,0 +1,223 @@
+"""How often a model changes its answer when some of its inputs are changed at random."""
+
+import dataclasses
+import html
+import io
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.answers import Condition, inside, probability, share_interval, whole
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import clean
+
+from ._pictures import band, styled
+
+_CLAIMS = ("boolean.noise.noise_formula",)
+_COLUMNS = ("auto", "flip", "replace")
+_FEWEST = 20
+_LABELS = 50  # different answers above which numbers are no labels
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NoiseSensitivity:
+    """The probability that an answer changes.
+
+    Args:
+        rates: the probabilities with which each input is changed.
+        value: for each rate, the share of changed answers.
+        intervals: for a new row of the same distribution.
+        flipped: columns that are flipped between their two values.
+        replaced: columns that take the value of another row.
+        apart: the share of pairs of different rows whose answers differ: the value of an answer to an unrelated row.
+        rows: different rows that were used.
+        draws: changed rows that the model has answered, at each rate.
+        level: of the intervals.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    rates: Float[np.ndarray, " r"]
+    value: Float[np.ndarray, " r"]
+    intervals: Float[np.ndarray, "r 2"]
+    flipped: int
+    replaced: int
+    apart: float
+    rows: int
+    draws: int
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        ways = [f"{count} flipped" for count in (self.flipped,) if count]
+        ways += [f"{count} replaced by those of another row" for count in (self.replaced,) if count]
+        lines = [f"{self.draws} draws from {self.rows} rows; inputs {' and '.join(ways)}"]
+        for rate, value, (low, high) in zip(self.rates, self.value, self.intervals, strict=True):
+            lines.append(f"each with probability {rate:g}: the answer changes with probability {value:.3g}, "
+                         f"{100 * self.level:g} % interval {low:.3g} to {high:.3g}")  # fmt: skip
+        lines.append(f"answers at two rows differ with probability {self.apart:.3g}")
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def plot(self) -> Any:
+        """An Altair chart: the probability that the answer changes against the rate, with its intervals."""
+        order = np.argsort(self.rates)
+        titles = ("probability that an input is changed", "probability that the answer changes")
+        return styled(band(self.rates[order], self.value[order], self.intervals[order], titles))
+
+    def _repr_html_(self) -> str:
+        drawn = io.StringIO()
+        self.plot().save(drawn, format="svg")
+        text = html.escape(clean(str(self), lines=True))
+        return f'<div><pre style="white-space: pre-wrap">{text}</pre>{drawn.getvalue()}</div>'
+
+
+def noise_sensitivity(
+    model: Any,
+    x: Any,
+    eta: Any,
+    *,
+    columns: str = "auto",
+    draws: int | float = 2000,
+    level: float | int = 0.95,
+    seed: int = 0,
+) -> NoiseSensitivity:
+    """How often a classifier changes its answer when each input is changed with probability eta, at rows of yours.
+
+    A column with two values is flipped: it takes its other value. A column with more takes the value that a random
+    other row has there. For independent even binary columns this is the noise sensitivity of Boolean functions, which
+    `boolean_fourier` computes exactly. Taking the value of another row with probability 2 eta is the same as flipping
+    with probability eta there.
+
+    If there are at least `draws` rows, each draw has a row of its own, and the interval is Clopper and Pearson's. With
+    fewer, each row is changed several times, and the interval is that of as many independent draws as give the same
+    standard error.
+
+    Args:
+        model: a function of rows (n, d) that returns n answers, or an object with a method predict. For a data frame
+            it is given data frames.
+        x: rows, numbers.
+        eta: the probability, or several of them.
+        columns: "auto" as above; "flip" refuses columns with more than two values, "replace" replaces in all.
+        draws: changed rows at each rate, at least.
+        level: of the intervals.
+        seed: of the draws.
+
+    Raises:
+        SettingError: for a model that cannot be called, or invalid settings.
+        ShapeError, DataError: for invalid rows, too few of them, or answers that are not labels.
+
+    Example:
+        >>> x = np.random.default_rng(0).integers(0, 2, size=(2000, 9))
+        >>> print(noise_sensitivity(lambda x: x.sum(axis=1) > 4, x, 0.1))
+        2000 draws from 2000 rows; inputs 9 flipped
+        each with probability 0.1: the answer changes with probability 0.18, 95 % interval 0.164 to 0.198
+        answers at two rows differ with probability 0.5
+    """
+    predict = getattr(model, "predict", model)
+    if not callable(predict) or isinstance(model, type):
+        raise SettingError(
+            "model", found=f"a {type(model).__name__}", rule="a function of rows, or an object with predict"
+        )
+    rows = _rows(x)
+    level, draws = inside("level", level, 0.0, 1.0), whole("draws", draws, 1)
+    rates = np.array([probability("eta", rate) for rate in np.atleast_1d(np.asarray(eta)).tolist()])
+    pairs, replaced = _values(rows, columns)
+    generator = np.random.default_rng(seed)
+    answer = lambda values: _answers(predict(_like(values, x)), len(values))
+    n = len(rows)
+    repeats = math.ceil(draws / n)
+    chosen = np.tile(generator.permutation(n)[: min(draws, n)], repeats)
+    before = answer(rows)
+    value, limits = [], []
+    for rate in rates:
+        changed = rows[chosen].copy()
+        hit = generator.uniform(size=changed.shape) < rate
+        for place in range(rows.shape[1]):
+            # The row itself is not among the others.
+            other = (chosen + generator.integers(1, n, len(chosen))) % n
+            low, high = pairs[place]
+            new = rows[other, place] if replaced[place] else low + high - changed[:, place]
+            changed[:, place] = np.where(hit[:, place], new, changed[:, place])
+        differs = (answer(changed) != before[chosen]).reshape(repeats, -1)
+        value.append(float(differs.mean()))
+        limits.append(_limits(differs, level))
+    _, counts = np.unique(before, return_counts=True)
+    apart = 1 - float((counts * (counts - 1)).sum()) / (n * (n - 1))
+    conditions = (
+        Condition("rows are independent draws of one distribution"),
+        Condition("columns are independent: else changed rows are unlike any row", None, None,
+                  "the probability is about these changed rows all the same"),
+    )  # fmt: skip
+    flipped = int(sum(low != high and not other for (low, high), other in zip(pairs, replaced, strict=True)))
+    return NoiseSensitivity(rates, np.array(value), np.array(limits).reshape(-1, 2), flipped, int(replaced.sum()),
+                            apart, min(draws, n), len(chosen), level, conditions)  # fmt: skip
+
+
+def _rows(x: Any) -> np.ndarray:
+    rows = np.asarray(x)
+    if rows.ndim != 2:
+        raise ShapeError("x", found=f"shape {rows.shape}", rule="shape (n, d), one row for each point")
+    check_numbers("x", rows)
+    if len(rows) < _FEWEST:
+        raise DataError(
+            "x", found=f"{len(rows)} rows", rule=f"at least {_FEWEST} rows, because the interval is for new rows"
+        )
+    return rows
+
+
+def _values(rows: np.ndarray, columns: str) -> tuple[list[tuple[Any, Any]], np.ndarray]:
+    """The two values of each column that is flipped, and which columns are replaced."""
+    if columns not in _COLUMNS:
+        raise SettingError("columns", found=repr(columns), rule='"auto", "flip" or "replace"')
+    kept = rows.astype(int) if rows.dtype == bool else rows
+    pairs, replaced = [], []
+    for place, column in enumerate(kept.T):
+        values = np.unique(column)
+        if len(values) > 2 and columns == "flip":
+            raise DataError(
+                f"column {place} of x", found=f"{len(values)} different values", rule="at most two values to flip",
+                remedy='set columns="auto" to replace the values of such columns by those of other rows',
+            )  # fmt: skip
+        replaced.append(columns == "replace" or len(values) > 2)
+        pairs.append((values[0], values[-1]))
+    return pairs, np.array(replaced)
+
+
+def _like(values: np.ndarray, x: Any) -> Any:
+    """The values as a data frame where rows were given as one."""
+    names = getattr(x, "columns", None)
+    if names is None:
+        return values
+    return (
+        type(x)(values, schema=list(names))
+        if type(x).__module__.startswith("polars")
+        else type(x)(values, columns=names)
+    )
+
+
+def _answers(given: Any, count: int) -> np.ndarray:
+    answers = np.asarray(given)
+    if answers.size != count or answers.shape[:1] != (count,):
+        raise ShapeError(
+            "answers of the model", found=f"shape {answers.shape}", rule=f"shape ({count},), one for each row"
+        )
+    if answers.dtype.kind == "f" and len(np.unique(answers)) > _LABELS:
+        raise DataError(
+            "answers of the model", found=f"{len(np.unique(answers))} different numbers", rule="labels",
+            remedy="compare the output with a threshold, for example lambda x: model.predict(x) > 0.5",
+        )  # fmt: skip
+    return answers.reshape(count)
+
+
+def _limits(differs: np.ndarray, level: float) -> tuple[float, float]:
+    """Limits of a share over rows (columns here) that are each drawn several times."""
+    repeats, rows = differs.shape
+    share = float(differs.mean())
+    variance = float(differs.mean(axis=0).var(ddof=1)) / rows
+    size = float(rows * repeats) if repeats == 1 or not 0 < share < 1 else share * (1 - share) / max(variance, 1e-300)
+    size = min(max(size, 1.0), float(rows * repeats)) if 0 < share < 1 else float(rows)
+    return share_interval(share * size, (1 - share) * size, level)

@@ -1,0 +1,236 @@
+"""Rules for Boolean tables by deletion: a readable formula that errs on one side only."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lemmata.answers import Condition, whole
+from lemmata.errors import DataError, SettingError
+from lemmata.printable import preformatted
+
+from ._clauses import clause_count, satisfied, shortest_first, surviving
+
+_CLAIMS = ("hardness.deletion.deletion_is_one_sided", "hardness.deletion.deletion_error")
+_SHOWN = 12
+_FORMS = ("auto", "cnf", "dnf")
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A formula that deletion left, and what its examples say of its error.
+
+    Args:
+        form: "cnf", an AND of clauses, or "dnf", an OR of terms.
+        k: the most literals of a clause or term.
+        parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns these are as few as a greedy
+            choice finds for the same formula; beyond, all that no shorter one implies.
+        label: what is predicted where the formula is true.
+        other: what is predicted elsewhere.
+        rows: of the training table.
+        unfitted: training rows that the formula gets wrong. If there are any, no k-CNF (or k-DNF) fits the table.
+        alone: rows that delete some clause or term which no other row deletes.
+        leave_one_out: the share of rows that a rule learned without them gets wrong, (unfitted + alone)/rows.
+        bound: if the labels are some k-CNF (or k-DNF) of the columns, the expected error is at most that: the number
+            of all clauses divided by the rows and one more. It is vacuous from 1 on.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    form: str
+    k: int
+    parts: tuple[tuple[str, ...], ...]
+    label: Any
+    other: Any
+    rows: int
+    unfitted: int
+    alone: int
+    leave_one_out: float
+    bound: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    @property
+    def formula(self) -> str:
+        """The whole formula in words."""
+        return self._joined(self.parts)
+
+    def __str__(self) -> str:
+        shown = self._joined(self.parts[:_SHOWN])
+        more = len(self.parts) - _SHOWN
+        word = "clauses" if self.form == "cnf" else "terms"
+        side = self.other if self.form == "cnf" else self.label
+        vacuous = "vacuous, " if self.bound >= 1 else ""
+        lines = [
+            f"{self.label} if {shown}" + (f" and {more} more {word}" if more > 0 else ""),
+            f"a {self.k}-{self.form.upper()} from {self.rows} rows: {self.unfitted} are wrong, "
+            f"error {self.leave_one_out:.3g} by leaving one out (bound for any such target: {vacuous}{self.bound:.3g})",
+            f"if the labels follow some {self.k}-{self.form.upper()}, only the answer {side} can be wrong",
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def _joined(self, parts: tuple[tuple[str, ...], ...]) -> str:
+        inner, outer = (" or ", " and ") if self.form == "cnf" else (" and ", " or ")
+        if not parts:
+            return "always" if self.form == "cnf" else "never"
+        texts = [inner.join(part) for part in parts]
+        bracketed = len(parts) > 1
+        return outer.join(f"({text})" if bracketed and len(part) > 1 else text
+                          for text, part in zip(texts, parts, strict=True))  # fmt: skip
+
+
+class RuleLearner(ClassifierMixin, BaseEstimator):
+    """A k-CNF or k-DNF formula of binary columns, learned by deletion (Valiant 1984).
+
+    For a k-CNF, begin with all clauses (ORs) of at most k literals, delete those that a positive row violates, and take
+    the AND of the rest. If the labels are some k-CNF f of the columns, no clause of f is ever deleted: the learned
+    formula implies f, so that it errs on positive rows only. For a k-DNF, terms (ANDs) are deleted that are true on a
+    negative row, and the OR of the rest errs on negative rows only.
+
+    A row that is left out is an error exactly if the formula of all rows gets it wrong, or if the row alone deletes
+    some clause. Counting these rows gives the leave-one-out error without fitting again: an unbiased estimate of the
+    error of the rule that one row less gives, for one form and fixed thresholds. (The choice of the better of two forms
+    makes it a little too small.)
+
+    A column with two values is true at the larger one. A column with more is true above its median, and the formula
+    says so.
+
+    Args:
+        k: the most literals of a clause or term.
+        form: "cnf", "dnf", or "auto" for the one with the smaller leave-one-out error.
+        columns: "median", or "binary", which refuses columns with more than two values.
+
+    Attributes:
+        classes_: both labels; formulas are about the second.
+        rule_: the formula with its errors, a `Rule`.
+        thresholds_: above which a column is true.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.integers(0, 2, size=(300, 6))
+        >>> y = (x[:, 0] & x[:, 1]) | (1 - x[:, 4])
+        >>> print(RuleLearner(k=2).fit(x, y).rule_)
+        1 if not x4 or (x0 and x1)
+        a 2-DNF from 300 rows: 0 are wrong, error 0 by leaving one out (bound for any such target: 0.239)
+        if the labels follow some 2-DNF, only the answer 1 can be wrong
+    """
+
+    def __init__(self, k=3, form="auto", columns="median"):
+        self.k = k
+        self.form = form
+        self.columns = columns
+
+    def fit(self, X, y):
+        """Delete.
+
+        Args:
+            X: columns (n, d).
+            y: labels (n,), at most two different ones.
+
+        Raises:
+            SettingError: for an invalid setting, or a k with too many clauses.
+            DataError: for more than two classes, or a column that is not binary if `columns="binary"`.
+        """
+        names = getattr(X, "columns", None)
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        X = np.asarray(X, float)
+        k = whole("k", self.k, 1)
+        if self.form not in _FORMS:
+            raise SettingError("form", found=repr(self.form), rule='"auto", "cnf" or "dnf"')
+        self.classes_, index = _two_classes(y)
+        self._names = [f"x{j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
+        self.thresholds_, self._words = _thresholds(X, self.columns, self._names)
+        rows, positive = self.thresholds_ < X, index == len(self.classes_) - 1
+        forms = _FORMS[1:] if self.form == "auto" else (self.form,)
+        learned = [self._delete(form, k, rows, positive) for form in forms]
+        # Of two equal errors, that of the shorter formula is taken.
+        order = [(rule.leave_one_out, sum(map(len, rule.parts))) for rule, _ in learned]
+        self.rule_, self._clauses = learned[order.index(min(order))]
+        return self
+
+    def predict(self, X):
+        """Labels (m,): the second class where the formula is true.
+
+        Args:
+            X: columns (m, d).
+        """
+        check_is_fitted(self)
+        X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64), float)
+        # Terms are kept as the clauses that are their negations.
+        holds = satisfied(self.thresholds_ < X, self._clauses)
+        true = holds if self.rule_.form == "cnf" else ~holds
+        return self.classes_[np.where(true, len(self.classes_) - 1, 0)]
+
+    def _delete(self, form: str, k: int, rows: np.ndarray, positive: np.ndarray):
+        """The rule, and its clauses; for a DNF those of its negation, which negative rows delete."""
+        m, n = rows.shape
+        deleting = positive if form == "cnf" else ~positive
+        clauses, alone = surviving(rows[deleting], k)
+        unfitted = int(satisfied(rows[~deleting], clauses).sum())
+        short = shortest_first(n, clauses)
+        flip = form == "dnf"
+        parts = tuple(tuple(self._words[(literal >= n) ^ flip][literal % n] for literal in sorted(
+            clause, key=lambda literal: literal % n)) for clause in short)  # fmt: skip
+        every = clause_count(n, min(k, n))
+        label, other = self.classes_[-1], self.classes_[0]
+        conditions = (
+            Condition("rows are independent draws of one distribution"),
+            Condition(f"some {k}-{form.upper()} gives every label", float(unfitted), unfitted == 0,
+                      "else the rule may err on both sides: labels are noisy, or k is too small"),
+        )  # fmt: skip
+        total = int(alone.sum())
+        rule = Rule(form, k, parts, label, other, m, unfitted, total, (unfitted + total) / m, every / (m + 1),
+                    conditions)  # fmt: skip
+        return rule, clauses
+
+    def __sklearn_tags__(self):
+        """No more than two classes; rules of medians score poorly on data that is not Boolean."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _two_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    check_classification_targets(y)
+    kind = type_of_target(y)
+    classes, index = np.unique(y, return_inverse=True)
+    if len(classes) > 2:
+        raise DataError(
+            f"Only binary classification is supported. The type of the target is {kind}",
+            found=f"{len(classes)} classes",
+            rule="two classes",
+            remedy="learn one rule for each class, with y == label",
+        )
+    return classes, index
+
+
+def _thresholds(x: np.ndarray, columns: Any, names: list[str]) -> tuple[np.ndarray, tuple[list[str], list[str]]]:
+    """Thresholds above which columns are true, and the words for that and for its negation."""
+    if columns not in ("median", "binary"):
+        raise SettingError("columns", found=repr(columns), rule='"median" or "binary"')
+    found, true, false = np.empty(len(names)), [], []
+    for place, (name, column) in enumerate(zip(names, x.T, strict=True)):
+        values = np.unique(column)
+        if len(values) > 2 and columns == "binary":
+            raise DataError(
+                f"column {name}",
+                found=f"{len(values)} different values",
+                rule="at most two values",
+                remedy='set columns="median" to divide columns at their medians',
+            )
+        middle = np.median(column if len(values) > 2 else values)
+        found[place] = middle if middle < values[-1] or len(values) == 1 else values[-2]
+        two = set(values.tolist()) <= {0.0, 1.0} or set(values.tolist()) <= {-1.0, 1.0}
+        true.append(name if two else f"{name} > {found[place]:.4g}")
+        false.append(f"not {name}" if two else f"{name} <= {found[place]:.4g}")
+    # A column of ones alone is true.
+    ones = np.array([len(np.unique(column)) == 1 and column[0] == 1 for column in x.T])
+    found[ones] = 0.5
+    return found, (true, false)

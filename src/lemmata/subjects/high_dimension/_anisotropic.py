@@ -1,0 +1,113 @@
+"""The risk of least squares of smallest norm for any covariance, from the covariance itself or from rows."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import brentq
+
+_RANK = 1e-10  # of the largest eigenvalue of a covariance: smaller ones count as 0
+
+
+class LinearTarget(NamedTuple):
+    """What the risk depends on: eigenvalues, the target in their directions, noise, and how these were learned.
+
+    Args:
+        eigenvalues: of the covariance of the columns, or of x'x/N for N rows.
+        squares: of the target's coefficient in each of these directions; estimates of them may be negative.
+        noise: the variance of the target that no linear function of the columns explains.
+        signal: the variance that the best linear function explains.
+        rows: N, where eigenvalues are those of N rows; infinity for a covariance that is known.
+    """
+
+    eigenvalues: Float[np.ndarray, " p"]
+    squares: Float[np.ndarray, " p"]
+    noise: float
+    signal: float
+    rows: float
+
+
+class Risk(NamedTuple):
+    """Of fits to n rows: bias and variance, the effective regularisation, and D, the sum of (l/(l + kappa))²."""
+
+    bias: float
+    variance: float
+    kappa: float
+    dimension: float
+
+
+def from_covariance(
+    covariance: Float[np.ndarray, "p p"], coefficients: Float[np.ndarray, " p"], noise: float, columns: int
+) -> LinearTarget:
+    """The problem of the first columns; what the others explain beyond them counts as noise.
+
+    Args:
+        covariance: of all columns, positive definite.
+        coefficients: of the target.
+        noise: variance of the target around its linear function.
+        columns: how many of the columns are used.
+    """
+    used = covariance[:columns, :columns]
+    best = np.linalg.solve(used, covariance[:columns] @ coefficients)
+    whole, part = float(coefficients @ covariance @ coefficients), float(best @ used @ best)
+    values, vectors = np.linalg.eigh(used)
+    return LinearTarget(values, (vectors.T @ best) ** 2, noise + max(whole - part, 0.0), part, np.inf)
+
+
+def from_rows(
+    x: Float[np.ndarray, "N p"], y: Float[np.ndarray, " N"], noise: float | None
+) -> LinearTarget | None:  # fmt: skip
+    """The problem that N > p rows tell, by least squares; None where columns are combinations of others.
+
+    The squared coefficient of least squares in a direction of eigenvalue l is too large by noise/(N l) on average.
+
+    Args:
+        x: rows.
+        y: targets.
+        noise: the variance of the noise where it is known.
+    """
+    rows, p = x.shape
+    left, strengths, _ = np.linalg.svd(x, full_matrices=False)
+    values = strengths**2 / rows
+    if not values[-1] > _RANK * values[0]:
+        return None
+    inner = left.T @ y
+    residual = y - left @ inner
+    own = float(residual @ residual) / (rows - p) if noise is None else noise
+    coefficients = inner / strengths
+    squares = coefficients**2 - own / (rows * values)
+    return LinearTarget(values, squares, own, float(values @ squares), float(rows))
+
+
+def ridgeless(problem: LinearTarget, n: int) -> Risk:
+    """Bias and variance of the interpolant of smallest norm, or of least squares, on n rows.
+
+    For a known covariance with eigenvalues l_i and coefficients b_i in its directions, kappa solves
+    sum l_i/(l_i + kappa) = n, D = sum (l_i/(l_i + kappa))², the variance is noise D/(n - D) and the bias
+    kappa² sum l_i b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
+
+    Eigenvalues of N rows are spread further than those of the covariance. If mu solves the equation for them, then
+    kappa = mu/(1 - n/N): mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) = mu with
+    D_1 = sum l_i/(l_i + kappa). The derivative of this relation, d mu/d kappa = 1 - D/N, gives D and the bias.
+
+    Args:
+        problem: covariance, target and noise.
+        n: rows, not equal to p.
+    """
+    values, p, share = problem.eigenvalues, len(problem.eigenvalues), n / problem.rows
+    if n > p:
+        return Risk(0.0, problem.noise * p / (n - p), 0.0, float(p))
+    if n == p:
+        return Risk(0.0, np.inf, 0.0, float(p))
+    excess = lambda log: float((values / (values + np.exp(log))).sum()) - n
+    # Each term is above l_min/(l_min + mu), and the sum below sum l/mu.
+    low, high = np.log(values.min() * (p - n) / n) - 1e-9, np.log(values.sum() / n) + 1e-9
+    root: Any = brentq(excess, low, high, xtol=1e-13)
+    mu = math.exp(root)
+    kappa = mu / (1 - share)
+    slope = -float((values / (values + mu) ** 2).sum())
+    dimension = (n + kappa * slope) / (1 + kappa * slope / problem.rows)
+    moved = float((problem.squares * values / (values + mu) ** 2).sum()) * (1 - dimension / problem.rows)
+    bias = kappa**2 * moved / (1 - dimension / n)
+    return Risk(max(bias, 0.0), problem.noise * dimension / (n - dimension), kappa, dimension)

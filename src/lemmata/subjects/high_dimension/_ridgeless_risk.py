@@ -1,0 +1,324 @@
+"""What interpolation costs on a user's own columns: ridgeless least squares, and the best number of columns."""
+
+import dataclasses
+import html
+import io
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from lemmata.answers import Condition, whole
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
+from lemmata.printable import clean
+
+from ._anisotropic import LinearTarget, from_covariance, from_rows, ridgeless
+
+_CLAIMS = (
+    "high_dimension.price_of_interpolation.anisotropic_risk",
+    "high_dimension.price_of_interpolation.tempered_interpolation",
+    "high_dimension.finite_samples.best_overparameterisation",
+)
+_SPARE = 10  # rows beyond the number of columns, to estimate noise and coefficients
+_GRID = 16
+_NEAR = 5  # rows from the number of columns, within which direct fits do not settle
+_AGREES = 0.15
+_INK = "#7b828c"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RidgelessRisk:
+    """The squared error of least squares of smallest norm, for each number n of training rows.
+
+    Args:
+        sizes: numbers of training rows.
+        error: expected squared error at a new row, bias + variance + noise.
+        bias: the part that fits without noise would have.
+        variance: the part that the noise in the training rows adds.
+        noise: variance of the target that no linear function of the columns explains.
+        signal: variance that the best linear function explains.
+        price: n/(n - D), by which the fit multiplies noise and bias: the price of interpolation.
+        kappa: the effective regularisation; 0 from n = p on.
+        parameters: p, the number of columns.
+        columns: numbers of leading columns that were compared.
+        errors: expected squared error for each size and each of these numbers.
+        best_columns: for each size, the number with the least error.
+        best_ratio: `best_columns` divided by the size.
+        isotropic_ratio: the best ratio of columns to rows beyond 1 if the covariance were a multiple of the identity
+            and more columns had the same signal, sqrt(SNR)/(sqrt(SNR) - 1) with SNR = signal/noise; None for SNR at
+            most 1, where the error is above that of the prediction 0 at every ratio beyond 1.
+        measured: mean squared error of direct fits to random rows at the other rows; NaN where none were made.
+        spread: the standard error of that over fits.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    sizes: Int[np.ndarray, " s"]
+    error: Float[np.ndarray, " s"]
+    bias: Float[np.ndarray, " s"]
+    variance: Float[np.ndarray, " s"]
+    noise: float
+    signal: float
+    price: Float[np.ndarray, " s"]
+    kappa: Float[np.ndarray, " s"]
+    parameters: int
+    columns: Int[np.ndarray, " c"]
+    errors: Float[np.ndarray, "s c"]
+    best_columns: Int[np.ndarray, " s"]
+    best_ratio: Float[np.ndarray, " s"]
+    isotropic_ratio: float | None
+    measured: Float[np.ndarray, " s"]
+    spread: Float[np.ndarray, " s"]
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        heads = ("rows", "p/rows", "price", "bias", "variance", "error", "direct fits", "best columns")
+        table = [
+            (f"{n}", f"{self.parameters / n:.3g}", f"{self.price[i]:.3g}", f"{self.bias[i]:.3g}",
+             f"{self.variance[i]:.3g}", f"{self.error[i]:.3g}",
+             "-" if np.isnan(self.measured[i]) else f"{self.measured[i]:.3g}", f"{self.best_columns[i]}")
+            for i, n in enumerate(self.sizes.tolist())
+        ]  # fmt: skip
+        wide = [max(map(len, column)) for column in zip(heads, *table, strict=True)]
+        lines = [
+            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, wide, strict=True)) for row in (heads, *table)
+        ]
+        lines.append(f"p = {self.parameters} columns, noise {self.noise:.3g}, signal {self.signal:.3g}")
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def plot(self) -> Any:
+        """An Altair chart: the error against the rows with direct fits, and against columns per row for each size."""
+        import altair as alt
+
+        line = [{"rows": n, "error": e} for n, e in zip(self.sizes.tolist(), self.error.tolist(), strict=True)]
+        dots = [{"rows": n, "error": e} for n, e in zip(self.sizes.tolist(), self.measured.tolist(), strict=True)]
+        ratios = [
+            {"ratio": k / n, "error": e, "rows": n}
+            for n, row in zip(self.sizes.tolist(), self.errors.tolist(), strict=True)
+            for k, e in zip(self.columns.tolist(), row, strict=True)
+        ]
+        kept = lambda rows: alt.Chart(alt.Data(values=[row for row in rows if np.isfinite(row["error"])]))
+        y = alt.Y(
+            "error:Q",
+            scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(title="expected squared error", grid=False),
+        )
+        x = lambda name, title: alt.X(
+            f"{name}:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title=title, grid=False)
+        )
+        left = kept(line).mark_line(color="#3b6fb6").encode(x=x("rows", "training rows"), y=y)
+        points = kept(dots).mark_point(color="#c2562d", filled=True).encode(x=x("rows", "training rows"), y=y)
+        colour = alt.Color("rows:O", legend=alt.Legend(title="rows"))
+        right = kept(ratios).mark_line(point=True).encode(x=x("ratio", "columns per row"), y=y, color=colour)
+        panels = [alt.layer(left, points).properties(width=260, height=200), right.properties(width=260, height=200)]
+        ink: dict[str, Any] = {"labelColor": _INK, "titleColor": _INK}
+        chart = alt.hconcat(*panels).configure(background="transparent").configure_axis(**ink)
+        return chart.configure_legend(**ink).configure_view(stroke=None)
+
+    def _repr_html_(self) -> str:
+        drawn = io.StringIO()
+        self.plot().save(drawn, format="svg")
+        return f"<div><pre>{html.escape(clean(str(self), lines=True))}</pre>{drawn.getvalue()}</div>"
+
+
+def ridgeless_risk(
+    x: Any,
+    y: Any,
+    sizes: Any,
+    *,
+    covariance: Any = None,
+    coefficients: Any = None,
+    noise: float | int | None = None,
+    columns: Any = None,
+    fits: int | float = 10,
+    seed: int = 0,
+) -> RidgelessRisk:
+    """The expected squared error of least squares of smallest norm on n rows of your columns, without a ridge.
+
+    Let l_i be the eigenvalues of the covariance of the p columns, b_i the coefficients of the target in the directions
+    of its eigenvectors, and kappa the root of sum l_i/(l_i + kappa) = n, with D = sum (l_i/(l_i + kappa))². For
+    p > n, where the fit interpolates, and large p and n,
+
+        error = n/(n - D) (noise + kappa² sum l_i b_i²/(l_i + kappa)²).
+
+    The factor n/(n - D) is the price of interpolation. For p < n it is n/(n - p), and there is no bias. The covariance
+    is that about 0: columns and target are taken as they are, without an intercept.
+
+    From N rows, noise and coefficients are estimated by least squares, and the formula is corrected for the spread
+    that the eigenvalues of N rows have around those of the covariance. Direct fits to some of the rows test the
+    curve. The errors of the first 1, 2, ... columns are computed likewise, with what the other columns explain counted
+    as noise: order the columns by how soon you would use them.
+
+    Args:
+        x: rows (N, p), at least p + 10 of them; None if the covariance is given.
+        y: targets (N,); None if the covariance is given.
+        sizes: numbers of training rows.
+        covariance: of the columns (p, p), in place of rows.
+        coefficients: of the target (p,), with the covariance.
+        noise: variance of the noise, with the covariance or where it is known.
+        columns: numbers of leading columns to compare; by default up to 16 of them up to p.
+        fits: direct fits at each size; 0 for none.
+        seed: of their rows.
+
+    Raises:
+        SettingError: for invalid sizes, columns, fits or noise, or a covariance without its target.
+        ShapeError, DataError: for arrays that do not fit each other, too few rows, or columns that are combinations of
+            others.
+        NotPositiveDefiniteError: for a covariance that is not positive definite.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=(400, 100)) / np.arange(1, 101)
+        >>> y = x[:, 0] + 0.5 * rng.normal(size=400)
+        >>> found = ridgeless_risk(x, y, [10, 50, 200], fits=0)
+        >>> found.price.round(1).tolist()
+        [2.0, 2.9, 2.0]
+    """
+    generator = np.random.default_rng(seed)
+    fits, rows = whole("fits", fits), None
+    own = None if noise is None else _noise(noise)
+    if covariance is None:
+        rows = _rows(x, y)
+        p = rows[0].shape[1]
+        ns, ks = _wholes("sizes", sizes), _columns(columns, p)
+        # Noise that is given is that of all columns; with fewer, the others add what they explain.
+        problems = [_of_rows(rows[0][:, :k], rows[1], own if k == p else None) for k in (p, *ks)]
+    else:
+        matrix, target, own = _population(x, y, covariance, coefficients, own)
+        p = len(matrix)
+        ns, ks = _wholes("sizes", sizes), _columns(columns, p)
+        problems = [from_covariance(matrix, target, own, k) for k in (p, *ks)]
+    whole_problem = problems[0]
+    found = [ridgeless(whole_problem, n) for n in ns.tolist()]
+    dimension = np.array([risk.dimension for risk in found])
+    with np.errstate(divide="ignore"):
+        price = np.where(ns == dimension, np.inf, ns / np.where(ns == dimension, 1, ns - dimension))
+    bias, variance = (np.array([getattr(risk, part) for risk in found]) for part in ("bias", "variance"))
+    errors = np.array([[_error(problem, n) for problem in problems[1:]] for n in ns.tolist()])
+    best = np.asarray(ks)[errors.argmin(axis=1)]
+    predicted = bias + variance + whole_problem.noise
+    measured, spread = _direct(rows, ns, fits, generator)
+    ratio = np.sqrt(max(whole_problem.signal, 0.0) / whole_problem.noise) if whole_problem.noise > 0 else np.inf
+    return RidgelessRisk(
+        sizes=ns, error=predicted, bias=bias, variance=variance, noise=whole_problem.noise,
+        signal=whole_problem.signal, price=price, kappa=np.array([risk.kappa for risk in found]), parameters=p,
+        columns=np.asarray(ks), errors=errors, best_columns=best, best_ratio=best / ns,
+        isotropic_ratio=float(1 / (1 - 1 / ratio)) if ratio > 1 else None, measured=measured, spread=spread,
+        conditions=_conditions(ns, p, predicted, measured, spread),
+    )  # fmt: skip
+
+
+def _error(problem: LinearTarget, n: int) -> float:
+    risk = ridgeless(problem, n)
+    return risk.bias + risk.variance + problem.noise
+
+
+def _rows(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    rows, targets = np.asarray(x), np.asarray(y)
+    if rows.ndim != 2:
+        raise ShapeError("x", found=f"shape {rows.shape}", rule="shape (N, p), one row for each target")
+    if targets.shape != (len(rows),):
+        raise ShapeError("y", found=f"shape {targets.shape}", rule=f"one target for each of the {len(rows)} rows")
+    check_numbers("x", rows)
+    check_numbers("y", targets)
+    count, p = rows.shape
+    if count < p + _SPARE:
+        raise DataError(
+            "x and y", found=f"{count} rows of {p} columns", rule=f"at least p + {_SPARE} = {p + _SPARE} rows, because "
+            "noise and coefficients are estimated by least squares",
+            remedy="add rows, use fewer columns, or pass covariance, coefficients and noise",
+        )  # fmt: skip
+    return rows.astype(float), targets.astype(float)
+
+
+def _of_rows(x: np.ndarray, y: np.ndarray, noise: float | None) -> LinearTarget:
+    problem = from_rows(x, y, noise)
+    if problem is None:
+        raise DataError(
+            "x", found="columns that are combinations of others, to rounding", rule="a covariance of full rank",
+            remedy="remove such columns, or replace x by its principal components",
+        )  # fmt: skip
+    return problem
+
+
+def _population(x: Any, y: Any, covariance: Any, coefficients: Any, noise: float | None):
+    if x is not None or y is not None:
+        raise SettingError("x and y", found="rows and a covariance", rule="None for both if the covariance is given")
+    if coefficients is None or noise is None:
+        raise SettingError("covariance", found="no coefficients or no noise", rule="all three together")
+    matrix, target = np.asarray(covariance), np.asarray(coefficients)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ShapeError("covariance", found=f"shape {matrix.shape}", rule="a square matrix")
+    if target.shape != (len(matrix),):
+        raise ShapeError("coefficients", found=f"shape {target.shape}", rule=f"shape ({len(matrix)},)")
+    check_numbers("covariance", matrix)
+    check_numbers("coefficients", target)
+    matrix, target = matrix.astype(float), target.astype(float)
+    if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-12 * np.abs(matrix).max()):
+        raise DataError("covariance", found="a matrix that is not symmetric", rule="a symmetric matrix")
+    least = float(np.linalg.eigvalsh(matrix)[0])
+    if not least > 1e-12 * np.abs(matrix).max():
+        raise NotPositiveDefiniteError(
+            "covariance", found=f"the eigenvalue {least:.3g}", rule="eigenvalues above 0",
+            remedy="remove columns that are combinations of others",
+        )  # fmt: skip
+    return matrix, target, noise
+
+
+def _noise(noise: Any) -> float:
+    if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < np.inf:
+        raise SettingError("noise", found=repr(noise), rule="a variance that is finite and not negative")
+    return float(noise)
+
+
+def _wholes(name: str, given: Any) -> np.ndarray:
+    values = np.atleast_1d(np.asarray(given))
+    if values.ndim != 1 or not values.size:
+        raise SettingError(name, found=f"shape {values.shape}", rule="a list of whole numbers of at least 1")
+    return np.array([whole(name, value, 1) for value in values.tolist()])
+
+
+def _columns(given: Any, p: int) -> list[int]:
+    if given is None:
+        return np.unique(np.round(np.geomspace(1, p, _GRID)).astype(int)).tolist()
+    values = _wholes("columns", given)
+    if values.max() > p:
+        raise SettingError("columns", found=int(values.max()), rule=f"at most the {p} columns there are")
+    return values.tolist()
+
+
+def _direct(rows: Any, sizes: np.ndarray, fits: int, generator: np.random.Generator):
+    """Mean squared errors of fits to random rows at all others, and their standard errors."""
+    measured, spread = np.full(len(sizes), np.nan), np.full(len(sizes), np.nan)
+    if rows is None or fits < 2:
+        return measured, spread
+    x, y = rows
+    for place, n in enumerate(sizes):
+        if n > len(y) - _SPARE:
+            continue
+        errors = []
+        for _ in range(fits):
+            order = generator.permutation(len(y))
+            chosen, others = order[:n], order[n:]
+            fit = np.linalg.lstsq(x[chosen], y[chosen], rcond=None)[0]
+            errors.append(float(np.mean((y[others] - x[others] @ fit) ** 2)))
+        measured[place], spread[place] = np.mean(errors), np.std(errors, ddof=1) / np.sqrt(fits)
+    return measured, spread
+
+
+def _conditions(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.ndarray, spread: np.ndarray):
+    tested = ~np.isnan(measured) & (np.abs(sizes - p) > _NEAR)
+    apart = np.abs(measured - predicted)[tested]
+    allowed = np.maximum(_AGREES * predicted[tested], 3 * spread[tested])
+    largest = float((apart / predicted[tested]).max()) if tested.any() else None
+    return (
+        Condition("rows are independent draws of one distribution"),
+        Condition("the target is linear in the columns, or what is not acts like independent noise"),
+        Condition("direct fits agree with the curve (largest relative difference)", largest,
+                  bool((apart <= allowed).all()) if tested.any() else None,
+                  f"within {100 * _AGREES:g} % or 3 standard errors, at sizes more than {_NEAR} rows from p"),
+        Condition("no size is within 5 rows of the number of columns", None, bool((np.abs(sizes - p) > _NEAR).all()),
+                  "there the error of a fit has no mean, or one that few fits show"),
+    )  # fmt: skip
