@@ -30,11 +30,13 @@ class NoisyFunction(eqx.Module):
 
 
 def flipping(values: Float[Array, " points"], eta: Float[Array, ""]) -> Float[Array, " points"]:
-    """E f(y) at each point x, where y is x with each sign flipped with probability eta, one coordinate after another."""
-    for i in range(len(values).bit_length() - 1):
-        pairs = values.reshape(-1, 2, 2**i)
-        values = ((1 - eta) * pairs + eta * pairs[:, ::-1]).reshape(-1)
-    return values
+    """E f(y) at each point x, where y is x with each sign flipped with probability eta."""
+    points = jnp.arange(len(values))
+
+    def flip(mean: Array, bit: Array) -> tuple[Array, None]:
+        return (1 - eta) * mean + eta * mean[points ^ bit], None
+
+    return jax.lax.scan(flip, values, 2 ** jnp.arange(len(values).bit_length() - 1))[0]
 
 
 def changed_by_flips(values: Float[Array, " points"], eta: Float[Array, ""]) -> Float[Array, ""]:
@@ -44,9 +46,10 @@ def changed_by_flips(values: Float[Array, " points"], eta: Float[Array, ""]) -> 
 
 def flip_rates(values: Float[Array, " points"]) -> Float[Array, " d"]:
     """The share of points where f changes, for each coordinate whose sign changes."""
-    d = len(values).bit_length() - 1
-    pairs = [values.reshape(-1, 2, 2**i) for i in range(d)]
-    return jnp.stack([jnp.mean(pair[:, 0] != pair[:, 1]) for pair in pairs])
+    points = jnp.arange(len(values))
+    return jax.lax.map(
+        lambda bit: jnp.mean(values != values[points ^ bit]), 2 ** jnp.arange(len(values).bit_length() - 1)
+    )
 
 
 def halfspace(weights: Float[Array, " d"], threshold: Float[Array, ""]) -> Float[Array, " points"]:
@@ -100,7 +103,6 @@ class NoisyFunctions(Population[NoisyFunction]):
     Args:
         inputs: the default d.
         least: the least noise rate.
-        most: the largest d in a corner.
     """
 
     inputs: int = eqx.field(static=True, default=8)
@@ -113,7 +115,9 @@ class NoisyFunctions(Population[NoisyFunction]):
         d = setting["d"]
         own, rate_key, kind_key, size_key = jax.random.split(key, 4)
         size = jax.random.randint(size_key, (), 1, d + 1)
-        kinds = jnp.stack([random_halfspace(own, d), random_tree(own, d), random_table(own, d), parity_of_size(d, size)])
+        kinds = jnp.stack(
+            [random_halfspace(own, d), random_tree(own, d), random_table(own, d), parity_of_size(d, size)]
+        )
         eta = self.least * (0.5 / self.least) ** jax.random.uniform(rate_key)
         return NoisyFunction(kinds[jax.random.randint(kind_key, (), 0, 4)], eta)
 
@@ -129,4 +133,6 @@ def two_values(problem: NoisyFunction) -> Hypothesis:
 
 def noise_rate(problem: NoisyFunction) -> Hypothesis:
     """That noise leaves at least as many signs as it flips."""
-    return Hypothesis("the noise rate", problem.eta, "<=", 0.5, "above 1/2, noise is a flip of all signs and less noise")
+    return Hypothesis(
+        "the noise rate", problem.eta, "<=", 0.5, "above 1/2, noise is a flip of all signs and less noise"
+    )
