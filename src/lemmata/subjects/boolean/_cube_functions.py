@@ -29,6 +29,12 @@ class NoisyFunction(eqx.Module):
         return len(self.values).bit_length() - 1
 
 
+def log_binomial(n: Array, k: Array) -> Array:
+    """The logarithm of a binomial coefficient."""
+    lgamma = jax.scipy.special.gammaln
+    return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
+
+
 def flipping(values: Float[Array, " points"], eta: Float[Array, ""]) -> Float[Array, " points"]:
     """E f(y) at each point x, where y is x with each sign flipped with probability eta."""
     points = jnp.arange(len(values))
