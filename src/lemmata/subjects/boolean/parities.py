@@ -1,0 +1,168 @@
+"""Parities: elimination finds them from few examples, and noise spoils elimination.
+
+A parity is the product of the coordinates in an unknown set. This theory counts the examples that elimination needs,
+computes what adding noisy examples does to their noise, and finds noisy parities by cancelling blocks of bits. It
+assumes uniform inputs. It does not explain whether noisy parities can be learned in polynomial time.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Integer, Kind, Source, Witness
+from lemmata.engine.problems.drawn import Drawn, uniform
+from lemmata.engine.problems.generators import generator_of
+from lemmata.functions import cube
+from lemmata.subjects.boolean._hidden_parities import (
+    NoisyLabels,
+    NoisyParities,
+    NoisyParity,
+    UnknownParities,
+    UnknownParity,
+    eliminated,
+    parity_by_blocks,
+    rates_are_probabilities,
+    reduced,
+)
+
+ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "estimator"}
+
+
+class ParityByElimination(Claim[UnknownParity]):
+    """Label uniform inputs in {0, 1}^d by the parity of an unknown set of bits, without noise. Gaussian elimination
+    modulo 2 determines the set as soon as the inputs span {0, 1}^d. The mean number of examples until then is
+
+        d + sum_{i=1}^d 1/(2^i - 1),
+
+    where the sum is less than 1.6067 for every d.
+    """
+
+    title = "Elimination finds a parity of d bits from d + 1.61 examples in the mean"
+    source = Source("emergence2026", "Figure 10.19", "Definition 10.22", note="with the mean number of examples")
+    stated = Kind.OWN
+    population = UnknownParities()
+    relation = EqualInMean(margin=0.02, resolution=0.06)
+    control = Control("2 examples more than d are needed", lambda extra, problem: jnp.asarray(2.0))
+    controls = "the number of examples that determine a parity"
+    unexplained = "labels with noise, for which elimination fails"
+    traced = False
+    trials = 100
+
+    def predict(self, problem: UnknownParity) -> Array:
+        return jnp.asarray(sum(1 / (2.0**i - 1) for i in range(1, problem.bits + 1)))
+
+    def measure(self, problem: UnknownParity, key: Key[Array, ""]) -> Array:
+        """The mean of the examples beyond d in 40 runs; a run that finds another set counts as infinite."""
+        rng, d, secret = generator_of(key), problem.bits, int(problem.secret)
+        runs = []
+        for inputs in rng.integers(0, 2**d, (40, d + 60)).tolist():
+            used, found = eliminated([x | ((x & secret).bit_count() & 1) << d for x in inputs], d)
+            runs.append(used - d if found == secret else np.inf)
+        return jnp.asarray(np.mean(runs))
+
+
+class PilingUp(Claim[NoisyLabels]):
+    """Let k labels of parities be flipped independently, label i with probability eta_i. The product of the labels is
+    the label of the product of the k inputs, flipped with probability
+
+        1/2 - (1/2) (1 - 2 eta_1) ... (1 - 2 eta_k),
+
+    which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over a coin falls exponentially with k.
+    """
+
+    title = "Adding noisy examples multiplies their advantages"
+    source = Source("emergence2026", "Figure 10.19", note="why elimination is not robust to noise")
+    stated = Kind.OWN
+    population = Drawn(
+        NoisyLabels,
+        rates_are_probabilities,
+        k=Integer(6, 1, 14, "labels", corners=(3, 9)),
+        rates=uniform(0.01, 0.45, "k"),
+    )
+    relation = Equal()
+    control = Control("the rates add up, as for rare flips", lambda rate, problem: jnp.sum(problem.rates))
+    controls = "the noise of sums of examples"
+    unexplained = "flips that depend on each other"
+
+    def predict(self, problem: NoisyLabels) -> Array:
+        return (1 - jnp.prod(1 - 2 * problem.rates)) / 2
+
+    def measure(self, problem: NoisyLabels, key: Key[Array, ""]) -> Array:
+        """The probability of an odd number of flips, over all patterns of flips."""
+        flips = cube(len(problem.rates)) < 0
+        chances = jnp.prod(jnp.where(flips, problem.rates, 1 - problem.rates), axis=1)
+        return jnp.sum(jnp.where(flips.sum(axis=1) % 2 == 1, chances, 0.0))
+
+    def condition(self, problem: NoisyLabels) -> Array:
+        """Products of k factors; a small rate is a difference from 1/2."""
+        return len(problem.rates) + 1 / jnp.sum(problem.rates)
+
+
+class ReducedAdvantage(Claim[NoisyParity]):
+    """Let examples of a parity of d = a b bits have labels that are flipped with probability eta. Cancel a - 1 of the a
+    blocks of b bits, one after another: take one example for each value of the block, and add it modulo 2 to the other
+    examples with this value. Let y = -1, 1 be a label that remains, and let chi be the parity of the last block. With A
+    = 1 - 2 eta, the mean of y chi is A^2 for a = 2, and for a = 3 it is
+
+        (1 - 2^-b) A^4 + 2^-b A^2.
+
+    The reason is that a remaining example is the sum of 2^(a-1) examples. If a = 3, two of these are the same and cancel
+    with probability 2^-b. If eta = 1/2, the mean is 0.
+    """
+
+    title = "Cancelling all blocks of bits but one raises the advantage to the power 2^(a-1)"
+    source = Source(
+        "blum2003", "Main result", note="the advantage that is left, with its correction for equal partners"
+    )
+    stated = Kind.OWN
+    population = NoisyParities()
+    relation = EqualInMean(margin=0.01, resolution=0.04)
+    control = Control("a factor 1 - 2 eta less", lambda value, problem: value / (1 - 2 * problem.eta))
+    controls = "the noise of the examples from which a block of a noisy parity is read"
+    unexplained = "how strongly remaining examples that share a partner depend on each other"
+    traced = False
+    trials = 128
+
+    def predict(self, problem: NoisyParity) -> Array:
+        square, equal = (1 - 2 * problem.eta) ** 2, 0.5**problem.width
+        return square if problem.blocks == 2 else (1 - equal) * square**2 + equal * square
+
+    def measure(self, problem: NoisyParity, key: Key[Array, ""]) -> Array:
+        inputs, labels = problem.examples(generator_of(key), 80 << problem.width)
+        for block in range(1, problem.blocks):
+            inputs, labels = reduced(inputs, labels, block, problem.width)
+        wrong = labels ^ (np.bitwise_count(inputs & int(problem.secret)) & 1)
+        return jnp.asarray(1 - 2 * wrong.mean())
+
+
+class NoisyParityByBlocks(Claim[NoisyParity]):
+    """Let labels of a parity of d = a b bits be flipped with probability eta. For each of the a blocks of b bits, cancel
+    the other blocks by sums of 2^(a-1) examples, and take the parity of this block that agrees most with the summed
+    labels. From 40 * 2^b examples, with a <= 3, b <= 8 and eta <= 0.12, this finds the parity. So the found parity
+    agrees with new noisy labels with a correlation of at least
+
+        0.95 (1 - 2 eta).
+
+    The time is of the order a^2 2^b, in place of 2^(a b) for a search over all sets.
+    """
+
+    title = "The algorithm of Blum, Kalai and Wasserman finds a parity in spite of noise"
+    source = Source("blum2003", "Main result", note="for two and three blocks of bits")
+    stated = Kind.OWN
+    population = NoisyParities()
+    relation = Witness()
+    control = Control("the correlation is 1.1 (1 - 2 eta)", lambda value, problem: value * 1.1 / 0.95)
+    controls = "whether a parity with noisy labels is found"
+    unexplained = "more blocks, for which the advantage falls doubly exponentially"
+    trivial = "another parity has correlation 0 with the labels"
+    traced = False
+
+    def predict(self, problem: NoisyParity) -> Array:
+        return 0.95 * (1 - 2 * problem.eta)
+
+    def measure(self, problem: NoisyParity, key: Key[Array, ""]) -> Array:
+        """The correlation with 20 000 new labels."""
+        rng = generator_of(key)
+        found = parity_by_blocks(*problem.examples(rng, 40 << problem.width), problem.blocks, problem.width)
+        inputs, labels = problem.examples(rng, 20_000)
+        return jnp.asarray(1 - 2 * np.mean(labels ^ (np.bitwise_count(inputs & found) & 1)))
