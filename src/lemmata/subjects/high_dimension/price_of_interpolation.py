@@ -1,0 +1,264 @@
+"""The price of interpolating noise: what the spectrum of the inputs says about ridgeless regression.
+
+This theory gives the risk of the least squares fit of smallest norm for normal rows of any covariance. For noise alone,
+the squared error on new rows divided by the variance of the noise is the price of interpolation. It is 1 if noise does
+no harm. The price depends only on how fast the spectrum decays. The theory assumes that the rows are normal. It does
+not explain which spectra real features have.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.optimize import brentq
+from scipy.special import hyp2f1
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Kind, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, positive, uniform
+from lemmata.engine.problems.generators import generator_of
+from lemmata.engine.problems.variables import rows
+from lemmata.subjects.high_dimension._normal_designs import least_norm, noise_fits
+
+ABOUT = {"tool": "random matrices", "architecture": "kernel method", "object": "generalisation"}
+
+_NOISES = 32
+_WIDE = 50  # columns per row of a spectrum without an end
+
+
+class AnySpectrum(eqx.Module):
+    """Variances of more columns than rows, and coefficients."""
+
+    variances: Float[Array, " p"]
+    coefficients: Float[Array, " p"]
+    n: int = eqx.field(static=True)
+
+
+def learned(variances: Float[np.ndarray, " p"], n: int) -> tuple[float, Float[np.ndarray, " p"]]:
+    """The kappa with sum_i v_i/(v_i + kappa) = n < p, and the terms of the sum."""
+    shares = lambda log: variances / (variances + np.exp(log))
+    ends = np.log(variances.min() * (len(variances) / n - 1)) - 1, np.log(variances.max() * len(variances) / n) + 1
+    found = brentq(lambda log: shares(log).sum() - n, *ends, xtol=1e-12)
+    return float(np.exp(found)), shares(found)
+
+
+class AnisotropicRisk(Claim[AnySpectrum]):
+    """Let n normal rows have p > n independent columns with variances v_i, let beta be the vector of coefficients, and
+    let sigma² be the variance of the noise. Let kappa solve sum_i v_i/(v_i + kappa) = n, and let D = sum_i (v_i/(v_i +
+    kappa))². If n is large, the variance and the bias of the least squares fit of smallest norm are, within a few
+    percent,
+
+        sigma² D/(n - D),    kappa² sum_i v_i beta_i²/(v_i + kappa)² / (1 - D/n).
+    """
+
+    title = "The risk of ridgeless regression for any covariance of the inputs"
+    source = Source("cheng2024dimension", note="the deterministic equivalent without a ridge; also hastie2022ridgeless")
+    population = Drawn(
+        AnySpectrum,
+        positive("variances", "a column without variance does not count"),
+        lambda own: Hypothesis("columns per row", len(own.variances) / own.n, ">", 1.2, "the risk is infinite at 1"),
+        n=rows(60, 40, 200, corners=(40, 80)),
+        p=Integer(150, 100, 1000, "columns", corners=(120, 300)),
+        variances=log_uniform(0.02, 2.0, "p"),
+        coefficients=normal("p", times=0.1),
+        rules={"at least 1.4 columns per row": lambda setting: setting["p"] >= 1.4 * setting["n"]},
+    )
+    relation = EqualInMean(margin=0.05, resolution=0.03)
+    control = Control(
+        "the errors are not amplified: D/n, and no denominator of the bias",
+        lambda risk, problem: (
+            risk * (1 - np.sum(learned(np.asarray(problem.variances), problem.n)[1] ** 2) / problem.n)
+        ),
+    )
+    controls = "the bias and the variance of an interpolating linear fit on a known spectrum"
+    unexplained = "rows that are not normal; the error of one draw of the rows"
+    traced = False
+    trials = 96
+
+    def predict(self, problem: AnySpectrum) -> Float[Array, "2"]:
+        kappa, shares = learned(np.asarray(problem.variances), problem.n)
+        spent = jnp.sum(shares**2) / problem.n
+        lost = jnp.sum(kappa**2 * problem.variances * problem.coefficients**2 / (problem.variances + kappa) ** 2)
+        return jnp.stack([spent / (1 - spent), lost / (1 - spent)])
+
+    def measure(self, problem: AnySpectrum, key: Key[Array, ""]) -> Float[Array, "2"]:
+        """Fits to noise alone and to the target alone, on four draws of the rows."""
+        rng, values, beta = generator_of(key), np.asarray(problem.variances), np.asarray(problem.coefficients)
+        found = np.empty((4, 2))
+        for own in found:
+            x = rng.normal(size=(problem.n, len(values))) * np.sqrt(values)
+            fits = least_norm(x, np.c_[x @ beta, rng.normal(size=(problem.n, _NOISES))])
+            own[:] = np.mean(values @ fits[:, 1:] ** 2), values @ (fits[:, 0] - beta) ** 2
+        return jnp.asarray(found.mean(axis=0))
+
+
+class PowerDecay(eqx.Module):
+    """The exponent a of a spectrum i^-a, and rows."""
+
+    decay: Float[Array, ""]
+    n: int = eqx.field(static=True)
+
+
+class TemperedInterpolation(Claim[PowerDecay]):
+    """Let n normal rows have independent columns with variances i^-a, where i = 1, 2, ... and a > 1. Let y be pure
+    noise of variance sigma². As n grows, the squared error of the interpolating fit of smallest norm on new noisy rows,
+    divided by sigma², tends to
+
+        a.
+
+    So the price of interpolation is the decay exponent of the spectrum. It is neither 1 nor infinite. Equal variances
+    on 3 n columns have the price 1 + n/(2 n - 1) for every a, because a flat spectrum has no exponent. The trials
+    measure both, and cut the power law at 50 n columns, which changes its price by about 1 % at a = 2.
+    """
+
+    title = "The price of interpolating noise is the decay exponent of the spectrum"
+    source = Source("mallinar2022", note="power laws are tempered; the limit for normal features without a ridge")
+    population = Drawn(
+        PowerDecay,
+        lambda own: Hypothesis("the decay exponent a", own.decay, ">=", 2.0, "else the cut at 50 n columns is felt"),
+        decay=uniform(2.0, 3.0),
+        n=rows(60, 50, 240, corners=(50, 100)),
+    )
+    relation = EqualInMean(margin=0.03, resolution=0.03)
+    control = Control(
+        "noise is not amplified: 1 + D/n, which is 2 - 1/a for a power law",
+        lambda price, problem: jnp.stack([2 - 1 / problem.decay, jnp.asarray(4 / 3)]),
+    )
+    controls = "how much noise costs a kernel method that interpolates its data"
+    unexplained = "exponents from 1 to 2, which need more columns; kernels whose features are not normal"
+    traced = False
+    trials = 48
+
+    def predict(self, problem: PowerDecay) -> Float[Array, "2"]:
+        return jnp.stack([problem.decay, jnp.asarray(1 + problem.n / (2 * problem.n - 1))])
+
+    def measure(self, problem: PowerDecay, key: Key[Array, ""]) -> Float[Array, "2"]:
+        """Interpolating fits to noise, their predictions, and the noise of new rows."""
+        rng, n = generator_of(key), problem.n
+        power = np.arange(1.0, _WIDE * n + 1.0) ** -float(problem.decay)
+        prices = [1 + noise_fits(values, n, 3, _NOISES, rng).mean() for values in (power, np.ones(3 * n))]
+        return jnp.asarray(prices)
+
+
+class SpikesAndTail(eqx.Module):
+    """Rows, columns of large variance, columns of small variance."""
+
+    n: int = eqx.field(static=True)
+    spikes: int = eqx.field(static=True)
+    tail: int = eqx.field(static=True)
+
+
+class BenignTail(Claim[SpikesAndTail]):
+    """Let n normal rows have k columns of large variance, and p columns of one small variance t, such that p t is far
+    below n. Let s = k/n and q = (1 - s)² n/p. If y is pure noise of variance sigma², the interpolating fit of smallest
+    norm has the excess risk
+
+        sigma² (s + q)/(1 - s - q)
+
+    up to a few percent. This is sigma² (k/n + n/p) to first order. So interpolation is harmless if there are few large
+    directions and many small directions. The k large columns alone would have the risk sigma² s/(1 - s) of least
+    squares.
+    """
+
+    title = "The excess risk of interpolation with a few large and many small directions"
+    source = Source("bartlett2020benign", "Theorem 1", note="the two terms of the variance, with constants")
+    population = Drawn(
+        SpikesAndTail,
+        n=rows(80, 50, 200, corners=(60, 100)),
+        spikes=Integer(8, 5, 12, "large columns", corners=(6, 10)),
+        tail=Integer(800, 300, 4000, "small columns", corners=(400, 1600)),
+        rules={"at least four small columns per row": lambda setting: setting["tail"] >= 4 * setting["n"]},
+    )
+    relation = EqualInMean(margin=0.05, resolution=0.03)
+    control = Control(
+        "the small columns cost nothing", lambda risk, problem: (s := problem.spikes / problem.n) / (1 - s) + 0 * risk
+    )
+    controls = "whether interpolating noise is harmless"
+    unexplained = "spectra without a gap between large and small variances"
+    traced = False
+    trials = 48
+
+    def predict(self, problem: SpikesAndTail) -> Array:
+        s = problem.spikes / problem.n
+        q = (1 - s) ** 2 * problem.n / problem.tail
+        return jnp.asarray((s + q) / (1 - s - q))
+
+    def measure(self, problem: SpikesAndTail, key: Key[Array, ""]) -> Array:
+        """Fits to noise, where the small columns have a hundredth of n as their total variance."""
+        small = 0.01 * problem.n / problem.tail
+        values = np.r_[np.ones(problem.spikes), np.full(problem.tail, small)]
+        return jnp.asarray(noise_fits(values, problem.n, 4, _NOISES, generator_of(key)).mean())
+
+
+class BrokenPower(eqx.Module):
+    """A spectrum (i/m)^-first up to i = m and (i/m)^-second beyond."""
+
+    first: Float[Array, ""]
+    second: Float[Array, ""]
+    m: int = eqx.field(static=True)
+
+
+_SHARES = (0.5, 1.0, 2.0)  # rows in units of m
+
+
+def _before_and_after(problem: BrokenPower, ratio: float) -> tuple[float, float, float]:
+    """The learned directions up to and beyond the break, and the learned share at the break, for ratio * m rows."""
+    a, b = float(problem.first), float(problem.second)
+    before = lambda k: hyp2f1(1, 1 / a, 1 + 1 / a, -k)
+    after = lambda k: hyp2f1(1, 1 - 1 / b, 2 - 1 / b, -1 / k) / (k * (b - 1))
+    kappa = np.exp(brentq(lambda log: before(np.exp(log)) + after(np.exp(log)) - ratio, -12, 12))
+    return before(kappa), after(kappa), 1 / (1 + kappa)
+
+
+def _harmonic(problem: BrokenPower, boundary: float) -> Float[Array, "3"]:
+    prices = []
+    for ratio in _SHARES:
+        before, after, at = _before_and_after(problem, ratio)
+        share = (before - boundary * at) / (before + after)
+        prices.append(1 / (share / problem.first + (1 - share) / problem.second))
+    return jnp.stack(prices)
+
+
+class BrokenPowerLaw(Claim[BrokenPower]):
+    """Let n normal rows have independent columns with variances v_i = (i/m)^-a for i <= m and (i/m)^-b for i > m, where
+    b > 1. Let y be pure noise. Let kappa solve sum_i s_i = n, where s_i = v_i/(v_i + kappa) is the learned share of
+    direction i. For large m, the price of interpolation, that is, the squared error on new rows divided by the variance
+    of the noise, is the harmonic mean
+
+        1/(w/a + (1 - w)/b),    w = (sum_{i <= m} s_i - m/(1 + kappa))/n.
+
+    For any smooth spectrum with local exponents a_i, the price is their harmonic mean with the weights i (s_i -
+    s_{i+1})/n. These weights are large where s_i is neither near 1 nor near 0, that is, at the edge of what n rows can
+    learn, and not where the variance is. The trials have n = m/2, m and 2 m rows, and 50 columns for each row.
+    """
+
+    title = "Under a broken power law, the price of interpolation is a harmonic mean of the two exponents"
+    source = Source("mallinar2022", note="beyond single power laws (not in the source)")
+    stated = Kind.OWN
+    population = Drawn(
+        BrokenPower,
+        lambda own: Hypothesis("the second exponent", own.second, ">=", 2.0, "else the cut of the columns is felt"),
+        positive("first", "the harmonic mean needs both exponents"),
+        first=uniform(0.5, 1.2),
+        second=uniform(2.0, 3.0),
+        m=Integer(60, 40, 120, "columns before the break", corners=(50, 80)),
+    )
+    relation = EqualInMean(margin=0.03, resolution=0.03)
+    control = Control(
+        "the weight is the share of the learned directions up to the break",
+        lambda price, problem: _harmonic(problem, 0.0),
+    )
+    controls = "how much noise costs an interpolating fit when the spectrum changes its decay"
+    unexplained = "breaks that are not sharp, and features that are not normal"
+    traced = False
+    trials = 48
+
+    def predict(self, problem: BrokenPower) -> Float[Array, "3"]:
+        """The sums are integrals, which are hypergeometric functions."""
+        return _harmonic(problem, 1.0)
+
+    def measure(self, problem: BrokenPower, key: Key[Array, ""]) -> Float[Array, "3"]:
+        """Interpolating fits to noise on each number of rows."""
+        rng, place = generator_of(key), np.arange(1.0, _WIDE * 2 * problem.m + 1.0) / problem.m
+        values = np.where(place <= 1, place ** -float(problem.first), place ** -float(problem.second))
+        sizes = [round(ratio * problem.m) for ratio in _SHARES]
+        return jnp.asarray([1 + noise_fits(values[: _WIDE * n], n, 3, _NOISES, rng).mean() for n in sizes])

@@ -1,0 +1,89 @@
+"""Reduced bases by their definition, shortest vectors in a box, neurons and correlations by other routes."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate
+
+from lemmata.subjects.hardness import lattices
+from lemmata.subjects.hardness._lattices import determinant, reduced, shortest
+
+
+def _gram_schmidt(basis):
+    stars, mu = [], [[Fraction(0)] * len(basis) for _ in basis]
+    for i, row in enumerate(basis):
+        star = [Fraction(value) for value in row]
+        for j, other in enumerate(stars):
+            mu[i][j] = sum(a * b for a, b in zip(row, other, strict=True)) / sum(b * b for b in other)
+            star = [a - mu[i][j] * b for a, b in zip(star, other, strict=True)]
+        stars.append(star)
+    return [sum(a * a for a in star) for star in stars], mu
+
+
+@pytest.mark.parametrize("d", [2, 3, 5, 8])
+@pytest.mark.parametrize("largest", [9, 10**15])
+def test_reduced_bases_satisfy_the_definition(d, largest):
+    rng = np.random.default_rng(d)
+    basis = [[int(value) for value in row] for row in rng.integers(-largest, largest + 1, (d, d))]
+    found = reduced(basis)
+    sizes, mu = _gram_schmidt(found)
+    assert all(2 * abs(mu[i][j]) <= 1 for i in range(d) for j in range(i))
+    assert all(sizes[i] >= (Fraction(3, 4) - mu[i][i - 1] ** 2) * sizes[i - 1] for i in range(1, d))
+    assert determinant(found) == determinant(basis)
+    if largest == 9:
+        change = np.asarray(found, float) @ np.linalg.inv(np.asarray(basis, float))
+        assert np.allclose(change, np.rint(change), atol=1e-6)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_shortest_vectors_are_those_of_a_box(d):
+    rng = np.random.default_rng(d)
+    for _ in range(5):
+        basis = rng.integers(-5, 6, (d, d))
+        if determinant(basis.tolist()) == 0:
+            continue
+        multiples = np.asarray([own for own in itertools.product(range(-9, 10), repeat=d) if any(own)])
+        box = (np.asarray(reduced(basis.tolist())).T @ multiples.T) ** 2
+        assert shortest(basis.tolist()) == box.sum(axis=0).min()
+
+
+def test_planted_bases_are_left_alone():
+    for number in range(10):
+        basis = np.asarray(lattices.Lattices().sample({"d": 7}, jax.random.key(number)).basis)
+        if np.abs(basis).max() > 9:
+            assert np.array_equal(np.abs(reduced(basis.tolist())[0]), np.abs(basis[0]))
+            assert np.linalg.norm(basis[0]) > 2**3 * shortest(basis.tolist()) ** 0.5 / 1.5
+
+
+def test_the_volume_of_the_ball_and_the_square_lattice():
+    problem = lattices.Lattice(jnp.eye(2, dtype=int) * 3)
+    factor, minkowski = lattices.LatticeReduction().predict(problem)
+    assert float(factor) == pytest.approx(3 * 2**0.5)
+    assert float(minkowski) == pytest.approx(2 * 3 / math.sqrt(math.pi))
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_a_neuron_is_recovered_and_its_values_follow(d):
+    rng = np.random.default_rng(d)
+    direction = rng.normal(size=d)
+    direction /= np.linalg.norm(direction)
+    points = rng.normal(size=(d + 1, d))
+    found = lattices.recovered(points, np.cos(6 * np.pi * (points @ direction)), 3.0)
+    fresh = rng.normal(size=(100, d))
+    assert np.allclose(np.cos(6 * np.pi * (fresh @ found)), np.cos(6 * np.pi * (fresh @ direction)), atol=1e-8)
+
+
+def test_the_correlation_is_that_of_an_integral():
+    cosine, frequency = 0.6, 0.25
+    density = lambda s, t: math.exp(-(s * s + t * t) / 2) / (2 * math.pi)
+    turn = 2 * math.pi * frequency
+    value, _ = integrate.dblquad(
+        lambda s, t: density(s, t) * math.cos(turn * s) * math.cos(turn * (cosine * s + 0.8 * t)), -9, 9, -9, 9
+    )
+    problem = lattices.TwoCosines(jnp.asarray(cosine), jnp.asarray(frequency))
+    assert float(lattices.CosinesAreUncorrelated().predict(problem)) == pytest.approx(value, rel=1e-9)
