@@ -1,0 +1,197 @@
+"""Gradients of the squared loss are correlations with the target, and a parity correlates with almost nothing.
+
+This theory writes every coordinate of a gradient as one correlation of the target with a known function, and bounds how
+much the coordinate depends on which of many orthogonal targets is the true one. It assumes that the law of the inputs
+is known. It does not explain methods that use single samples, which are not limited to correlations.
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Integer, Kind, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, signs
+from lemmata.functions import cube
+
+ABOUT = {
+    "tool": "Fourier analysis",
+    "architecture": "dense network",
+    "object": "training",
+    "GradientsAreQueries": {"tool": "statistics"},
+}
+
+
+class CubeNetwork(eqx.Module):
+    """The network scale sum_j output_j tanh(<weights_j, x> + bias_j) on the cube {-1, 1}^d, and weights of a target."""
+
+    weights: Float[Array, "m d"]
+    bias: Float[Array, " m"]
+    output: Float[Array, " m"]
+    scale: Float[Array, ""]
+    teacher: Float[Array, "d 3"]
+    d: int = eqx.field(static=True)
+
+    @property
+    def target(self) -> Float[Array, " points"]:
+        """Values that no network of this kind has."""
+        return jnp.prod(1 + cube(self.d) @ self.teacher, axis=1)
+
+    def loss(self, parameters: tuple[Array, Array, Array], target: Float[Array, " points"]) -> Float[Array, ""]:
+        """E (f(x) - y)²/2."""
+        weights, bias, output = parameters
+        values = self.scale * jnp.tanh(cube(self.d) @ weights.T + bias) @ output
+        return jnp.mean((values - target) ** 2) / 2
+
+    def gradient(self, target: Float[Array, " points"]) -> Float[Array, " p"]:
+        """Of the loss, with respect to weights, bias and output, by automatic differentiation."""
+        found = jax.grad(self.loss)((self.weights, self.bias, self.output), target)
+        return jnp.concatenate([part.ravel() for part in found])
+
+    def features(self) -> tuple[Float[Array, " points"], Float[Array, "points p"]]:
+        """The values of the network, and the functions of x that multiply its error in the gradient."""
+        x = cube(self.d)
+        hidden = jnp.tanh(x @ self.weights.T + self.bias)
+        slopes = (1 - hidden**2) * self.output
+        by_weight = (slopes[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+        return self.scale * hidden @ self.output, self.scale * jnp.concatenate([by_weight, slopes, hidden], axis=1)
+
+
+_NETWORKS = Drawn(
+    CubeNetwork,
+    d=Integer(6, 2, 9, "dimension of the cube", corners=(4, 7)),
+    weights=normal(4, "d"),
+    bias=normal(4),
+    output=normal(4),
+    scale=log_uniform(0.1, 10.0),
+    teacher=normal("d", 3),
+)
+
+
+class GradientsAreQueries(Claim[CubeNetwork]):
+    """Let f(x; theta) be a network, let y be the target, and let g_i be the derivative of f by theta_i. Each coordinate
+    of the gradient of the population loss E (f(x) - y)²/2 is
+
+        E[f(x) g_i(x)] - E[y g_i(x)].
+
+    The first term is known if the law of x is known. The second term is a correlation of the target with one function.
+    """
+
+    title = "A gradient coordinate is a known expectation minus one correlational query"
+    source = Source("emergence2026", "Proposition 11.2", "Figure 11.4")
+    population = _NETWORKS
+    relation = Equal(block=-1)
+    control = Control("twice this, as for the loss without the factor 1/2", lambda value, problem: 2 * value)
+    controls = "what a gradient contains of the target"
+    unexplained = "gradients on samples, which contain more than expectations"
+
+    def predict(self, problem: CubeNetwork) -> Array:
+        values, features = problem.features()
+        return (values @ features - problem.target @ features) / len(values)
+
+    def measure(self, problem: CubeNetwork, key: Key[Array, ""]) -> Array:
+        return problem.gradient(problem.target)
+
+    def condition(self, problem: CubeNetwork) -> Array:
+        """The two expectations may cancel."""
+        values, features = problem.features()
+        terms = (jnp.abs(values) + jnp.abs(problem.target)) @ jnp.abs(features) / len(values)
+        return 4 * terms.max() / jnp.abs(problem.gradient(problem.target)).max()
+
+
+class InvisibleParities(Claim[CubeNetwork]):
+    """Let x be uniform on {-1, 1}^d, let f be a network, let g_i be its derivative by the parameter theta_i, and let
+    chi_T be the product of the coordinates in T. The gradient of E (f - chi_T)²/2 depends on the hidden set T by
+    -E[chi_T g_i]. Over all 2^d sets T,
+
+        mean over T of E[chi_T g_i]² = E[g_i²] / 2^d.
+
+    So for most sets T, the gradient is exponentially close to a vector that does not depend on T.
+    """
+
+    title = "The gradient's dependence on a hidden parity is exponentially small on average"
+    source = Source("emergence2026", "Figure 11.3", note="for gradients: the mean over all parities")
+    population = _NETWORKS
+    relation = Equal(block=-1)
+    control = Control("E[g²] / 2^(d - 1)", lambda value, problem: 2 * value)
+    controls = "how much a gradient depends on which parity is the target"
+    unexplained = "parities of few coordinates, for which the gradient of a suitable network is far from this mean"
+
+    def predict(self, problem: CubeNetwork) -> Array:
+        features = problem.features()[1]
+        return jnp.mean(features**2, axis=0) / len(features)
+
+    def measure(self, problem: CubeNetwork, key: Key[Array, ""]) -> Array:
+        """The gradients for all parities by automatic differentiation, minus the gradient for the target 0."""
+        x = cube(problem.d)
+        parities = jnp.where(x[:, None, :] < 0, x, 1.0).prod(axis=2)
+        known = problem.gradient(jnp.zeros(len(x)))
+        return jnp.mean((jax.vmap(problem.gradient)(parities) - known) ** 2, axis=0)
+
+    def condition(self, problem: CubeNetwork) -> Array:
+        """A gradient is the difference of the known part and a small one."""
+        values, features = problem.features()
+        known = jnp.sqrt(jnp.mean(values**2) * jnp.mean(features**2, axis=0).max())
+        return 8 * (1 + known / jnp.sqrt(self.predict(problem).max()))
+
+
+class SignUnit(eqx.Module):
+    """The unit max(<w, x>, 0) with signs as weights, and a hidden set of the first k coordinates."""
+
+    w: Float[Array, " d"]
+    k: int = eqx.field(static=True)
+
+
+def majority_coefficient(d: int, degree: int) -> float:
+    """E[chi_S(x) sgn(x_1 + ... + x_d)] for |S| = degree and odd d."""
+    if degree % 2 == 0:
+        return 0.0
+    half, place = (d - 1) // 2, (degree - 1) // 2
+    middle = 2 * math.comb(d - 1, half) / 2**d
+    return (-1) ** place * middle * math.comb(half, place) / math.comb(d - 1, degree - 1)
+
+
+class SparseParitiesAreSeen(Claim[SignUnit]):
+    """Let w be in {-1, 1}^d with d odd, let S be a set of k coordinates with 2 <= k < d, and let x be uniform on the
+    cube. Let M_j be the coefficient of the majority of d signs on a product of j coordinates; M_j = 0 for even j. The
+    correlation of the parity chi_S with the unit max(<w, x>, 0) has the derivative by w_i
+
+        M_(k-1)/2 times the product of w over S without i,   if i is in S,
+        M_(k+1)/2 times the product of w over S and i,       if i is not in S.
+
+    For even k, M_(k-1) and M_(k+1) have opposite signs, so one gradient separates S from the other coordinates. For odd
+    k, all these derivatives are zero.
+    """
+
+    title = "One gradient of a unit with sign weights shows a sparse parity of even degree"
+    source = Source("barak2022hidden", "Abstract", note="the gap in the population gradient, at one unit")
+    stated = Kind.OWN
+    population = Drawn(
+        SignUnit,
+        w=signs("d"),
+        rules={"d is odd": lambda setting: setting["d"] % 2 == 1},
+        d=Integer(9, 5, 11, "odd dimension"),
+        k=Integer(4, 2, 4, "even size of the hidden set", step=2),
+    )
+    relation = Equal(block=-1)
+    control = Control("without the factor 1/2 of the step function", lambda value, problem: 2 * value)
+    controls = "how a gradient depends on a sparse parity"
+    unexplained = "the steps after the first"
+
+    def predict(self, problem: SignUnit) -> Array:
+        d, k = len(problem.w), problem.k
+        inside = jnp.arange(d) < k
+        sizes = jnp.where(inside, majority_coefficient(d, k - 1), majority_coefficient(d, k + 1))
+        return sizes / 2 * jnp.prod(problem.w[:k]) * problem.w
+
+    def measure(self, problem: SignUnit, key: Key[Array, ""]) -> Array:
+        """Over all points of the cube, by automatic differentiation."""
+        x = cube(len(problem.w))
+        parity = jnp.prod(x[:, : problem.k], axis=1)
+        return jax.grad(lambda w: jnp.mean(parity * jax.nn.relu(x @ w)))(problem.w)
+
+    def condition(self, problem: SignUnit) -> Array:
+        """2^d terms of size 1 add up to the coefficient."""
+        return 1 / jnp.abs(self.predict(problem)).max()

@@ -1,0 +1,176 @@
+"""How long gradient descent takes to find one direction: the degree of the first Hermite polynomial of the link.
+
+This theory is about a label f(<w, x>) for Gaussian x and a unit weight that follows the gradient of the population loss
+on the sphere from a random start. The time until it finds w depends on the first degree of f and on the dimension. It
+does not explain networks of many units, filters of the label, and samples that are used again.
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Integer, Kind, Rate, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, positive, uniform
+from lemmata.engine.problems.variables import dimension
+
+ABOUT = {"tool": "dynamical systems", "architecture": "any", "object": "training"}
+
+
+def hermite(z: Float[Array, "..."], degrees: int) -> Float[Array, "k ..."]:
+    """The Hermite polynomials h_0, ..., h_(degrees - 1) with E h_k² = 1."""
+    found = [jnp.ones_like(z), z]
+    for k in range(1, degrees - 1):
+        found.append((z * found[k] - math.sqrt(k) * found[k - 1]) / math.sqrt(k + 1))
+    return jnp.stack(found[:degrees])
+
+
+class TwoWays(eqx.Module):
+    """Two vectors, whose directions are those of two ridge functions, and coefficients of h_0, ..., h_4."""
+
+    w: Float[Array, " d"]
+    v: Float[Array, " d"]
+    coefficients: Float[Array, " 5"]
+
+    @property
+    def units(self) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
+        """Both vectors with length 1."""
+        return self.w / jnp.linalg.norm(self.w), self.v / jnp.linalg.norm(self.v)
+
+
+class GradientOfACorrelation(Claim[TwoWays]):
+    """Let x ~ N(0, I), let |w| = |v| = 1, and let f = sum_k c_k h_k, where h_k is the k-th Hermite polynomial with E
+    h_k² = 1. With m = <w, v>, the correlation E f(<w, x>) f(<v, x>) is sum_k c_k² m^k. Its gradient in v on the sphere
+    is
+
+        (sum_k k c_k² m^(k-1)) (w - m v).
+
+    So near m = 0 the gradient is as small as m^(k-1), where k is the first degree above 0 with c_k other than 0. This
+    degree is the information exponent.
+    """
+
+    title = "The gradient towards a hidden direction is a power of the overlap with it"
+    source = Source("benarous2021online", "Abstract", note="the population loss of a ridge function")
+    stated = Kind.OWN
+    population = Drawn(TwoWays, d=dimension(6, low=2), w=normal("d"), v=normal("d"), coefficients=normal(5))
+    relation = Equal(block=-1)
+    control = Control(
+        "a correlation of sum_k c_k² k m^k", lambda value, problem: _slope(problem, power=2) * _tangent(problem)
+    )
+    controls = "the population gradient of a single unit"
+    unexplained = "losses other than the correlation and the squared loss"
+
+    def predict(self, problem: TwoWays) -> Array:
+        return _slope(problem, power=1) * _tangent(problem)
+
+    def measure(self, problem: TwoWays, key: Key[Array, ""]) -> Array:
+        """By automatic differentiation of an expectation over the plane of both vectors, by quadrature."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(12)
+        weights = weights / weights.sum()
+        w, v = problem.units
+
+        def correlation(v: Float[Array, " d"]) -> Float[Array, ""]:
+            m = v @ w / jnp.linalg.norm(v)
+            other = m * nodes[:, None] + jnp.sqrt(1 - m**2) * nodes
+            values = jnp.tensordot(problem.coefficients, hermite(other, 5), 1) @ weights
+            return (problem.coefficients @ hermite(jnp.asarray(nodes), 5) * weights) @ values
+
+        return jax.grad(correlation)(v)
+
+    def condition(self, problem: TwoWays) -> Array:
+        """The derivative of a square root at m."""
+        w, v = problem.units
+        size = jnp.sum(problem.coefficients**2) * 30 / (1 - (v @ w) ** 2)
+        return size / jnp.abs(self.predict(problem)).max()
+
+
+def _slope(problem: TwoWays, power: int) -> Array:
+    w, v = problem.units
+    k = jnp.arange(1.0, 5.0)
+    return jnp.sum(k**power * problem.coefficients[1:] ** 2 * (w @ v) ** (k - 1))
+
+
+def _tangent(problem: TwoWays) -> Array:
+    w, v = problem.units
+    return w - (w @ v) * v
+
+
+class RandomStart(eqx.Module):
+    """A coefficient c of the link c h_k, and a start with the overlap start / sqrt(d)."""
+
+    coefficient: Float[Array, ""]
+    start: Float[Array, ""]
+    k: int = eqx.field(static=True)
+
+    def time(self, k: int, d: float) -> Float[Array, ""]:
+        """Of the flow m' = k c² m^(k-1)(1 - m²) from start / sqrt(d) to 1/2, by Gauss-Legendre in log m."""
+        nodes, weights = np.polynomial.legendre.leggauss(200)
+        low, high = jnp.log(self.start / jnp.sqrt(d)), jnp.log(0.5)
+        m = jnp.exp((low + high) / 2 + (high - low) / 2 * nodes)
+        speed = k * self.coefficient**2 * m ** (k - 2) * (1 - m**2)
+        return (high - low) / 2 * jnp.sum(weights / speed)
+
+
+_STARTS = Drawn(
+    RandomStart, positive("start", "a unit at overlap 0 does not move"), coefficient=log_uniform(0.3, 3.0),
+    start=uniform(0.5, 2.0), k=Integer(3, 3, 6, "information exponent", corners=(3, 4)),
+)  # fmt: skip
+
+
+class FlowAtHighExponents(Claim[RandomStart]):
+    """Let the label be c h_k(<w, x>) with Gaussian x in d dimensions and k >= 3, where h_k is the k-th Hermite
+    polynomial. A unit follows the gradient of the population loss on the sphere, from an overlap with w proportional to
+    d^(-1/2), as at random. The time until the overlap is 1/2 grows like d^(k/2 - 1).
+    """
+
+    title = "The time to find a direction grows like d^(k/2 - 1) for information exponents k above 2"
+    source = Source("benarous2021online", "Abstract", note="for gradient flow on the population loss")
+    stated = Kind.OWN
+    population = _STARTS
+    relation = Rate("d", (1e3, 1e4, 1e5, 1e6, 1e7))
+    control = Control("like d^((k - 1)/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "how long a gradient method needs for a hidden direction"
+    unexplained = "the noise of samples, which asks for smaller steps"
+    trials = 32
+
+    def predict(self, problem: RandomStart) -> Array:
+        return jnp.asarray(problem.k / 2 - 1)
+
+    def measure_at(self, problem: RandomStart, key: Key[Array, ""], d: float) -> Array:
+        return problem.time(problem.k, d)
+
+
+class FlowAtLowExponents(Claim[RandomStart]):
+    """Let the label be c h_k(<w, x>) with Gaussian x in d dimensions, where h_k is the k-th Hermite polynomial. A unit
+    follows the gradient of the population loss on the sphere from the overlap m_0 with w. The time until the overlap is
+    1/2 is, for k = 1 and k = 2,
+
+        (artanh(1/2) - artanh(m_0))/c²   and   (log(1/3) - log(m_0²/(1 - m_0²)))/(4 c²).
+
+    With m_0 = b d^(-1/2), the first time stays below 0.55/c², and the second grows like log(d)/(4 c²). The trials use d
+    = 10000.
+    """
+
+    title = "The time to find a direction is bounded for information exponent 1 and logarithmic for 2"
+    source = Source("benarous2021online", "Abstract", note="for gradient flow on the population loss")
+    stated = Kind.OWN
+    population = _STARTS
+    relation = Equal()
+    control = Control("with c in place of c²", lambda value, problem: value * problem.coefficient)
+    controls = "how long a gradient method needs for a hidden direction"
+    unexplained = "the noise of samples"
+
+    def predict(self, problem: RandomStart) -> Array:
+        m = problem.start / 100
+        first = math.atanh(0.5) - jnp.arctanh(m)
+        second = (math.log(1 / 3) - jnp.log(m**2 / (1 - m**2))) / 4
+        return jnp.stack([first, second]) / problem.coefficient**2
+
+    def measure(self, problem: RandomStart, key: Key[Array, ""]) -> Array:
+        return jnp.stack([problem.time(1, 1e4), problem.time(2, 1e4)])
+
+    def condition(self, problem: RandomStart) -> Array:
+        return jnp.asarray(10.0)

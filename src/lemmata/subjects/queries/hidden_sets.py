@@ -1,0 +1,147 @@
+"""Many orthogonal targets: one correlational query sees only few of them.
+
+This theory counts how many targets of an orthonormal family one query can correlate with, and shows that the parity
+networks of different sets form such a family. It assumes inputs whose law does not change if coordinates change their
+signs. It does not explain queries that use the label otherwise than by a correlation.
+"""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Choice, Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space
+from lemmata.functions import cube
+from lemmata.subjects.queries._parity_units import magnitude, parity_network
+
+ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "function class"}
+
+
+class HiddenSets(eqx.Module):
+    """A law on the points lengths_i o z with all signs z, and a query: half parity networks, or noise as well.
+
+    Args:
+        lengths: positive lengths of the coordinates, one row a point.
+        noise: of the query, at all points.
+        planted: how many networks the query adds up.
+        r: size of the hidden sets.
+        pure: whether the query is the sum of the networks alone.
+    """
+
+    lengths: Float[Array, "n d"]
+    noise: Float[Array, " all"]
+    planted: Float[Array, ""]
+    r: int = eqx.field(static=True)
+    pure: bool = eqx.field(static=True)
+
+    @property
+    def sets(self) -> np.ndarray:
+        """All sets of r coordinates, one a row."""
+        return np.array(list(itertools.combinations(range(self.lengths.shape[1]), self.r)))
+
+    def networks(self, row: int | None = None) -> Float[Array, "sets points"]:
+        """Values of the ReLU parity networks of all sets, at the flips of one row or of all rows."""
+        lengths = self.lengths if row is None else self.lengths[row : row + 1]
+        points = (lengths[:, None, :] * cube(lengths.shape[1])).reshape(-1, lengths.shape[1])
+        return jax.vmap(lambda chosen: parity_network(points[:, chosen], jax.nn.relu))(jnp.asarray(self.sets))
+
+
+class QueriesOfSets(Population[HiddenSets]):
+    """Gaussian lengths of coordinates, and queries that add up 2 to half of the networks."""
+
+    settings = Space(
+        d=Integer(6, 4, 8, "dimension", corners=(5, 7)),
+        r=Integer(4, 2, 6, "even size of the hidden sets", step=2, corners=(2, 4)),
+        query=Choice("networks", ("networks", "networks and noise"), "what the query consists of"),
+    ).where("r is below d", lambda setting: setting["r"] < setting["d"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenSets:
+        first, second, third = jax.random.split(key, 3)
+        d, r = setting["d"], setting["r"]
+        lengths = jnp.abs(jax.random.normal(first, (3, d)))
+        most = len(list(itertools.combinations(range(d), r))) // 2
+        planted = jax.random.randint(third, (), 2, max(most, 2) + 1).astype(float)
+        noise = jax.random.normal(second, (3 * 2**d,))
+        return HiddenSets(lengths, noise, planted, r, setting["query"] == "networks")
+
+    def hypotheses(self, problem: HiddenSets) -> list[Hypothesis]:
+        return [Hypothesis("the least length of a coordinate", problem.lengths.min(), ">", 0.0, "else networks vanish")]
+
+
+class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
+    """Let g_S be the parity network of a set S of r coordinates: the sum over w in {-1, 1}^r of the product of w times
+    relu(<w, x_S>/sqrt(r)). For every x, and signs z that are uniform on {-1, 1}^d,
+
+        E_z[g_S(x o z) g_T(x o z)] = g_S(x)² if S = T, and 0 otherwise.
+
+    So under every law that sign flips do not change, as the Gaussian, networks of different sets are orthogonal.
+    """
+
+    title = "Parity networks of different sets are orthogonal"
+    source = Source("emergence2026", "Lemma 11.11", "Figure 11.3")
+    population = QueriesOfSets()
+    relation = Equal(block=-1)
+    control = Control(
+        "a hundredth of the squares is left between different sets",
+        lambda value, problem: value + 0.01 * jnp.diagonal(value).max() * (1 - jnp.eye(len(value))),
+    )
+    controls = "how much two targets of the family have in common"
+    unexplained = "laws of inputs with correlated signs"
+
+    def predict(self, problem: HiddenSets) -> Array:
+        x = problem.lengths[0]
+        each = jax.vmap(lambda chosen: parity_network(x[chosen], jax.nn.relu))
+        return jnp.diag(each(jnp.asarray(problem.sets)) ** 2)
+
+    def measure(self, problem: HiddenSets, key: Key[Array, ""]) -> Array:
+        """Over all 2^d flips."""
+        values = problem.networks(row=0)
+        return values @ values.T / values.shape[1]
+
+    def condition(self, problem: HiddenSets) -> Array:
+        """2^r terms cancel in each network."""
+        x = problem.lengths[0]
+        terms = jax.vmap(lambda chosen: magnitude(x[chosen], jax.nn.relu))(jnp.asarray(problem.sets)).max()
+        return terms / jnp.sqrt(self.predict(problem).max())
+
+
+class FewTargetsPerQuery(Claim[HiddenSets]):
+    """Let the functions g_S be orthonormal, and let q be a function with E q² <= 1. The correlation |E[q g_S]| is at
+    least tau for at most
+
+        1/tau²
+
+    of the functions. The sum of K functions divided by sqrt(K) attains this with tau = K^(-1/2). The trials use the
+    normalised parity networks of all sets of r coordinates. So if all answers may have errors of tau, a learner
+    needs at least about tau² times the number of sets as queries, and there are binom(d, r) sets.
+    """
+
+    title = "One correlational query sees at most 1/tau² of many orthogonal targets"
+    source = Source("emergence2026", "Figure 11.4", "Theorem 11.7", note="the count for one query")
+    population = QueriesOfSets()
+    relation = AtMost()
+    control = Control("1/(2 tau²) of them", lambda count, problem: count / 2)
+    controls = "how many targets one query can tell from zero"
+    unexplained = "how to choose the queries"
+
+    def predict(self, problem: HiddenSets) -> Array:
+        return 1 / self._tau(problem) ** 2
+
+    def measure(self, problem: HiddenSets, key: Key[Array, ""]) -> Array:
+        values = problem.networks()
+        family = values / jnp.sqrt(jnp.mean(values**2, axis=1, keepdims=True))
+        chosen = jnp.arange(len(family)) < problem.planted
+        query = chosen @ family + (0.0 if problem.pure else problem.noise)
+        query = query / jnp.sqrt(jnp.mean(query**2))
+        return jnp.sum(jnp.abs(family @ query) / values.shape[1] >= self._tau(problem)).astype(float)
+
+    def trivial(self, problem: HiddenSets) -> Array:
+        """All of them."""
+        return jnp.asarray(float(len(problem.sets)))
+
+    def _tau(self, problem: HiddenSets) -> Array:
+        """K^(-1/2), less what rounding may take from a correlation."""
+        return (1 - 1e-7) / jnp.sqrt(problem.planted)

@@ -1,0 +1,167 @@
+"""The loss of a shallow network under Gaussian inputs: a sum of distances of tensors, with spurious minima.
+
+This theory writes the squared loss of a student network as one distance of symmetric tensors for each degree, so that
+an objective can be designed by choosing degrees. It assumes Gaussian inputs and a teacher network. It does not explain
+which designed objectives have no spurious minima.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.optimize import minimize
+from scipy.special import gammaln
+
+from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Order, Source
+from lemmata.engine.problems.drawn import Drawn, normal
+
+ABOUT = {
+    "tool": "approximation theory",
+    "architecture": "dense network",
+    "object": "training",
+    "SpuriousMinimaWithWidth": {"tool": "dynamical systems"},
+}
+
+_DEGREES = 800
+
+
+class StudentAndTeacher(eqx.Module):
+    """Two networks of m ReLU units with unit weights, of which the rows are scaled, and their output weights."""
+
+    student: Float[Array, "m d"]
+    teacher: Float[Array, "m d"]
+    output: Float[Array, " m"]
+    target: Float[Array, " m"]
+
+    def correlations(self) -> Float[Array, "2m 2m"]:
+        """Of all unit weights, those of the student first."""
+        rows = jnp.concatenate([self.student, self.teacher])
+        rows = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+        return rows @ rows.T
+
+    def differences(self) -> Float[Array, " 2m"]:
+        """The output weights of the student, and minus those of the teacher."""
+        return jnp.concatenate([self.output, -self.target])
+
+
+def _apart(problem: StudentAndTeacher) -> Hypothesis:
+    largest = jnp.abs(problem.correlations() - jnp.eye(2 * len(problem.output))).max()
+    return Hypothesis("the largest correlation of two units", largest, "<", 0.97, "the series stops at degree 800")
+
+
+def relu_weights(degrees: int) -> Float[np.ndarray, " k"]:
+    """c_k² for k < degrees: the squared coefficients of the ReLU in normalised Hermite polynomials."""
+    k = np.arange(2, degrees, 2)
+    logs = 2 * gammaln(k - 1) - 2 * (k - 2) / 2 * np.log(2) - 2 * gammaln(k / 2) - gammaln(k + 1)
+    found = np.zeros(degrees)
+    found[0], found[1] = 1 / (2 * np.pi), 0.25
+    found[2::2] = np.exp(logs) / (2 * np.pi)
+    return found
+
+
+class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
+    """Let x be Gaussian, let f(x) = sum_i a_i sigma(<w_i, x>) and y(x) = sum_i b_i sigma(<v_i, x>) with |w_i| = |v_i| =
+    1, and let c_k be the coefficients of sigma in the Hermite polynomials, normalised to E h_k² = 1. Then
+
+        E (f - y)² = sum over k of c_k² | sum_i a_i w_i^(k) - sum_i b_i v_i^(k) |²,
+
+    where w^(k) is the k-th tensor power. The trials use the ReLU. If sigma is replaced by its part of chosen degrees,
+    the same terms remain, and these are the terms of a designed landscape.
+    """
+
+    title = "The loss of a shallow network is a sum of squared distances of tensors"
+    source = Source("emergence2026", "Figure 11.15", note="which terms a choice of degrees keeps")
+    population = Drawn(
+        StudentAndTeacher, _apart, d=Integer(10, 8, 24, "dimension of the inputs", corners=(9, 16)),
+        m=Integer(3, 1, 4, "units of each network"), student=normal("m", "d"), teacher=normal("m", "d"),
+        output=normal("m"), target=normal("m"),
+    )  # fmt: skip
+    relation = Equal()
+    control = Control("without the terms of degree 4", lambda value, problem: value - _term(problem, 4))
+    controls = "what the loss of a network compares"
+    unexplained = "which minima the sum has"
+
+    def predict(self, problem: StudentAndTeacher) -> Array:
+        """To degree 800; beyond, the tensors of different units are orthogonal to rounding."""
+        weights = relu_weights(_DEGREES)
+        u, correlations = problem.differences(), problem.correlations()
+        entries = jnp.vectorize(lambda c: jnp.polyval(jnp.asarray(weights[::-1]), c))(correlations)
+        rest = (0.5 - weights.sum()) * jnp.sum(u**2)
+        return u @ jnp.where(jnp.eye(len(u), dtype=bool), weights.sum(), entries) @ u + rest
+
+    def measure(self, problem: StudentAndTeacher, key: Key[Array, ""]) -> Array:
+        """In closed form: E relu(<w, x>) relu(<v, x>) at an angle."""
+        u, c = problem.differences(), problem.correlations()
+        angle = jnp.where(jnp.eye(len(u), dtype=bool), 0.0, jnp.arccos(jnp.clip(c, -1.0, 1.0)))
+        return u @ ((jnp.sin(angle) + (jnp.pi - angle) * jnp.cos(angle)) / (2 * jnp.pi)) @ u
+
+    def condition(self, problem: StudentAndTeacher) -> Array:
+        """Terms of both signs cancel."""
+        u = jnp.abs(problem.differences())
+        return 4 * jnp.sum(u) ** 2 / self.measure(problem, None)
+
+
+def _term(problem: StudentAndTeacher, k: int) -> Array:
+    u = problem.differences()
+    return relu_weights(k + 1)[k] * (u @ problem.correlations() ** k @ u)
+
+
+class Start(eqx.Module):
+    """Standard normal numbers, of which the first n² divided by sqrt(n) are the start of a student of width n."""
+
+    numbers: Float[Array, " all"]
+
+
+def relu_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.ndarray, " nn"]]:
+    """E (sum_i relu(<w_i, x>) - sum_i relu(x_i))²/2 over normal x in n dimensions, and its gradient."""
+    rows, sums, slopes = w.reshape(n, n), [], []
+    for others in (rows, np.eye(n)):
+        lengths, far = np.linalg.norm(rows, axis=1), np.linalg.norm(others, axis=1)
+        cosine = np.clip(rows @ others.T / np.outer(lengths, far), -1, 1)
+        angle, sine = np.arccos(cosine), np.sqrt(1 - cosine**2)
+        sums.append(np.sum(np.outer(lengths, far) * (sine + (np.pi - angle) * cosine)) / (2 * np.pi))
+        slopes.append(((sine @ far / lengths)[:, None] * rows + (np.pi - angle) @ others) / (2 * np.pi))
+    own = n / 2 + n * (n - 1) / (2 * np.pi)
+    return float((sums[0] - 2 * sums[1] + own) / 2), (slopes[0] - slopes[1]).ravel()
+
+
+def designed_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.ndarray, " nn"]]:
+    """|sum_i w_i^(k) - sum_i e_i^(k)|² for unit rows w_i, summed over the degrees k = 2 and 4, and its gradient."""
+    free = w.reshape(n, n)
+    lengths = np.linalg.norm(free, axis=1, keepdims=True)
+    rows = free / lengths
+    gram = rows @ rows.T
+    value = np.sum(gram**2) - n + np.sum(gram**4) - 2 * np.sum(rows**4) + n
+    slope = 4 * gram @ rows + 8 * gram**3 @ rows - 8 * rows**3
+    return float(value), ((slope - np.sum(slope * rows, axis=1, keepdims=True) * rows) / lengths).ravel()
+
+
+class SpuriousMinimaWithWidth(Claim[Start]):
+    """Let a teacher be the sum of n ReLU units with orthonormal weights, let the inputs be Gaussian in n dimensions,
+    and let a student of the same form start at independent normal weights of variance 1/n. Descent on the population
+    loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n = 14 there are
+    points without a gradient that do not recover the teacher. The trials subtract the share of runs, from the same
+    starts, that end above 1e-3 on the designed objective of degrees 2 and 4 with weights of length 1.
+    """
+
+    title = "Spurious minima of the ReLU loss are found more often with more units, but not of a designed loss"
+    source = Source("emergence2026", "Figure 11.14", note="for a ReLU teacher, against a designed objective")
+    population = Drawn(Start, numbers=normal(196))
+    relation = Order("n", (4.0, 14.0), over="problems")
+    control = Control("less and less often", lambda sign, problem: -sign)
+    controls = "how often descent misses the teacher"
+    unexplained = "why the designed objective has no spurious minimum that the runs find"
+    trials = 40
+    traced = False
+    predict = 1.0
+
+    def measure_at(self, problem: Start, key: Key[Array, ""], n: float) -> Array:
+        """Whether the run ends above 1e-3, minus the same for the designed objective."""
+        size = int(n)
+        start = np.asarray(problem.numbers)[: size**2] / np.sqrt(size)
+        options = {"maxiter": 5000, "maxfun": 10000, "ftol": 0.0, "gtol": 1e-7}
+        found = []
+        for loss in (relu_loss, designed_loss):
+            end = minimize(loss, start, args=(size,), jac=True, method="L-BFGS-B", options=options)
+            found.append(float(end.fun > 1e-3) if np.abs(end.jac).max() < 1e-6 else np.nan)
+        return jnp.asarray(found[0] - found[1])

@@ -1,0 +1,196 @@
+"""Noisy gradient descent can be simulated by noisy queries, and needs many steps to find a target among many.
+
+This theory compares the laws of two trajectories whose steps differ in their means and share Gaussian noise. It bounds
+the total variation distance, and with it the number of steps after which a trajectory can depend on the target. It does
+not explain descent without noise, which can use digits that the noise would hide.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Integer, Kind, Real, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, positive, signs, uniform
+from lemmata.engine.problems.variables import dimension
+from lemmata.functions import cube, walsh_hadamard
+
+ABOUT = {"tool": "information theory", "architecture": "any", "object": "training"}
+
+
+class ShiftedGaussians(eqx.Module):
+    """N(0, s² I) and N(distance s u, s² I), where u is the unit vector along `way`."""
+
+    way: Float[Array, " d"]
+    distance: Float[Array, ""]
+    s: Float[Array, ""]
+
+
+class OverlapOfGaussians(Claim[ShiftedGaussians]):
+    """The total variation distance of N(a, s² I) and N(b, s² I) is
+
+        2 Phi(|a - b|/(2 s)) - 1,
+
+    where Phi is the standard normal distribution function. A coupling of the two laws fails to agree with at least this
+    probability. The coupling that reflects at the plane between a and b, if it does not agree, fails with exactly this
+    probability.
+    """
+
+    title = "Two Gaussians with one covariance agree with a probability that depends on the shift alone"
+    source = Source("emergence2026", "Figure 11.6", note="with the value of the overlap")
+    population = Drawn(
+        ShiftedGaussians,
+        positive("s", "the laws need a density"),
+        d=dimension(5),
+        way=normal("d"),
+        distance=uniform(0.5, 3.0),
+        s=log_uniform(0.1, 10.0),
+    )
+    relation = EqualInMean(resolution=0.02)
+    control = Control(
+        "2 Phi(|a - b|/s) - 1", lambda value, problem: jnp.broadcast_to(2 * norm.cdf(problem.distance) - 1, value.shape)
+    )
+    controls = "how often two noisy steps can be made to agree"
+    unexplained = "noise that is not Gaussian"
+    trials = 128
+
+    def predict(self, problem: ShiftedGaussians) -> Array:
+        return jnp.full(2, 2 * norm.cdf(problem.distance / 2) - 1)
+
+    def measure(self, problem: ShiftedGaussians, key: Key[Array, ""]) -> Array:
+        """The share of 2048 pairs of the coupling that differ, and the mean of (1 - ratio of the densities)_+."""
+        normal_key, uniform_key = jax.random.split(key)
+        way = problem.way / jnp.linalg.norm(problem.way)
+        shift = problem.distance * problem.s * way
+        x = problem.s * jax.random.normal(normal_key, (2048, len(way)))
+        squares = jnp.sum(x**2, axis=1) - jnp.sum((x - shift) ** 2, axis=1)
+        ratio = jnp.exp(squares / (2 * problem.s**2))
+        kept = jax.random.uniform(uniform_key, (2048,)) <= ratio
+        reflected = x - 2 * (x @ way)[:, None] * way + shift
+        y = jnp.where(kept[:, None], x, reflected)
+        return jnp.stack([jnp.mean(jnp.any(y != x, axis=1)), jnp.mean(jnp.maximum(1 - ratio, 0))])
+
+
+class ErroneousSteps(eqx.Module):
+    """Errors of the means of T steps in p coordinates, relative to their largest size, and tau, relative to the noise.
+
+    Half of the problems have all errors at the largest size.
+    """
+
+    errors: Float[Array, "steps p"]
+    sides: Float[Array, "steps p"]
+    half: Float[Array, ""]
+    total: Float[Array, ""]
+
+    @property
+    def tau(self) -> Float[Array, ""]:
+        """The largest error of a coordinate in units of the noise: total / sqrt(p T)."""
+        return self.total / jnp.sqrt(self.errors.size)
+
+
+class TrajectoriesOverlap(Claim[ErroneousSteps]):
+    """Two noisy descents with p parameters add N(0, s² I) to the parameters at each of T steps. The means of their
+    steps differ by at most tau in each coordinate. The total variation distance of the two trajectories is at most
+
+        T (2 Phi(tau sqrt(p)/(2 s)) - 1)   and   tau sqrt(p T)/(2 s),
+
+    where Phi is the standard normal distribution function. The first bound adds the distances of the steps. The second
+    bound adds their divergences and is better for many steps. If the differences do not depend on the parameters, the
+    distance is that of two Gaussians in p T dimensions.
+    """
+
+    title = "Trajectories of noisy descent with erroneous means differ by at most tau sqrt(p T)/(2 s)"
+    source = Source("emergence2026", "Figure 11.7", "Figure 11.5", note="with constants, and sharper in T")
+    population = Drawn(
+        ErroneousSteps,
+        positive("total", "equal means give equal trajectories"),
+        steps=Integer(2, 1, 64, "steps", corners=(1, 4)),
+        p=dimension(6),
+        errors=uniform(-1.0, 1.0, "steps", "p"),
+        sides=signs("steps", "p"),
+        half=signs(),
+        total=log_uniform(0.05, 1.0),
+    )
+    relation = AtMost()
+    control = Control("two thirds of either bound are enough", lambda bound, problem: bound / 1.5)
+    controls = "how well queries with errors simulate noisy descent"
+    unexplained = "errors that cancel over the steps, for which the trajectories are nearer"
+    trivial = (1.0, 1.0)
+
+    def predict(self, problem: ErroneousSteps) -> Array:
+        steps, p = problem.errors.shape
+        once = 2 * norm.cdf(problem.tau * jnp.sqrt(p) / 2) - 1
+        return jnp.stack([steps * once, problem.tau * jnp.sqrt(p * steps) / 2])
+
+    def measure(self, problem: ErroneousSteps, key: Key[Array, ""]) -> Array:
+        """Half of the integral of the difference of the densities along the shift, by the trapezoidal rule."""
+        shifts = problem.tau * jnp.where(problem.half > 0, problem.sides, problem.errors)
+        length = jnp.sqrt(jnp.sum(shifts**2))
+        grid = jnp.linspace(-10.0, 12.0, 20001)
+        apart = jnp.abs(norm.pdf(grid) - norm.pdf(grid - length))
+        return jnp.full(2, jnp.trapezoid(apart, grid) / 2)
+
+    def condition(self, problem: ErroneousSteps) -> Array:
+        """The rule has an error of about the square of its spacing, at the kink of the difference."""
+        return jnp.asarray(1e-6 / 32 / jnp.finfo(float).eps)
+
+
+class FrozenFeatures(eqx.Module):
+    """Features tanh(scale <weights_j, x> + bias_j) on the cube, of which descent with noise s trains a combination."""
+
+    weights: Float[Array, "p d"]
+    bias: Float[Array, " p"]
+    scale: Float[Array, ""]
+    s: Float[Array, ""]
+    steps: float = eqx.field(static=True)
+    d: int = eqx.field(static=True)
+
+    def values(self) -> Float[Array, "points p"]:
+        """The features at all points."""
+        return jnp.tanh(self.scale * cube(self.d) @ self.weights.T + self.bias)
+
+
+class StepsToFindATarget(Claim[FrozenFeatures]):
+    """Noisy descent on E (f(x; theta) - y)²/2 adds N(0, s² I) to every gradient of the population loss. Its target y is
+    drawn from a family. Let V be the variance of the gradient over the family, summed over the coordinates, at the
+    parameters where this sum is largest. Let Q be the trajectory for the mean target of the family. After T steps, the
+    total variation distance between the trajectory for the drawn target and Q is on average at most
+
+        sqrt(T V)/(2 s).
+
+    So no test of the trajectory finds the target, with an advantage delta over guessing, in fewer than 4 s² delta²/V
+    steps. For all 2^d parities, V is E |grad f|² / 2^d less the mean's square: either T or 1/s is exponential in d.
+    """
+
+    title = "The steps that noisy descent needs are at least noise over the variance of the gradient"
+    source = Source("emergence2026", "Corollary 11.6", note="for the average target of any family, with constants")
+    stated = Kind.OWN
+    population = Drawn(
+        FrozenFeatures,
+        positive("s", "without noise, every digit of the gradient can be used"),
+        d=Integer(6, 3, 9, "dimension of the cube", corners=(5, 7)),
+        p=Integer(5, 1, 64, "features"),
+        weights=normal("p", "d"),
+        bias=normal("p"),
+        scale=log_uniform(0.3, 30.0),
+        s=log_uniform(0.7, 10.0),
+        steps=Real(30.0, 1.0, 1000.0, "steps"),
+    )
+    relation = AtMost()
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    controls = "how much a trajectory depends on the target, on average over a family"
+    unexplained = "single targets of the family, which may be easy, and methods that see single samples"
+    trivial = 1.0
+
+    def predict(self, problem: FrozenFeatures) -> Array:
+        """From the variance over the family: parities are orthonormal, and the mean target is the point mass at 1."""
+        values = problem.values()
+        variance = jnp.mean(values**2, axis=0) / len(values) - (values[0] / len(values)) ** 2
+        return jnp.sqrt(problem.steps * jnp.sum(variance)) / (2 * problem.s)
+
+    def measure(self, problem: FrozenFeatures, key: Key[Array, ""]) -> Array:
+        """Every target shifts each step by its own vector; so the trajectories are two Gaussians for each target."""
+        correlations = walsh_hadamard(problem.values().T)
+        shifts = jnp.linalg.norm(correlations - correlations.mean(axis=1, keepdims=True), axis=0)
+        return jnp.mean(2 * norm.cdf(jnp.sqrt(problem.steps) * shifts / (2 * problem.s)) - 1)
