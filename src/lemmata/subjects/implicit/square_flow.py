@@ -158,10 +158,11 @@ class SmallStartIsSparse(Claim[Segment]):
     def predict(self, problem: Segment) -> Array:
         return 1 - problem.ratio
 
-    def measure_at(self, problem: Segment, key: Key[Array, ""], s: float) -> Array:
+    def measure(self, problem: Segment, key: Key[Array, ""]) -> Array:
         loss = lambda y: (problem.ratio * y[0] ** 2 + y[1] ** 2 - problem.b) ** 2 / 2
-        start = jnp.full(2, s**0.5)
-        return flow(lambda y: -jax.grad(loss)(y), start, 30 * jnp.ones(1) / problem.b)[0, 0] ** 2
+        starts = jnp.sqrt(jnp.asarray(_SCALES))[:, None] * jnp.ones(2)
+        ends = jax.vmap(lambda start: flow(lambda y: -jax.grad(loss)(y), start, 30 * jnp.ones(1) / problem.b))(starts)
+        return ends[:, 0, 0] ** 2
 
 
 class SquareFlowIsProjection(Claim[SquareFlow]):
