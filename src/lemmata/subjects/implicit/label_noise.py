@@ -1,0 +1,76 @@
+"""Label noise: which minimum noisy gradient descent drifts to.
+
+This theory is about descent on a product u v with fresh label noise in every step. It gives the drift along the minima
+to the flattest one, and the time that it takes. It assumes small steps. It does not explain networks whose minima have
+many directions.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Limit, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
+
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
+
+_INVERSE_STEPS = (12.5, 25.0, 50.0, 100.0)
+
+
+class Product(eqx.Module):
+    """A start of two weights u and v whose product is fitted to 1.
+
+    Args:
+        u, v: the start.
+        noise: standard deviation of the label.
+    """
+
+    u: Float[Array, ""]
+    v: Float[Array, ""]
+    noise: Float[Array, ""]
+
+
+class LabelNoiseFlattens(Claim[Product]):
+    """Fit u v to labels 1 + noise by steps of size s on squared errors, where the noise is independent in every step
+    and has the standard deviation sigma. Let D = u² - v². All u v = 1 are minima without noise, and D = 0 is the
+    flattest. Let R be D/D_0 after T = 1/(s sigma)² steps, and R_0 the same ratio without noise. As s -> 0,
+
+        R / R_0 -> 1/e   and   R_0 -> 1.
+
+    Every step multiplies D by 1 - s² r², where r is the residual, and r² has mean sigma² up to O(s) once u v is near 1.
+    Gradient flow conserves D. So label noise, and not the discreteness of steps, flattens the minimum.
+    """
+
+    title = "Label noise drives gradient descent to the flattest minimum"
+    source = Source("blanc2020", note="the drift of a product of two weights, with its rate")
+    population = Drawn(
+        Product,
+        positive("u", "the start is then near the minima with u > 0"),
+        u=log_uniform(0.6, 1.6),
+        v=log_uniform(0.6, 1.6),
+        noise=log_uniform(0.5, 1.0),
+    )
+    relation = Limit("1/s", _INVERSE_STEPS, margin=0.03, resolution=0.03)
+    control = Control("twice as fast", lambda ratio, problem: ratio**2)
+    controls = "the flatness of the minimum that noisy descent reaches"
+    unexplained = "noise that does not come from the labels"
+    trials = 64
+
+    def predict(self, problem: Product) -> Array:
+        return jnp.exp(-jnp.ones(()))
+
+    def measure_at(self, problem: Product, key: Key[Array, ""], inverse: float) -> Array:
+        steps = (inverse / problem.noise) ** 2
+        draws = jax.random.normal(key, (4 * int(inverse**2),))
+
+        def one(number, state):
+            pair, noisy = state[0], state[1] * draws[number] * problem.noise
+            off = pair[0] * pair[1] - 1 - noisy
+            moved = pair - off * pair[::-1] / inverse
+            return jnp.where(number < steps, moved, pair), state[1]
+
+        start = jnp.stack([problem.u, problem.v])
+        ends = jax.vmap(lambda on: jax.lax.fori_loop(0, len(draws), one, (start, on))[0])(jnp.array([1.0, 0.0]))
+        apart = ends[:, 0] ** 2 - ends[:, 1] ** 2
+        return apart[0] / apart[1]
