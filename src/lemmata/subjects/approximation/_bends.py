@@ -10,7 +10,7 @@ _APART = 1e-10  # a layer that is 0 beyond a bend has its zero there only by rou
 
 
 class Layer(NamedTuple):
-    """Units with these weights and biases, and the slopes of their activation below and above 0, one for all or each."""
+    """Units with these weights and biases, and the slopes of their activation below and above 0, for all or each."""
 
     weights: Float[np.ndarray, "n m"]
     biases: Float[np.ndarray, " n"]
@@ -76,4 +76,5 @@ def bends(
         values, slopes, ends = values[piece], slopes[piece], finer
         slope = np.where(values + slopes * inner[:, None] > 0, layer.above, layer.below)
         values, slopes = slope * values, slope * slopes
-    return Bends(*map(np.concatenate, (places, numbers, units)), ends, values, slopes)
+    at, of, unit = (np.concatenate(each) for each in (places, numbers, units))
+    return Bends(at, of, unit, ends, values, slopes)

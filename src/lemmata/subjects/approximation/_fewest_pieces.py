@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 Curve = Callable[[Float[Array, "..."]], Float[Array, "..."]]
 
-_POINTS, _HALVINGS = 33, 18
+_POINTS, _SLOPES, _HALVINGS = 33, 14, 18
 
 
 def line_error(f: Curve, low: Array, high: Array) -> Array:
@@ -25,7 +25,7 @@ def line_error(f: Curve, low: Array, high: Array) -> Array:
         small = jnp.argmax(rest) > jnp.argmin(rest)
         return jnp.where(small, middle, ends[0]), jnp.where(small, ends[1], middle)
 
-    ends = jax.lax.fori_loop(0, _HALVINGS, halve, (slopes.min(), slopes.max()))
+    ends = jax.lax.fori_loop(0, _SLOPES, halve, (slopes.min(), slopes.max()))
     rest = y - (ends[0] + ends[1]) / 2 * x
     return (rest.max() - rest.min()) / 2
 

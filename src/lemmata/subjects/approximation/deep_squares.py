@@ -44,11 +44,11 @@ class DeepSquare(Claim[SquareToFit]):
     The best function of one layer with 3m units has the largest error M²/(8 (3m + 1)²), which falls only like m^-2.
     """
 
-    # f_m interpolates x² between the multiples of 2^-m. One layer of N - 1 hinges has N pieces, and a piece of length h
-    # has at least the error h²/8 for x², which equal pieces attain.
+    # The network is Yarotsky's (yarotsky2017). f_m interpolates x² between the multiples of 2^-m. One layer of N - 1
+    # hinges has N pieces, and a piece of length h has at least the error h²/8 for x², which equal pieces attain.
 
     title = "The error of a deep ReLU network for x² is exponentially small in its depth"
-    source = Source("emergence2026", "Figure 2.24", note="for x², with the network of yarotsky2017")
+    source = Source("emergence2026", "Figure 2.24", note="for x², with constants")
     stated = Kind.OWN
     population = Drawn(
         SquareToFit,
@@ -95,7 +95,7 @@ class DeepProduct(Claim[SquareToFit]):
     # [0, 1] and 0 at both ends, hence subadditive, and phi(u) + phi(v) - phi(u + v) <= 1/2.
 
     title = "The error of a deep ReLU network for products is one-sided and exponentially small"
-    source = Source("emergence2026", "Figure 2.24", note="for products, with a sharp constant for yarotsky2017")
+    source = Source("emergence2026", "Figure 2.24", note="for products, with the sharp constant")
     stated = Kind.OWN
     population = Drawn(
         SquareToFit,

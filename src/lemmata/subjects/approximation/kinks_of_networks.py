@@ -143,7 +143,7 @@ class KinksOnACircle(Claim[CircleOfInputs]):
     source = Source("emergence2026", _CAPTION, note="for random networks of any depth, along a circle of inputs")
     stated = Kind.OWN
     population = CirclesOfInputs()
-    relation = EqualInMean()
+    relation = EqualInMean(resolution=0.04)
     control = Control(
         "only a layer without active units loses kinks",
         lambda kinks, problem: 2 * (1 - 2.0**-problem.width) ** jnp.arange(1.0, 4.0),

@@ -37,10 +37,10 @@ ABOUT = {
 
 
 class NarrowNetwork(eqx.Module):
-    """A network of two inputs and layers of two units, with a linear output; and the corners of a rectangle."""
+    """A network of two inputs and narrow layers, with a linear output; and the corners of a rectangle."""
 
     layers: tuple[Layer, ...]
-    output: Float[np.ndarray, " 2"]
+    output: Float[np.ndarray, " width"]
     low: Float[np.ndarray, " 2"]
     high: Float[np.ndarray, " 2"]
 

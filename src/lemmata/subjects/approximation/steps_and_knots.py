@@ -202,7 +202,7 @@ class FreeKnots(Claim[SmoothCurve]):
     control = Control("chords between points of f are the best pieces", lambda value, problem: 2 * value)
     controls = "the least error of a piecewise linear function of one variable"
     unexplained = "knots that descent finds, and functions of several variables"
-    trials = 24
+    trials = 16
 
     def predict(self, problem: SmoothCurve) -> Array:
         return _spread(problem) ** 2 / 16
@@ -233,16 +233,16 @@ class FrequencyCostsUnits(Claim[CosineToFit]):
         positive("tolerance"),
         size=log_uniform(0.1, 10.0),
         phase=uniform(0.0, 2 * np.pi),
-        tolerance=log_uniform(1e-4, 1e-3),
+        tolerance=log_uniform(3e-4, 1e-3),
     )
     relation = Rate("q", (1.0, 2.0, 4.0, 8.0))
     control = Control("like the root of q", lambda rate, problem: rate - 0.5)
     controls = "the number of units that a high frequency needs"
     unexplained = "errors that are averaged, and functions of several variables"
-    trials = 16
+    trials = 8
     predict = 1.0
 
     def measure_at(self, problem: CosineToFit, key: Key[Array, ""], q: float) -> Array:
         wave = lambda x: problem.size * jnp.cos(2 * jnp.pi * q * x + problem.phase)
-        count = lambda end: pieces_needed(wave, problem.size * problem.tolerance, end, 2000)
+        count = lambda end: pieces_needed(wave, problem.size * problem.tolerance, end, 1000)
         return count(1.0) / count(1 / q)
