@@ -187,7 +187,7 @@ def test_captions_stand_in_their_order():
     found = [int(n) for s in statements("emergence2026") for n in re.findall(r"^Figure \d+\.(\d+)$", s.number)]
     starts = [place for place, n in enumerate(found) if n == 1]
     assert len(starts) == len(chapters("emergence2026"))
-    assert all(later == earlier + 1 or later == 1 for earlier, later in itertools.pairwise(found))
+    assert all(later > earlier or later == 1 for earlier, later in itertools.pairwise(found))
 
 
 @pytest.mark.parametrize("key", sources())

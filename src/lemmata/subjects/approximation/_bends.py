@@ -1,0 +1,80 @@
+"""Where the units of a piecewise linear network change sign along a line."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+_APART = 1e-10  # a layer that is 0 beyond a bend has its zero there only by rounding
+
+
+class Layer(NamedTuple):
+    """Units with these weights and biases, and the slopes of their activation below and above 0, for all or each."""
+
+    weights: Float[np.ndarray, "n m"]
+    biases: Float[np.ndarray, " n"]
+    below: float | Float[np.ndarray, " n"] = 0.0
+    above: float | Float[np.ndarray, " n"] = 1.0
+
+
+class Bends(NamedTuple):
+    """The bends at t of the units along start + t direction.
+
+    Args:
+        places: t of every change of sign, layer by layer.
+        layers: number of the layer of each place.
+        units: number of the unit in its layer.
+        ends: of the pieces, in order, with the ends of the line.
+        values: activations of the last layer on each piece: values + t slopes.
+        slopes: of these activations.
+    """
+
+    places: Float[np.ndarray, " k"]
+    layers: Int[np.ndarray, " k"]
+    units: Int[np.ndarray, " k"]
+    ends: Float[np.ndarray, " p"]
+    values: Float[np.ndarray, "pieces n"]
+    slopes: Float[np.ndarray, "pieces n"]
+
+
+def inner_points(ends: Float[np.ndarray, " p"]) -> Float[np.ndarray, " pieces"]:
+    """A point within each piece; the first and the last piece may be infinite."""
+    low, high = ends[:-1], ends[1:]
+    first = np.where(np.isinf(high), 0.0, high - 1)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(low), first, np.where(np.isinf(high), low + 1, low + (high - low) / 2))
+
+
+def bends(
+    layers: Sequence[Layer],
+    start: Float[np.ndarray, " d"],
+    direction: Float[np.ndarray, " d"],
+    low: float = -np.inf,
+    high: float = np.inf,
+) -> Bends:
+    """The changes of sign of all units for low < t < high, layer by layer, from the pieces of the layer before.
+
+    A unit is values + t slopes on a piece, so its zero is exact. Zeros at the ends of a piece, within rounding, are
+    those of a layer whose inputs all become 0; they are not changes of sign.
+    """
+    ends, values, slopes = np.array([low, high]), start[None], direction[None]
+    places, numbers, units = [], [], []
+    for number, layer in enumerate(layers):
+        values, slopes = values @ layer.weights.T + layer.biases, slopes @ layer.weights.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            zeros = -values / slopes
+            space = _APART * (np.abs(zeros) if np.isinf(high) else high - low)
+            within = (zeros > ends[:-1, None] + space) & (zeros < ends[1:, None] - space)
+        found = zeros[within]
+        places.append(found)
+        units.append(np.nonzero(within)[1])
+        numbers.append(np.full(len(found), number))
+        finer = np.sort(np.concatenate([ends, found]))
+        inner = inner_points(finer)
+        piece = np.searchsorted(ends, inner) - 1
+        values, slopes, ends = values[piece], slopes[piece], finer
+        slope = np.where(values + slopes * inner[:, None] > 0, layer.above, layer.below)
+        values, slopes = slope * values, slope * slopes
+    at, of, unit = (np.concatenate(each) for each in (places, numbers, units))
+    return Bends(at, of, unit, ends, values, slopes)

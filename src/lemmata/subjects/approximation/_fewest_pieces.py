@@ -1,0 +1,64 @@
+"""The fewest affine pieces that fit a smooth function within a tolerance."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Curve = Callable[[Float[Array, "..."]], Float[Array, "..."]]
+
+_POINTS, _SLOPES, _HALVINGS = 33, 14, 18
+
+
+def line_error(f: Curve, low: Array, high: Array) -> Array:
+    """The largest error of the best line on [low, high], on 33 points: half the range of f - slope x, which is convex
+    in the slope, so that the order of its largest and smallest point says on which side the best slope is.
+    """
+    x = low + (high - low) * jnp.linspace(0.0, 1.0, _POINTS)
+    y = f(x)
+    slopes = jnp.diff(y) / jnp.diff(x)
+
+    def halve(_, ends):
+        middle = (ends[0] + ends[1]) / 2
+        rest = y - middle * x
+        small = jnp.argmax(rest) > jnp.argmin(rest)
+        return jnp.where(small, middle, ends[0]), jnp.where(small, ends[1], middle)
+
+    ends = jax.lax.fori_loop(0, _SLOPES, halve, (slopes.min(), slopes.max()))
+    rest = y - (ends[0] + ends[1]) / 2 * x
+    return (rest.max() - rest.min()) / 2
+
+
+def pieces_needed(f: Curve, tolerance: Array, end: float, most: int) -> Array:
+    """The fewest affine pieces on [0, end] within the tolerance, or `most`.
+
+    The error grows with the interval. So it is best that each piece, from the left, is as long as possible.
+    """
+
+    def further(state):
+        start, count = state
+        last = jnp.asarray(float(end))
+
+        def halve(_, ends):
+            middle = (ends[0] + ends[1]) / 2
+            fits = line_error(f, start, middle) <= tolerance
+            return jnp.where(fits, middle, ends[0]), jnp.where(fits, ends[1], middle)
+
+        reached = jax.lax.fori_loop(0, _HALVINGS, halve, (start, last))[0]
+        return jnp.where(line_error(f, start, last) <= tolerance, last, reached), count + 1
+
+    going = lambda state: (state[0] < end) & (state[1] < most)
+    return jax.lax.while_loop(going, further, (jnp.asarray(0.0), jnp.asarray(0)))[1].astype(float)
+
+
+def least_error(f: Curve, pieces: int) -> Array:
+    """The least largest error of so many affine pieces on [0, 1]."""
+    whole = line_error(f, jnp.asarray(0.0), jnp.asarray(1.0))
+
+    def halve(_, ends):
+        middle = jnp.sqrt(ends[0] * ends[1])
+        enough = pieces_needed(f, middle, 1.0, pieces + 1) <= pieces
+        return jnp.where(enough, ends[0], middle), jnp.where(enough, middle, ends[1])
+
+    return jax.lax.fori_loop(0, _HALVINGS, halve, (whole * 1e-5, whole))[1]

@@ -1,0 +1,125 @@
+"""Squares and products by deep ReLU networks, with an error that falls exponentially in the number of units.
+
+This theory controls the error of an explicit network, and compares it with the best layer of as many units. It assumes
+that the weights are chosen by hand. It does not explain whether training finds such weights.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Integer, Kind, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
+
+ABOUT = {"tool": "approximation theory", "architecture": "dense network", "object": "construction"}
+
+
+class SquareToFit(eqx.Module):
+    """Inputs of size at most `largest`, and the number of tents in a row."""
+
+    largest: Float[Array, ""]
+    tents: int = eqx.field(static=True)
+
+
+def deep_square(t: Float[Array, "..."], tents: int) -> Float[Array, "..."]:
+    """t - sum_s g_s(t)/4^s for t in [0, 1], where g_s is the tent applied s times: three ReLU units per tent."""
+
+    def tent(x: Array) -> Array:
+        return 2 * jax.nn.relu(x) - 4 * jax.nn.relu(x - 0.5) + 2 * jax.nn.relu(x - 1)
+
+    total, folded = t, t
+    for s in range(1, tents + 1):
+        folded = tent(folded)
+        total = total - folded / 4**s
+    return total
+
+
+class DeepSquare(Claim[SquareToFit]):
+    """Let g_s be the tent function on [0, 1] applied s times, and let f_m(x) = x - sum_{s=1}^m g_s(x)/4^s. On [0, M],
+    the network M² f_m(x/M) with 3m ReLU units in m layers is at least x². Its largest error is
+
+        M² 4^-(m+1).
+
+    The best function of one layer with 3m units has the largest error M²/(8 (3m + 1)²), which falls only like m^-2.
+    """
+
+    # The network is Yarotsky's (yarotsky2017). f_m interpolates x² between the multiples of 2^-m. One layer of N - 1
+    # hinges has N pieces, and a piece of length h has at least the error h²/8 for x², which equal pieces attain.
+
+    title = "The error of a deep ReLU network for x² is exponentially small in its depth"
+    source = Source("emergence2026", "Figure 2.24", note="for x², with constants")
+    stated = Kind.OWN
+    population = Drawn(
+        SquareToFit,
+        positive("largest"),
+        tents=Integer(5, 1, 9, "tents in a row", corners=(3, 7)),
+        largest=log_uniform(0.1, 10.0),
+    )
+    relation = Equal()
+    control = Control("three quarters of the errors", lambda errors, problem: 0.75 * errors)
+    controls = "the largest error of a deep network for x², with its sign, and that of the best single layer"
+    unexplained = "what training finds"
+
+    def predict(self, problem: SquareToFit) -> Array:
+        m = problem.tents
+        return problem.largest**2 * jnp.array([4.0 ** -(m + 1), 4.0 ** -(m + 1), 1 / (8 * (3 * m + 1) ** 2)])
+
+    def measure(self, problem: SquareToFit, key: Key[Array, ""]) -> Array:
+        """The largest error and the range of errors on a dyadic grid; and the error of a layer with raised chords."""
+        m, pieces = problem.tents, 3 * problem.tents + 1
+        x = jnp.linspace(0.0, 1.0, 2 ** (m + 3) + 1)
+        error = deep_square(x, m) - x**2
+        x = jnp.linspace(0.0, 1.0, 4 * pieces + 1)
+        hinges = jnp.arange(1, pieces) / pieces
+        layer = x / pieces - 1 / (8 * pieces**2) + jax.nn.relu(x[:, None] - hinges).sum(axis=1) * 2 / pieces
+        shallow = jnp.abs(layer - x**2).max()
+        return problem.largest**2 * jnp.stack([error.max(), error.max() - error.min(), shallow])
+
+    def condition(self, problem: SquareToFit) -> Array:
+        """Numbers of size 1 are subtracted."""
+        return jnp.asarray(4.0 ** (problem.tents + 1) + 40 * problem.tents**3)
+
+
+class DeepProduct(Claim[SquareToFit]):
+    """Let f_m be the deep network for x² on [0, 1] whose error is at most 4^-(m+1), and let |x| and |y| be at most M.
+    The network
+
+        P(x, y) = 2M² (f_m(|x + y|/(2M)) - f_m(|x|/(2M)) - f_m(|y|/(2M)))
+
+    satisfies xy - M² 4^-m <= P(x, y) <= xy, and both bounds are attained: the lower bound at x = y = M 2^-m. Adding the
+    errors of the three squares would give 1.5 times the error.
+    """
+
+    # With h = 2^-m and phi(u) = u(1 - u) for u mod 1, f_m(t) = t² + h² phi(t/h). The function phi is even, concave on
+    # [0, 1] and 0 at both ends, hence subadditive, and phi(u) + phi(v) - phi(u + v) <= 1/2.
+
+    title = "The error of a deep ReLU network for products is one-sided and exponentially small"
+    source = Source("emergence2026", "Figure 2.24", note="for products, with the sharp constant")
+    stated = Kind.OWN
+    population = Drawn(
+        SquareToFit,
+        positive("largest"),
+        tents=Integer(3, 1, 6, "tents in a row", corners=(2, 5)),
+        largest=log_uniform(0.1, 10.0),
+    )
+    relation = Equal()
+    control = Control("0.95 of the error", lambda errors, problem: 0.95 * errors)
+    controls = "the largest error of a deep network for products, with its sign"
+    unexplained = "what training finds"
+
+    def predict(self, problem: SquareToFit) -> Array:
+        return problem.largest**2 * 4.0**-problem.tents * jnp.ones(2)
+
+    def measure(self, problem: SquareToFit, key: Key[Array, ""]) -> Array:
+        """The largest error and the range of errors on a grid of four points in each piece."""
+        size, m = problem.largest, problem.tents
+        x = size * jnp.linspace(-1.0, 1.0, 2 ** (m + 3) + 1)
+        square = lambda t: deep_square(jnp.abs(t) / (2 * size), m)
+        product = 2 * size**2 * (square(x[:, None] + x) - square(x[:, None]) - square(x))
+        error = x[:, None] * x - product
+        return jnp.stack([error.max(), error.max() - error.min()])
+
+    def condition(self, problem: SquareToFit) -> Array:
+        """Numbers of size M² are subtracted."""
+        return jnp.asarray(8 * 4.0**problem.tents)
