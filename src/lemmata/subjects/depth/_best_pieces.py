@@ -31,7 +31,7 @@ def _cost_of_piece(phase: int, length: int) -> float:
 
 @functools.cache
 def best_errors(k: int) -> tuple[float, ...]:
-    """The L_1 distances of the k-fold tent map to the best functions with 1, 2, ..., 2^k pieces, by dynamic programming.
+    """The L_1 distances of the k-fold tent map to the best functions with 1, 2, ..., 2^k pieces.
 
     Pieces may begin and end at the multiples of 2^-k/4, and the function may jump there.
     """
