@@ -94,7 +94,9 @@ class TentPieces(Claim[Iterates]):
     """
 
     title = "Peaks and affine pieces of the iterated tent map"
-    source = Source("emergence2026", "Figure 3.8", "Figure 3.9", "Figure 3.10", note="with the counts")
+    source = Source(
+        "emergence2026", "Figure 3.8", "Figure 3.9", "Figure 3.10", "Definition 3.6", note="with the counts"
+    )
     corrects = TentTeethPrinted
     population = TentIterates()
     relation = Equal()
