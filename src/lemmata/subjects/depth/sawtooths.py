@@ -1,0 +1,234 @@
+"""Sawtooths: how depth multiplies affine pieces, and what a function with few pieces misses.
+
+This theory counts the affine pieces of networks of one input, and bounds the error of a function with few pieces near
+an iterated tent map. It assumes ReLU units. It does not explain which deep networks are found by training.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import (
+    AtLeast,
+    AtMost,
+    Claim,
+    Control,
+    Equal,
+    Hypothesis,
+    Integer,
+    Kind,
+    Passage,
+    Population,
+    Reading,
+    Source,
+    Space,
+    Status,
+)
+from lemmata.subjects.depth._best_pieces import best_errors
+from lemmata.subjects.depth._broken_lines import combined, network_output, tent_network
+from lemmata.subjects.depth._zigzags import BrokenLinePair, BrokenLinePairs, DeepLine, DeepLines
+
+ABOUT = {"tool": "combinatorics", "architecture": "dense network", "object": "function class"}
+
+
+class Iterates(eqx.Module):
+    """How often the tent map is iterated."""
+
+    k: Float[Array, ""]
+
+
+class TentIterates(Population[Iterates]):
+    """k from 1 to `most`."""
+
+    settings = Space(most=Integer(8, 1, 10, "largest k"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Iterates:
+        return Iterates(jax.random.randint(key, (), 1, setting["most"] + 1).astype(float))
+
+    def hypotheses(self, problem: Iterates) -> list[Hypothesis]:
+        return [Hypothesis("k", problem.k, ">=", 1.0, "m is iterated at least once")]
+
+
+class TentTeethPrinted(Claim[Iterates]):
+    """Let m^(k) be the k-fold composition of the tent map with itself. The text says that m^(k) has 2^k teeth, while
+    the caption below it counts one, two and four teeth for k = 1, 2, 3. If teeth are triangles, as in the captions, the
+    number in the text is twice the true number. If teeth are affine pieces on [0, 1], the caption is wrong.
+    """
+
+    title = "The iterated tent map has 2^k teeth, as printed"
+    source = Source("emergence2026", "Figure 3.9", note="as printed in the text below it")
+    passage = Passage(
+        "001_2e5c8a18e09b1b14.txt",
+        14529,
+        14847,
+        "091c5a0a3153246f",
+        says="the k-fold composition has 2^k teeth, and the first three iterates have one, two and four teeth",
+        right_if="the text says 2^(k-1), or the caption counts affine pieces: 2, 4 and 8",
+        formula="m^(k) has 2^k teeth; one, two, and four teeth for k = 1, 2, 3",
+    )
+    readings = (
+        Reading("a tooth is a triangle, as in the captions of Figures 3.8 and 3.10", "refuted"),
+        Reading("a tooth is an affine piece, so that the text is right and its caption is false", "refuted"),
+    )
+    population = TentIterates()
+    relation = Equal()
+    control = Control("four times the number of triangles", lambda count, problem: 2 * count)
+    controls = "the number of teeth of a deep network"
+    unexplained = "what the author calls a tooth, which the captions of Figures 3.8 and 3.10 show to be a triangle"
+    expected = Status.REFUTED
+    traced = False
+
+    def predict(self, problem: Iterates) -> Array:
+        return 2**problem.k
+
+    def measure(self, problem: Iterates, key: Key[Array, ""]) -> Array:
+        line = network_output(*tent_network(int(problem.k)))
+        return jnp.asarray(float(len(line.turns(lambda before, after: before > 0 > after))))
+
+
+class TentPieces(Claim[Iterates]):
+    """Let m(x) = relu(2 relu(x) - 4 relu(x - 1/2)) be the tent map, and let m^(k) be its k-fold composition with
+    itself. It has 2^(k-1) teeth, which are triangles of height 1, 2^k affine pieces on [0, 1], and 2^k + 2 affine
+    pieces on the line. It is a ReLU network with 3k units in 2k hidden layers.
+    """
+
+    title = "Peaks and affine pieces of the iterated tent map"
+    source = Source(
+        "emergence2026", "Figure 3.8", "Figure 3.9", "Figure 3.10", "Definition 3.6", note="with the counts"
+    )
+    corrects = TentTeethPrinted
+    population = TentIterates()
+    relation = Equal()
+    control = Control("twice as many", lambda counts, problem: 2 * counts)
+    controls = "the oscillations of a deep network, and its size"
+    unexplained = "other maps, and weights that are not exact"
+    traced = False
+
+    def predict(self, problem: Iterates) -> Array:
+        k = problem.k
+        return jnp.stack([2 ** (k - 1), 2**k, 2**k + 2, 3 * k, 2 * k])
+
+    def measure(self, problem: Iterates, key: Key[Array, ""]) -> Array:
+        """From the weights of the network, in rational arithmetic."""
+        weights, biases = tent_network(int(problem.k))
+        line = network_output(weights, biases)
+        inside = [x for x in line.turns(lambda before, after: before != after) if 0 < x < 1]
+        peaks = [x for x in line.turns(lambda before, after: before > 0 > after) if line(x) == 1]
+        units = sum(len(bias) for bias in biases[:-1])
+        return jnp.asarray([len(peaks), len(inside) + 1, line.pieces, units, len(biases) - 1], float)
+
+
+class SawtoothCalculus(Claim[BrokenLinePair]):
+    """Let f and g be continuous functions on the line with p and q affine pieces. Their sum has at most p + q - 1
+    pieces, and the composition f(g(x)) has at most p q pieces. Both bounds are attained, the second bound by zigzags.
+    """
+
+    title = "Affine pieces add up in sums and multiply in compositions"
+    source = Source("emergence2026", "Figure 3.11", note="with the counts; a sum in telgarsky2016 has at most p + q")
+    population = BrokenLinePairs()
+    relation = AtMost()
+    control = Control("one piece fewer", lambda counts, problem: counts - 1)
+    controls = "the pieces of sums and compositions"
+    unexplained = "compositions whose inner function does not cover the knots of the outer function"
+    trivial = "knots of a sum or a composition may be anywhere"
+    traced = False
+
+    def predict(self, problem: BrokenLinePair) -> Array:
+        p, q = len(problem.f_knots) + 1, len(problem.g_knots) + 1
+        return jnp.asarray([p + q - 1, p * q], float)
+
+    def measure(self, problem: BrokenLinePair, key: Key[Array, ""]) -> Array:
+        f, g = problem.lines()
+        return jnp.asarray([combined((f, g), (1, 1)).pieces, f.after(g).pieces], float)
+
+
+class NetworkPieces(Claim[DeepLine]):
+    """A ReLU network of one input with hidden layers of widths w_1, ..., w_L has at most
+
+        (w_1 + 1) (w_2 + 1) ... (w_L + 1) <= (1 + N/L)^L
+
+    affine pieces, where N is the number of units. Layers that compute zigzags of the layer before attain the first
+    bound. So the pieces can grow exponentially with the depth, while one hidden layer of N units has at most N + 1.
+    """
+
+    title = "An upper bound on the affine pieces of a deep ReLU network of one input"
+    source = Source("emergence2026", "Figure 3.11", note="with constants; (2N/L)^L in telgarsky2016")
+    population = DeepLines()
+    relation = AtMost()
+    control = Control(
+        "a layer of w units multiplies the pieces by w",
+        lambda count, problem: jnp.prod(jnp.asarray(problem.widths, float)),
+    )
+    controls = "the affine pieces of a network, from its widths"
+    unexplained = "random weights, with which networks have far fewer pieces"
+    traced = False
+
+    def predict(self, problem: DeepLine) -> Array:
+        return jnp.prod(jnp.asarray(problem.widths, float) + 1)
+
+    def measure(self, problem: DeepLine, key: Key[Array, ""]) -> Array:
+        """By exact propagation of the knots."""
+        return jnp.asarray(float(problem.line().pieces))
+
+    def trivial(self, problem: DeepLine) -> Array:
+        """Each unit is active or not."""
+        return jnp.asarray(2.0 ** sum(problem.widths))
+
+
+class FewPieces(eqx.Module):
+    """The k-fold tent map, and a number of pieces."""
+
+    pieces: Float[Array, ""]
+    k: int = eqx.field(static=True)
+
+
+class FewPiecesNearTents(Population[FewPieces]):
+    """From 2 pieces to half of the pieces of the target."""
+
+    settings = Space(k=Integer(4, 3, 6, "iterates of the tent map", corners=(3, 5)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FewPieces:
+        most = 2 ** (setting["k"] - 1)
+        return FewPieces(jax.random.randint(key, (), 2, most + 1).astype(float), setting["k"])
+
+    def hypotheses(self, problem: FewPieces) -> list[Hypothesis]:
+        return [Hypothesis("pieces", problem.pieces, "<=", 2.0**problem.k, "the target itself has 2^k pieces")]
+
+
+class MissingTriangles(Claim[FewPieces]):
+    """Let m^(k) be the k-fold composition of the tent map, which has 2^k affine pieces on [0, 1]. Every function g with
+    P affine pieces, which may jump between them, satisfies
+
+        int_0^1 |m^(k)(x) - g(x)| dx >= 1/4 - (9/32) P/2^k.
+
+    The constant function 1/2 has the error 1/4. On an interval, a line is better than 1/4 per length by at most (9/32)
+    2^-k. It gains this by following one run of the tent map, and 1/8 of a run beyond both ends. The trials compare with
+    the best g whose pieces begin and end at multiples of 2^-k/4.
+    """
+
+    title = "A function with few affine pieces misses most triangles of an iterated tent map"
+    source = Source("emergence2026", "Figure 3.12", "Figure 3.13", note="with constants of our own")
+    stated = Kind.OWN
+    population = FewPiecesNearTents()
+    relation = AtLeast()
+    control = Control(
+        "P - 1 pieces follow one run each, and nothing else is gained",
+        lambda error, problem: (1 - (problem.pieces - 1) / 2**problem.k) / 4,
+    )
+    controls = "the error of shallow networks near a deep network"
+    unexplained = "the exact error, which is larger since neighbouring pieces cannot both go beyond their run"
+    trivial = 0.0
+    traced = False
+
+    def predict(self, problem: FewPieces) -> Array:
+        # In units of a run, where runs have the slopes 1 and -1, let a line have the slope s >= 0. The integral of 1/4
+        # - |m - line| is at most -s/4 over a whole falling run, and at most 1/4 - |1 - s|/4 <= s/4 over a whole rising
+        # run. So an interval gains most on one rising run and parts of its neighbours. If s <= 1, the best line through
+        # the centre of the run gains (2 - (7/4)/(1 + s))/4. If s >= 1, it gains (17/4 - 2 s)/(1 + s)/4. The largest
+        # gain is 9/32, at s = 1.
+        return 1 / 4 - 9 / 32 * problem.pieces / 2**problem.k
+
+    def measure(self, problem: FewPieces, key: Key[Array, ""]) -> Array:
+        """By dynamic programming over the ends of pieces, with the best line for every piece."""
+        return jnp.asarray(best_errors(problem.k)[int(problem.pieces) - 1])

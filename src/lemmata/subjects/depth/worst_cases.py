@@ -1,0 +1,156 @@
+"""Worst cases of gradient descent with given steps on smooth convex functions.
+
+This theory computes the largest value that can remain after n steps, over all smooth convex functions. It assumes exact
+gradients and steps that are chosen in advance. It does not explain typical functions, on which descent is faster.
+"""
+
+import functools
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.optimize import brentq
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Integer, Kind, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
+from lemmata.subjects.depth._performance import certificate
+
+ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
+
+_ACCURACY = 1e-9
+_LONG = float(np.sqrt(2.0))
+SILVER = {3: (_LONG, 2.0, _LONG), 7: (_LONG, 2.0, _LONG, 2.0 + _LONG, _LONG, 2.0, _LONG)}
+
+
+class EqualSteps(eqx.Module):
+    """n steps of length h/B on a B-smooth convex function, from a distance D of a minimiser."""
+
+    length: Float[Array, ""]
+    smoothness: Float[Array, ""]
+    distance: Float[Array, ""]
+    n: int = eqx.field(static=True)
+
+    @property
+    def scale(self) -> Float[Array, ""]:
+        """B D²."""
+        return self.smoothness * self.distance**2
+
+
+def _false(n: int, h: Array) -> Array:
+    return jnp.maximum(1 / (4 * n * h + 3), (1 - h) ** (2 * n) / 3)
+
+
+class GradientDescentWorst(Claim[EqualSteps]):
+    """Let f be convex and B-smooth, with a minimiser x* at the distance D from x_0. Take n gradient steps of length
+    h/B, 0 < h < 2. The worst case over all such f is
+
+        max f(x_n) - f(x*) = B D² max(1/(4 n h + 2), (1 - h)^(2n)/2).
+
+    For h = 1 it is B D²/(4n + 2). The first term is attained by Huber's function with the zone D/(2nh + 1), and the
+    second term by the quadratic B |x|²/2. The trials compare the formula with both functions, and with the bound that a
+    semidefinite program proves.
+    """
+
+    title = "The exact worst case of gradient descent with equal steps"
+    source = Source("drori2014", "Theorem 3.1", note="for h <= 1; for larger h the paper states it as a conjecture")
+    population = Drawn(
+        EqualSteps,
+        positive("smoothness"),
+        positive("distance"),
+        positive("length", "each step goes down the gradient"),
+        length=uniform(0.2, 1.95),
+        smoothness=log_uniform(0.1, 10.0),
+        distance=log_uniform(0.1, 10.0),
+        n=Integer(3, 1, 8, "steps", corners=(1, 5)),
+    )
+    relation = Equal()
+    control = Control(
+        "1/(4nh + 3) and (1 - h)^(2n)/3 in the maximum",
+        lambda worst, problem: jnp.full(2, problem.scale * _false(problem.n, problem.length)),
+    )
+    controls = "the largest value that can remain after n steps"
+    unexplained = "steps of different lengths, and functions that are not the worst"
+    traced = False
+
+    def predict(self, problem: EqualSteps) -> Array:
+        slow, far = 1 / (4 * problem.n * problem.length + 2), (1 - problem.length) ** (2 * problem.n) / 2
+        return problem.scale * jnp.full(2, jnp.maximum(slow, far))
+
+    def measure(self, problem: EqualSteps, key: Key[Array, ""]) -> Array:
+        """The larger of two runs of descent, and the least bound that has a proof."""
+        smoothness, start, length = (float(v) for v in (problem.smoothness, problem.distance, problem.length))
+        remaining = []
+        for zone in (start / (2 * problem.n * length + 1), np.inf):
+            x = start
+            for _ in range(problem.n):
+                x -= length * np.clip(x, -zone, zone)
+            inside = smoothness * x**2 / 2
+            remaining.append(inside if abs(x) <= zone else smoothness * zone * (abs(x) - zone / 2))
+        proven = certificate(np.full(problem.n, length), accuracy=_ACCURACY).bound
+        return jnp.stack([jnp.asarray(max(remaining)), proven * problem.scale])
+
+    def condition(self, problem: EqualSteps) -> Array:
+        """The quadratic multiplies by 1 - h; the bound is accurate to _ACCURACY, relative, for which 32 eps stands."""
+        exact = 4.0 * problem.n * (1 + 1 / jnp.abs(1 - problem.length))
+        return jnp.stack([exact, jnp.asarray(2 * _ACCURACY / (32 * np.finfo(float).eps))])
+
+
+class Distances(eqx.Module):
+    """A smoothness B and the distance D of x_0 from a minimiser."""
+
+    smoothness: Float[Array, ""]
+    distance: Float[Array, ""]
+
+
+def least_of_equal_steps(n: int) -> tuple[float, float]:
+    """The h at which the larger of 1/(4nh + 2) and (1 - h)^(2n)/2 is least, and its value: it bounds equal steps."""
+    length = brentq(lambda h: (h - 1) ** (2 * n) * (2 * n * h + 1) - 1, 1.0, 2.0)
+    return length, 1 / (4 * n * length + 2)
+
+
+@functools.cache
+def _proven(steps: tuple[float, ...]) -> float:
+    return certificate(np.asarray(steps), accuracy=_ACCURACY).bound
+
+
+class LongSteps(Claim[Distances]):
+    """Let f be convex and B-smooth, with a minimiser at the distance D from x_0. Let r = sqrt(2). The seven gradient
+    steps
+
+        (r, 2, r, 2 + r, r, 2, r)/B
+
+    have a smaller worst case of f(x_7) - f(x*) than seven equal steps of any length. One of these steps is longer than
+    2/B, at which equal steps diverge. For three steps the order is reversed: the worst case of the best three equal
+    steps is smaller than the worst case of (r, 2, r)/B.
+    """
+
+    title = "Seven silver steps are better than all equal steps, and three silver steps are not"
+    source = Source("altschuler2023", "Abstract", note="its schedule, compared with equal steps")
+    stated = Kind.OWN
+    population = Drawn(
+        Distances,
+        positive("smoothness"),
+        positive("distance"),
+        smoothness=log_uniform(0.1, 10.0),
+        distance=log_uniform(0.1, 10.0),
+    )
+    relation = AtMost()
+    control = Control("0.95 of both", lambda worst, problem: 0.95 * worst)
+    controls = "the gain of steps of different lengths"
+    unexplained = "the best schedule, and steps that depend on the gradients"
+    traced = False
+
+    def predict(self, problem: Distances) -> Array:
+        """What Huber's function leaves after the best equal steps, and after three silver steps."""
+        remaining = jnp.asarray([least_of_equal_steps(7)[1], 1 / (4 * sum(SILVER[3]) + 2)])
+        return problem.smoothness * problem.distance**2 * remaining
+
+    def measure(self, problem: Distances, key: Key[Array, ""]) -> Array:
+        """The bounds that a semidefinite program proves for seven silver steps and for three equal steps."""
+        proven = jnp.asarray([_proven(SILVER[7]), _proven((least_of_equal_steps(3)[0],) * 3)])
+        return problem.smoothness * problem.distance**2 * proven
+
+    def trivial(self, problem: Distances) -> Array:
+        """The largest value at x_0."""
+        return jnp.full(2, problem.smoothness * problem.distance**2 / 2)
