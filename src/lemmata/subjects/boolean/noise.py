@@ -48,7 +48,7 @@ class NoiseFormula(Claim[NoisyFunction]):
     """
 
     title = "A formula for the noise sensitivity in terms of the Fourier coefficients"
-    source = Source("emergence2026", "Proposition 10.11", "Figure 10.10")
+    source = Source("emergence2026", "Proposition 10.11", "Definition 10.9", "Figure 10.10", "Figure 10.11")
     population = NoisyFunctions()
     relation = Equal()
     control = Control(

@@ -60,7 +60,9 @@ class CoefficientsOfProducts(Claim[TwoFunctions]):
     """
 
     title = "Parseval's identity on the cube, and the coefficients of a product"
-    source = Source("emergence2026", "Theorem 10.4", "Definition 10.1", "Figure 10.6", note="for all coefficients")
+    source = Source(
+        "emergence2026", "Theorem 10.4", "Definition 10.1", "Figure 10.5", "Figure 10.6", note="for all coefficients"
+    )
     population = PairsOnCube()
     relation = Equal(block=1)
     control = Control(
