@@ -90,15 +90,20 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
         return u @ jnp.where(jnp.eye(len(u), dtype=bool), weights.sum(), entries) @ u + rest
 
     def measure(self, problem: StudentAndTeacher, key: Key[Array, ""]) -> Array:
-        """In closed form: E relu(<w, x>) relu(<v, x>) at an angle."""
-        u, c = problem.differences(), problem.correlations()
-        angle = jnp.where(jnp.eye(len(u), dtype=bool), 0.0, jnp.arccos(jnp.clip(c, -1.0, 1.0)))
-        return u @ ((jnp.sin(angle) + (jnp.pi - angle) * jnp.cos(angle)) / (2 * jnp.pi)) @ u
+        """In closed form."""
+        return _closed(problem)
 
     def condition(self, problem: StudentAndTeacher) -> Array:
         """Terms of both signs cancel."""
         u = jnp.abs(problem.differences())
-        return 4 * jnp.sum(u) ** 2 / self.measure(problem, None)
+        return 4 * jnp.sum(u) ** 2 / _closed(problem)
+
+
+def _closed(problem: StudentAndTeacher) -> Array:
+    """From E relu(<w, x>) relu(<v, x>) at each angle of two unit weights."""
+    u, c = problem.differences(), problem.correlations()
+    angle = jnp.where(jnp.eye(len(u), dtype=bool), 0.0, jnp.arccos(jnp.clip(c, -1.0, 1.0)))
+    return u @ ((jnp.sin(angle) + (jnp.pi - angle) * jnp.cos(angle)) / (2 * jnp.pi)) @ u
 
 
 def _term(problem: StudentAndTeacher, k: int) -> Array:

@@ -59,9 +59,7 @@ class SignFlipsGiveParities(Claim[FlippedPoint]):
     source = Source("emergence2026", "Figure 11.12", "Figure 11.10")
     population = _POINTS
     relation = Equal()
-    control = Control(
-        "g_S does not change", lambda value, problem: value * problem.each(lambda part, unit: jnp.prod(problem.z[part]))
-    )
+    control = Control("with the opposite sign", lambda value, problem: -value)
     controls = "how a parity network depends on the signs of its input"
     unexplained = "how a parity network depends on the lengths of the coordinates"
 

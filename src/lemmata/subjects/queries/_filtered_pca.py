@@ -1,0 +1,247 @@
+"""The active subspace of regression data: principal components of inputs that a filter of the label selects."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from lemmata.answers import Condition, inside, whole
+from lemmata.core import check_numbers
+from lemmata.errors import SettingError, ShapeError
+from lemmata.printable import preformatted
+
+from ._inputs import checked, normality, whitened
+
+Filter = Callable[[np.ndarray], Any]
+_CLAIMS = (
+    "queries.filters.filters_vanish_off_the_span",
+    "queries.filters.large_labels_give_a_signal",
+    "queries.filters.filter_sees_what_correlation_cannot",
+)
+
+
+def _large(y: np.ndarray) -> np.ndarray:
+    size = np.abs(y - np.median(y))
+    return size >= np.quantile(size, 0.9)
+
+
+FILTERS: dict[str, Filter] = {
+    "label": lambda y: y,
+    "square": lambda y: (y - y.mean()) ** 2,
+    "large": _large,
+    "top": lambda y: y >= np.quantile(y, 0.9),
+}
+"""Filters by name: the label itself, its squared deviation, the tenth farthest from the median, the largest tenth."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FilterResult:
+    """What one filter shows.
+
+    Args:
+        name: of the filter.
+        eigenvalues: of the mean of psi(y) zz' with psi of mean 0 and variance 1, the largest in absolute value first.
+        p_values: that the eigenvalues are zero, for as many as were tested: the first that is not found, and those
+            before it. Each half of the rows tests an eigenvector of the other half.
+        count: eigenvalues that are found to be other than zero.
+    """
+
+    name: str
+    eigenvalues: Float[np.ndarray, " d"]
+    p_values: tuple[float, ...]
+    count: int
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FilteredPCA:
+    """The directions on which a label was found to depend.
+
+    Args:
+        results: one for each filter.
+        best: the name of the filter that found most directions, and of several the one with the least p-value.
+        directions: what the best filter found, one unit vector a column, in the units of x: the label depends on x
+            through x @ directions.
+        correlation: whether correlations of the label with linear or quadratic functions find a direction.
+        linear_p: the p-value of the correlation with linear functions.
+        rows: number of rows.
+        level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    results: tuple[FilterResult, ...]
+    best: str
+    directions: Float[np.ndarray, "d k"]
+    correlation: bool
+    linear_p: float
+    rows: int
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        lines = [f"{'filter':<12}{'directions':>10}{'eigenvalue':>12}{'p-value':>10}"]
+        lines += [
+            f"{own.name:<12}{own.count:>10}{own.eigenvalues[0]:>12.3f}{own.p_values[0]:>10.2g}" for own in self.results
+        ]
+        found = self.directions.shape[1]
+        if not found:
+            lines.append(f"no filter finds a direction in {self.rows} rows")
+        elif self.correlation:
+            lines.append(f"{found} found by '{self.best}'; correlations with the label find a direction as well")
+        else:
+            lines.append(f"{found} found by '{self.best}', but no correlation with the label finds a direction")
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """The absolute eigenvalues of each filter, as an Altair chart."""
+        import altair as alt
+
+        rows = [
+            {"filter": own.name, "eigenvalue": float(abs(value)), "found": number < own.count}
+            for own in self.results
+            for number, value in enumerate(own.eigenvalues)
+        ]
+        points = alt.Chart(alt.Data(values=rows)).mark_point(filled=True, size=50)
+        return points.encode(
+            x=alt.X("eigenvalue:Q", title="absolute eigenvalue"),
+            y=alt.Y("filter:N", sort=[own.name for own in self.results], title=None),
+            color=alt.Color("found:N", title="found"),
+        ).properties(width=420, height=140)
+
+
+def filtered_pca(
+    x: Any,
+    y: Any,
+    filters: Mapping[str, Filter] | None = None,
+    *,
+    level: float = 0.05,
+    seed: int = 0,
+) -> FilteredPCA:
+    """Directions of x on which y depends, by principal components of the rows that a filter of y selects or weights.
+
+    The inputs are whitened. If y depends on a few directions of normal inputs, then an eigenvector of the mean of
+    psi(y)(zz' - I) with an eigenvalue other than zero is one of them, for any filter psi. The filter "label" is the
+    correlation with quadratic functions. Other filters can find directions that no correlation with the label shows.
+    Each half of the rows tests the eigenvectors of the other half, one after the other.
+
+    Args:
+        x: inputs, (n, d).
+        y: one number a row.
+        filters: by name, functions of all labels that return one number a row; None for "square", "large" and "top".
+            The filter "label" is always added.
+        level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
+        seed: of the halves.
+
+    Raises:
+        SettingError: for a filter that is not a function, or a level outside (0, 1).
+        DataError, ShapeError: for rows that do not fit each other, dependent columns, or too few rows.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(size=(4000, 6))
+        >>> found = filtered_pca(x, x[:, 1] ** 3 - 3 * x[:, 1])
+        >>> found.best, found.correlation, [round(float(entry), 1) for entry in abs(found.directions[:, 0])]
+        ('large', False, [0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    """
+    level, seed = inside("level", level, 0.0, 1.0), whole("seed", seed)
+    chosen = _chosen(FILTERS if filters is None else filters)
+    inputs, labels = checked(x, y)
+    z, back = whitened(inputs)
+    weights = {name: _standardised(name, function, labels) for name, function in chosen.items()}
+    order = np.random.default_rng(seed).permutation(len(labels))
+    halves = order[::2], order[1::2]
+    share = level / (len(chosen) + 1)
+    found = {name: _judged(name, z, weight, halves, share) for name, weight in weights.items()}
+    linear_p = _linear(z, labels - labels.mean(), halves)
+    best = max(found.values(), key=lambda own: (own.count, -own.p_values[0], abs(own.eigenvalues[0])))
+    directions = back @ _eigen(z, weights[best.name])[1][:, : best.count]
+    directions = directions / np.linalg.norm(directions, axis=0)
+    return FilteredPCA(
+        tuple(found.values()), best.name, directions, bool(found["label"].count or linear_p <= share), linear_p,
+        len(labels), level, _conditions(z, labels),
+    )  # fmt: skip
+
+
+def _chosen(filters: Any) -> dict[str, Filter]:
+    if not isinstance(filters, Mapping) or not filters:
+        found = "none" if filters == {} else f"a {type(filters).__name__}"
+        raise SettingError("filters", found=found, rule="a dictionary of functions of the labels, at least one")
+    for name, function in filters.items():
+        if not callable(function):
+            raise SettingError(
+                f"filter '{name}'", found=f"a {type(function).__name__}", rule="a function of the labels"
+            )
+    return {"label": FILTERS["label"], **{str(name): function for name, function in filters.items()}}
+
+
+def _standardised(name: str, function: Filter, y: np.ndarray) -> np.ndarray:
+    weight = np.asarray(function(y))
+    if weight.shape != y.shape:
+        raise ShapeError(f"filter '{name}'", found=f"shape {weight.shape}", rule=f"shape {y.shape}, one number a row")
+    check_numbers(f"filter '{name}'", weight)
+    weight = weight.astype(float) - weight.mean()
+    if not weight.std() > 1e-12 * max(np.abs(weight).max(), 1e-300):
+        raise SettingError(
+            f"filter '{name}'", found="one value for all rows", rule="a filter that varies with the label"
+        )
+    return weight / weight.std()
+
+
+def _eigen(z: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values, vectors = np.linalg.eigh((z.T * weight) @ z / len(z))
+    order = np.argsort(-np.abs(values))
+    return values[order], vectors[:, order]
+
+
+def mean_p_value(terms: tuple[np.ndarray, ...]) -> float:
+    """That the mean of all terms is zero, from parts that are tested separately.
+
+    The statistic of each part is Student's with Johnson's correction for skewness. The mean of the statistics, which
+    may depend on each other, is compared with the normal law: its variance is at most 1.
+
+    Args:
+        terms: numbers, one array a part.
+    """
+    total = 0.0
+    for own in terms:
+        mean, spread, n = own.mean(), own.std(ddof=1), len(own)
+        if not spread > 0:
+            return 1.0
+        skew = np.mean((own - mean) ** 3) / spread**3
+        total += np.sqrt(n) * (mean / spread + skew / (6 * n) + skew * (mean / spread) ** 2 / 3)
+    return float(2 * stats.norm.sf(abs(total) / len(terms)))
+
+
+def _judged(
+    name: str, z: np.ndarray, weight: np.ndarray, halves: tuple[np.ndarray, np.ndarray], share: float
+) -> FilterResult:
+    others = [_eigen(z[rows], weight[rows])[1] for rows in halves[::-1]]
+    p_values: list[float] = []
+    for place in range(z.shape[1]):
+        squares = [(z[rows] @ vectors[:, place]) ** 2 - 1 for rows, vectors in zip(halves, others, strict=True)]
+        p_values.append(mean_p_value(tuple(weight[rows] * own for rows, own in zip(halves, squares, strict=True))))
+        if p_values[-1] > share:
+            break
+    count = sum(p <= share for p in p_values)
+    return FilterResult(name, _eigen(z, weight)[0], tuple(p_values), count)
+
+
+def _linear(z: np.ndarray, y: np.ndarray, halves: tuple[np.ndarray, np.ndarray]) -> float:
+    """The p-value that y is uncorrelated with all linear functions."""
+    others = [y[rows] @ z[rows] for rows in halves[::-1]]
+    return mean_p_value(tuple(y[rows] * (z[rows] @ way) for rows, way in zip(halves, others, strict=True)))
+
+
+def _conditions(z: np.ndarray, y: np.ndarray) -> tuple[Condition, ...]:
+    return (
+        Condition("rows are independent draws of one law", None, None, "the tests assume it"),
+        normality(z, "whitened inputs are"),
+        Condition("different labels", float(len(np.unique(y))), None, "with two labels, all filters are the same"),
+    )

@@ -1,0 +1,68 @@
+"""Rows of a regression problem: checked, and with inputs of mean 0 and covariance I."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from lemmata.answers import Condition
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, ShapeError
+
+
+def checked(x: Any, y: Any) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
+    """Inputs and labels as arrays of numbers.
+
+    Args:
+        x: inputs, (n, d); a data frame is taken by its values.
+        y: one number a row.
+
+    Raises:
+        ShapeError, DataError: if the arrays do not fit each other, or a label or all rows do not vary.
+    """
+    inputs, labels = np.asarray(x), np.asarray(y)
+    if inputs.ndim != 2:
+        raise ShapeError("x", found=f"shape {inputs.shape}", rule="shape (rows, columns)")
+    if labels.shape != inputs.shape[:1]:
+        found = f"shape {labels.shape}"
+        raise ShapeError("y", found=found, rule=f"shape ({len(inputs)},), one number for each row of x")
+    check_numbers("x", inputs)
+    check_numbers("y", labels)
+    inputs, labels = inputs.astype(float), labels.astype(float)
+    if np.ptp(labels) == 0:
+        raise DataError("y", found=f"{labels[0]:g} in every row", rule="at least two different labels")
+    return inputs, labels
+
+
+def whitened(x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "d d"]]:
+    """Inputs z = (x - mean) A with sample covariance I, and A.
+
+    Raises:
+        DataError: if columns are linearly dependent, or there are too few rows.
+    """
+    n, d = x.shape
+    if n < 10 * d:
+        raise DataError("x", found=f"{n} rows", rule=f"at least {10 * d} rows for {d} columns")
+    centred = x - x.mean(axis=0)
+    scales = centred.std(axis=0)
+    if (scales == 0).any():
+        column = int(np.argmin(scales))
+        raise DataError("x", found=f"column {column} with one value", rule="columns that vary", remedy="leave it out")
+    values, vectors = np.linalg.eigh((centred / scales).T @ (centred / scales) / n)
+    if values[0] < 1e-8 * values[-1]:
+        raise DataError("x", found="linearly dependent columns", rule="a covariance of full rank",
+                        remedy="leave out columns that others determine")  # fmt: skip
+    back = (vectors / np.sqrt(values)) @ vectors.T / scales[:, None]
+    return centred @ back, back
+
+
+def normality(z: Float[np.ndarray, "n d"], what: str) -> Condition:
+    """Whether the columns look normal: the least p-value of the test of Jarque and Bera, times the number of columns.
+
+    Args:
+        z: columns.
+        what: they are, for the name of the condition.
+    """
+    p = min(1.0, z.shape[1] * min(float(stats.jarque_bera(column).pvalue) for column in z.T))
+    return Condition(f"{what} normal (p-value)", p, p >= 0.01, "the theory is about normal inputs")

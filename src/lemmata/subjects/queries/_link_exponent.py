@@ -1,0 +1,168 @@
+"""The information exponent of a label along a direction: which Hermite polynomial of the projection it contains first."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from lemmata.answers import Condition, inside, whole
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import preformatted
+
+from ._filtered_pca import mean_p_value
+from ._inputs import checked, normality
+
+_CLAIMS = ("queries.hermite_flow.gradient_of_a_correlation", "queries.hermite_flow.flow_at_high_exponents")
+_BINS = 10
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class InformationExponent:
+    """The Hermite coefficients of a link, and what follows for gradient methods.
+
+    Args:
+        exponent: the first degree whose coefficient is shown to be other than zero; None if there is none.
+        coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y, with E h_k² = 1.
+        intervals: of the coefficients, (degrees, 2), which hold together.
+        p_values: that a coefficient is zero: the larger one of a test of the mean and of permuted labels.
+        label_p_values: that the mean of the polynomial is the same for all labels, by degree.
+        label_exponent: the first degree for which it is not: the exponent after the best filter of the label.
+        dimension: number of columns of x.
+        rows: number of rows.
+        level: confidence of the intervals together.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    exponent: int | None
+    coefficients: Float[np.ndarray, " k"]
+    intervals: Float[np.ndarray, "k 2"]
+    p_values: Float[np.ndarray, " k"]
+    label_p_values: Float[np.ndarray, " k"]
+    label_exponent: int | None
+    dimension: int
+    rows: int
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    @property
+    def samples(self) -> float | None:
+        """The order of the samples that online gradient descent needs from a random start: d^(k-1), d log d, or d.
+
+        For exponents above 2, 2 and 1 in dimension d, without constants; None if no exponent is shown.
+        """
+        if self.exponent is None:
+            return None
+        d = float(self.dimension)
+        return (
+            d if self.exponent == 1 else d * max(math.log(d), 1.0) if self.exponent == 2 else d ** (self.exponent - 1)
+        )
+
+    def __str__(self) -> str:
+        lines = [f"degree  coefficient  {100 * self.level:g} % interval"]
+        for k, (value, (low, high)) in enumerate(zip(self.coefficients, self.intervals, strict=True), 1):
+            lines.append(f"{k:>6}{value:>13.3f}  {low:.3f} to {high:.3f}")
+        if self.exponent is None:
+            lines.append(f"no coefficient up to degree {len(self.coefficients)} is shown to be other than zero")
+        else:
+            lines.append(
+                f"information exponent {self.exponent}: online descent needs of the order of {self.samples:.2g} samples "
+                f"in {self.dimension} dimensions"
+            )
+        if self.label_exponent is not None and (self.exponent is None or self.label_exponent < self.exponent):
+            lines.append(f"with a filter of the label, the exponent is {self.label_exponent}")
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def information_exponent(
+    x: Any, y: Any, direction: Any, *, degrees: int = 4, level: float = 0.95
+) -> InformationExponent:
+    """The first Hermite polynomial of a projection of x that y correlates with, and the samples that descent then needs.
+
+    The projection is scaled to mean 0 and variance 1. If y depends on one direction of normal inputs, and the first
+    coefficient other than zero has the degree k, then gradient descent on new samples finds the direction from a
+    random start after about d^(k-1) samples for k above 2, about d log d for k = 2, and about d for k = 1.
+
+    The intervals are normal ones with Bonferroni's correction over the degrees. The exponent is an upper limit: a
+    lower degree may have a coefficient that is too small for these rows.
+
+    Args:
+        x: inputs, (n, d).
+        y: one number a row.
+        direction: d numbers, which must not have been chosen with these rows.
+        degrees: highest degree, at most 8.
+        level: confidence of the intervals together.
+
+    Raises:
+        SettingError: for degrees outside 1 to 8, or a level outside (0, 1).
+        DataError, ShapeError: for rows and a direction that do not fit each other, or fewer than 100 rows.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(size=(4000, 20))
+        >>> found = information_exponent(x, x[:, 3] ** 3 - 3 * x[:, 3], np.eye(20)[3])
+        >>> found.exponent, found.samples, found.label_exponent
+        (3, 400.0, 1)
+    """
+    level, degrees = inside("level", level, 0.0, 1.0), whole("degrees", degrees, 1)
+    if degrees > 8:
+        raise SettingError("degrees", found=degrees, rule="at most 8, because rows say little about higher degrees")
+    inputs, labels = checked(x, y)
+    way = np.asarray(direction)
+    if way.shape != inputs.shape[1:]:
+        raise ShapeError("direction", found=f"shape {way.shape}", rule=f"shape ({inputs.shape[1]},), like a row of x")
+    check_numbers("direction", way)
+    if len(labels) < 100:
+        raise DataError("x and y", found=f"{len(labels)} rows", rule="at least 100 rows")
+    z = inputs @ way.astype(float)
+    if not z.std() > 1e-12 * max(np.abs(z).max(), 1e-300):
+        raise DataError("direction", found="a projection of x with one value", rule="a projection that varies")
+    z, labels = (z - z.mean()) / z.std(), labels - labels.mean()
+    polynomials = _polynomials(z, degrees)
+    terms = labels[:, None] * polynomials
+    values, errors = terms.mean(axis=0), terms.std(axis=0, ddof=1) / math.sqrt(len(z))
+    reach = stats.norm.isf((1 - level) / (2 * degrees)) * errors
+    p_values = np.maximum([mean_p_value((column,)) for column in terms.T], _permuted(labels, polynomials, values))
+    by_label = _by_label(polynomials, labels)
+    first = lambda found: next((k for k, p in enumerate(found, 1) if p <= (1 - level) / degrees), None)
+    return InformationExponent(
+        first(p_values), values, np.stack([values - reach, values + reach], axis=1), p_values, by_label,
+        first(by_label), inputs.shape[1], len(z), level, (
+            Condition("rows are independent draws of one law", None, None, "the intervals assume it"),
+            Condition("the direction was not chosen with these rows", None, None, "else coefficients are too large"),
+            normality(z[:, None], "the projection is"),
+        ),
+    )  # fmt: skip
+
+
+def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
+    """h_1, ..., h_degrees with E h² = 1 under the normal law, one a column."""
+    columns = [np.ones_like(z), z]
+    for k in range(1, degrees):
+        columns.append((z * columns[k] - math.sqrt(k) * columns[k - 1]) / math.sqrt(k + 1))
+    return np.stack(columns[1:], axis=1)
+
+
+def _permuted(y: np.ndarray, polynomials: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The shares of 499 permutations of the labels with a coefficient as large, of each degree."""
+    generator = np.random.default_rng(0)
+    null = np.stack([np.abs(generator.permutation(y) @ polynomials) for _ in range(499)]) / len(y)
+    return (1 + np.sum(null >= np.abs(values), axis=0)) / 500
+
+
+def _by_label(polynomials: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """P-values that the means in ten groups of labels are equal, by Alexander and Govern's test."""
+    edges = np.unique(np.quantile(y, np.linspace(0, 1, _BINS + 1)[1:-1]))
+    groups = np.searchsorted(edges, y, side="right")
+    if len(np.unique(groups)) < 2:
+        return np.ones(polynomials.shape[1])
+    parts = [polynomials[groups == group] for group in np.unique(groups)]
+    return np.array([stats.alexandergovern(*columns).pvalue for columns in zip(*(part.T for part in parts))])
