@@ -25,10 +25,10 @@ def test_the_search_finds_the_fewest_terms():
         found = cost.searched_terms(values, positive, negative, rng)
         assert found[positive].all()
         assert not found[negative].any()
+        fits = lambda own, at=positive: own[:, at].all(axis=1).any()
         allowed = np.unique(values[~values[:, negative].any(axis=1)], axis=0)
-        fits = lambda own: own[:, positive].all(axis=1)
         one, two = allowed, (allowed[:, None] | allowed).reshape(-1, 16)
-        fewest = 0 if not len(positive) else 1 if fits(one).any() else 2 if fits(two).any() else 3
+        fewest = 0 if not len(positive) else 1 if fits(one) else 2 if fits(two) else 3
         known = [np.zeros((1, 16), bool), one, two, (np.unique(two, axis=0)[:, None] | one).reshape(-1, 16)][fewest]
         assert (known == found).all(axis=1).any()
 

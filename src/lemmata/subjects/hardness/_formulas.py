@@ -18,7 +18,7 @@ class Terms(eqx.Module):
 
 
 class DisjointTerms(Population[Terms]):
-    """Three terms of two or more literals each, no variable in two of them; signs and places are random."""
+    """Terms of two or more literals each, no variable in two of them; signs and places are random."""
 
     settings = Space(terms=Integer(3, 3, 4, "terms"), longest=Integer(3, 2, 3, "literals in the longest term"))
 

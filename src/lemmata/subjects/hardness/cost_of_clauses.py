@@ -47,7 +47,7 @@ def searched_terms(
     for count in range(1, len(order) + 1):
         for chosen in itertools.combinations(order, count):
             if covered[list(chosen)].any(axis=0).all():
-                return fitting[first[list(chosen)]].any(axis=0)
+                return np.logical_or.reduce(fitting[first[list(chosen)]])
     return np.zeros(values.shape[1], bool)
 
 
