@@ -18,11 +18,9 @@ class Terms(eqx.Module):
 
 
 class DisjointTerms(Population[Terms]):
-    """Three terms of two or more literals each, no variable in two of them; signs and places are random."""
+    """Terms of two or more literals each, no variable in two of them; signs and places are random."""
 
-    settings = Space(
-        terms=Integer(3, 2, 4, "terms", corners=(3, 4)), longest=Integer(3, 2, 3, "literals in the longest term")
-    )
+    settings = Space(terms=Integer(3, 3, 4, "terms"), longest=Integer(3, 2, 3, "literals in the longest term"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Terms:
         rng = generator_of(key)
@@ -60,15 +58,12 @@ class LabelledSamples(Population[LabelledSample]):
         m = self.examples
         return Space(
             variables=Integer(7, 5, 9, "variables", corners=(6, 8)),
-            m=Integer(m, 2, 400, "examples", corners=(m // 2, 2 * m)),
+            m=Integer(m, 20, 200, "examples", corners=(m // 2, 2 * m)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledSample:
         rng, variables = generator_of(key), setting["variables"]
-        literals = np.zeros((3, variables), int)
-        for row in literals:
-            row[rng.permutation(variables)[: rng.integers(2, 4)]] = 1
-        literals *= rng.choice([-1, 1], literals.shape)
+        literals = drawn_terms(3, variables, rng)
         return LabelledSample(jnp.asarray(literals), jnp.asarray(rng.random((setting["m"], variables)) < 0.5))
 
     def hypotheses(self, problem: LabelledSample) -> list[Hypothesis]:
@@ -79,6 +74,14 @@ class LabelledSamples(Population[LabelledSample]):
 def points_of(variables: int) -> Bool[np.ndarray, "points variables"]:
     """All assignments of so many variables."""
     return (np.arange(2**variables)[:, None] >> np.arange(variables) & 1).astype(bool)
+
+
+def drawn_terms(terms: int, variables: int, rng: np.random.Generator) -> Int[np.ndarray, "t v"]:
+    """Terms of two or three random literals."""
+    literals = np.zeros((terms, variables), int)
+    for row in literals:
+        row[rng.permutation(variables)[: rng.integers(2, 4)]] = 1
+    return literals * rng.choice([-1, 1], literals.shape)
 
 
 def term_values(literals: Int[np.ndarray, "t v"], points: Bool[np.ndarray, "p v"]) -> Bool[np.ndarray, " p"]:

@@ -81,7 +81,7 @@ def shortest(basis: Basis) -> int:
     20
     """
     vectors = np.asarray(basis, float)
-    triangle = np.linalg.qr(vectors.T, mode="r")
+    triangle = np.linalg.qr(vectors.T)[1]
     n, best = len(basis), min(_dot(row, row) for row in basis)
     place = [0] * n
 

@@ -34,7 +34,7 @@ def kept_clauses(
     clauses: Int[np.ndarray, "c v"], examples: Bool[np.ndarray, "m v"], labels: Bool[np.ndarray, " m"]
 ) -> Bool[np.ndarray, " c"]:
     """Which clauses are left: those that are true on every positive example."""
-    return clause_values(clauses, examples[labels]).all(axis=1)
+    return np.logical_and.reduce(clause_values(clauses, examples[labels]), axis=1)
 
 
 def target_clauses(literals: Int[np.ndarray, "3 v"]) -> set[tuple[int, ...]]:
@@ -76,7 +76,7 @@ class DeletionIsOneSided(Claim[LabelledSample]):
         h = 1 at x if and only if every three coordinates of x occur together in some positive example;
         h implies the target f, so the number of points with h != f is the number with f = 1 minus that with h = 1.
 
-    If a term of the complement is the negation of a clause, this says that deletion never removes a target term.
+    In the complement view, the negated clauses are terms of the complement of f. Deletion removes no target term there.
     """
 
     title = "Deletion never removes a clause of the target, so its hypothesis errs on one side only"

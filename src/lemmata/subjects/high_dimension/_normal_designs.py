@@ -1,5 +1,7 @@
 """Least squares fits of smallest norm to normal rows of a given covariance spectrum, in NumPy."""
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float
 
@@ -29,3 +31,11 @@ def noise_fits(
         x = rng.normal(size=(rows, len(values))) * np.sqrt(values)
         found[place] = np.mean(values @ least_norm(x, rng.normal(size=(rows, noises))) ** 2)
     return found
+
+
+def falling_root(value: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function is 0, by halving an interval that contains the place 60 times."""
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if value(middle) > 0 else (low, middle)
+    return (low + high) / 2

@@ -115,7 +115,7 @@ class ConditionalRisk(Claim[GivenRows]):
         GivenRows,
         positive("variances", "a column without variance does not count"),
         n=rows(30, 10, 200, corners=(20, 40)),
-        p=Integer(45, 4, 300, "columns", corners=(10, 60)),
+        p=Integer(45, 10, 300, "columns", corners=(10, 60)),
         x=normal("n", "p"),
         variances=log_uniform(0.1, 10.0, "p"),
         coefficients=normal("p", times=0.3),

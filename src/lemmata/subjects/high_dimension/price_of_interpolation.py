@@ -10,14 +10,13 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from scipy.optimize import brentq
 from scipy.special import hyp2f1
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Kind, Source
 from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, positive, uniform
 from lemmata.engine.problems.generators import generator_of
 from lemmata.engine.problems.variables import rows
-from lemmata.subjects.high_dimension._normal_designs import least_norm, noise_fits
+from lemmata.subjects.high_dimension._normal_designs import falling_root, least_norm, noise_fits
 
 ABOUT = {"tool": "random matrices", "architecture": "kernel method", "object": "generalisation"}
 
@@ -37,7 +36,7 @@ def learned(variances: Float[np.ndarray, " p"], n: int) -> tuple[float, Float[np
     """The kappa with sum_i v_i/(v_i + kappa) = n < p, and the terms of the sum."""
     shares = lambda log: variances / (variances + np.exp(log))
     ends = np.log(variances.min() * (len(variances) / n - 1)) - 1, np.log(variances.max() * len(variances) / n) + 1
-    found = brentq(lambda log: shares(log).sum() - n, *ends, xtol=1e-12)
+    found = falling_root(lambda log: float(shares(log).sum()) - n, *ends)
     return float(np.exp(found)), shares(found)
 
 
@@ -205,7 +204,7 @@ def _before_and_after(problem: BrokenPower, ratio: float) -> tuple[float, float,
     a, b = float(problem.first), float(problem.second)
     before = lambda k: hyp2f1(1, 1 / a, 1 + 1 / a, -k)
     after = lambda k: hyp2f1(1, 1 - 1 / b, 2 - 1 / b, -1 / k) / (k * (b - 1))
-    kappa = np.exp(brentq(lambda log: before(np.exp(log)) + after(np.exp(log)) - ratio, -12, 12))
+    kappa = np.exp(falling_root(lambda log: before(np.exp(log)) + after(np.exp(log)) - ratio, -12.0, 12.0))
     return before(kappa), after(kappa), 1 / (1 + kappa)
 
 
