@@ -1,0 +1,131 @@
+"""Margins by norm: every steepest descent maximises the margin in its own norm.
+
+This theory is about linear classifiers of separable rows under the exponential loss. It says which separating direction
+an optimiser tends to. It assumes steps that shrink. It does not explain rows that cannot be separated, and deep
+networks.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Limit, Source
+from lemmata.subjects.implicit._separable import SeparableProblems, SeparableRows, largest_margin, margin, separator
+
+ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "training"}
+
+_STEPS = (2000.0, 8000.0, 32000.0)
+_MOMENTS = (0.9, 0.95)
+
+
+def _coordinate(g: Float[Array, " d"]) -> Float[Array, " d"]:
+    largest = jnp.argmax(jnp.abs(g))
+    return jnp.zeros_like(g).at[largest].set(jnp.sign(g[largest]))
+
+
+_DIRECTIONS = {"l_2": lambda g: g / jnp.linalg.norm(g), "l_1": _coordinate, "l_inf": jnp.sign}
+
+
+@functools.partial(jax.jit, static_argnames=("method", "steps"))
+def steepest(z: Float[Array, "n d"], start: Float[Array, " d"], method: str, steps: int) -> Float[Array, " d"]:
+    """Weights after steps of size 2/sqrt(t) in the steepest direction of a norm."""
+    slope = lambda w: -jax.nn.softmax(-z @ w) @ z
+    one = lambda t, w: w - 2 / jnp.sqrt(t + 1.0) * _DIRECTIONS[method](slope(w))
+    return jax.lax.fori_loop(0, steps, one, start)
+
+
+@functools.partial(jax.jit, static_argnames=("steps",))
+def adam(z: Float[Array, "n d"], start: Float[Array, " d"], steps: int) -> Float[Array, " d"]:
+    """Weights after steps of Adam of size 1/sqrt(t); moments are kept in units of the loss, which would underflow."""
+    decays = jnp.array(_MOMENTS)[:, None]
+
+    def one(t, carry):
+        w, moments, before = carry
+        values = -z @ w
+        slope, now = -jax.nn.softmax(values) @ z, jax.nn.logsumexp(values)
+        scales = jnp.exp(jnp.array([1.0, 2.0]) * (before - now))[:, None]
+        moments = decays * moments * scales + (1 - decays) * jnp.stack([slope, slope**2])
+        first, second = moments / (1 - decays ** (t + 1))
+        return w - first / jnp.sqrt(second * (t + 1)), moments, now
+
+    begin = (start, jnp.zeros((2, len(start))), jax.nn.logsumexp(-z @ start))
+    return jax.lax.fori_loop(0, steps, one, begin)[0]
+
+
+class AbstractMarginOfOptimiser(Claim[SeparableRows]):
+    """What the claims on optimisers share: a new one names its method and the order of its norm, and says so."""
+
+    population = SeparableProblems()
+    relation = Limit("steps", _STEPS, margin=0.03, resolution=0.03)
+    controls = "the margin to which an optimiser drives a linear classifier"
+    unexplained = "which of the norms is best for new rows"
+    trials = 48
+    traced = False  # the largest margins are SciPy's
+    method = "l_2"
+    order = 2.0
+
+    def predict(self, problem: SeparableRows) -> Array:
+        return jnp.asarray(largest_margin(problem.z, self.order))
+
+    def measure(self, problem: SeparableRows, key: Key[Array, ""]) -> Array:
+        train = adam if self.method == "adam" else functools.partial(steepest, method=self.method)
+        ends = [train(problem.z, problem.start, steps=int(steps)) for steps in _STEPS]
+        return jnp.asarray([margin(problem.z, w, self.order) for w in ends])
+
+
+def _margin_of(problem: SeparableRows, chosen: float, order: float) -> Array:
+    """The margin in one norm of the direction that has the largest margin in another."""
+    return jnp.asarray(margin(problem.z, separator(problem.z, chosen), order))
+
+
+class NormalisedDescentMargin(AbstractMarginOfOptimiser):
+    """Let rows z_i = y_i x_i be separable, and let w follow the gradient of sum_i exp(-<w, z_i>), with steps of length
+    2/sqrt(t), t = 1, 2, .... From every start, the margin min_i <w, z_i> / |w|_2 tends to its maximum over w: the
+    direction becomes that of the l_2 support vector machine.
+    """
+
+    title = "Gradient descent tends to the largest l_2 margin from every start"
+    source = Source("gunasekar2018", note="steepest descent, for the l_2 norm")
+    control = Control("the direction of largest l_inf margin", lambda value, problem: _margin_of(problem, np.inf, 2))
+
+
+class CoordinateDescentMargin(AbstractMarginOfOptimiser):
+    """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., change the coordinate of w with the largest
+    derivative of sum_i exp(-<w, z_i>), by 2/sqrt(t). From every start, the margin min_i <w, z_i> / |w|_1 tends to
+    its maximum over w, and not the margin in the l_2 norm. Boosting is such a coordinate descent.
+    """
+
+    title = "Coordinate descent, and so boosting, tends to the largest l_1 margin"
+    source = Source("gunasekar2018", note="steepest descent, for the l_1 norm")
+    control = Control("the direction of largest l_2 margin", lambda value, problem: _margin_of(problem, 2, 1))
+    method = "l_1"
+    order = 1.0
+
+
+class SignDescentMargin(AbstractMarginOfOptimiser):
+    """Let rows z_i = y_i x_i be separable. In each step t = 1, 2, ..., change every coordinate of w by 2/sqrt(t),
+    against the sign of its derivative of sum_i exp(-<w, z_i>). From every start, the margin min_i <w, z_i> / |w|_inf
+    tends to its maximum over w, and not the margin in the l_2 norm.
+    """
+
+    title = "Sign descent tends to the largest l_inf margin"
+    source = Source("gunasekar2018", note="steepest descent, for the l_inf norm")
+    control = Control("the direction of largest l_2 margin", lambda value, problem: _margin_of(problem, 2, np.inf))
+    method = "l_inf"
+    order = np.inf
+
+
+class AdamMargin(AbstractMarginOfOptimiser):
+    """Let rows z_i = y_i x_i be separable. Train w on sum_i exp(-<w, z_i>) by Adam with epsilon = 0, moments 0.9 and
+    0.95, and the learning rate 1/sqrt(t) in step t. Like sign descent, Adam drives the margin min_i <w, z_i> /
+    |w|_inf to its maximum over w, from every start.
+    """
+
+    title = "Adam without epsilon tends to the largest l_inf margin"
+    source = Source("zhang2024adam", note="main result, for the exponential loss and one schedule")
+    control = Control("the direction of largest l_2 margin", lambda value, problem: _margin_of(problem, 2, np.inf))
+    method = "adam"
+    order = np.inf
