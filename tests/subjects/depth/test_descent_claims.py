@@ -14,8 +14,7 @@ from lemmata.subjects.depth.worst_cases import SILVER, least_of_equal_steps
 def test_the_worst_case_of_unit_steps(n):
     found = certificate(np.ones(n))
     assert found.bound == pytest.approx(1 / (4 * n + 2), rel=1e-8)
-    assert found.bound >= 1 / (4 * n + 2) - 1e-14
-    assert found.gap < 1e-9
+    assert found.attained == pytest.approx(found.bound, rel=1e-8)
 
 
 def test_a_certificate_is_a_proof():

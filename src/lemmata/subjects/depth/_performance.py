@@ -14,6 +14,8 @@ import dataclasses
 
 import numpy as np
 
+_MARGIN = 1e-3
+
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
@@ -21,13 +23,13 @@ class Certificate:
 
     Args:
         bound: T.
-        gap: how far the bound may be above the worst case.
+        attained: the value of f(x_n) - f* at |x_0 - x*| = 1 of a function that was found.
         multipliers: of the inequalities of all ordered pairs of points; the last point is the minimiser.
         least: the least eigenvalue of the matrix that must be positive semidefinite.
     """
 
     bound: float
-    gap: float
+    attained: float
     multipliers: np.ndarray
     least: float
 
@@ -78,15 +80,26 @@ def _descend(cost: np.ndarray, at: np.ndarray, parts: tuple, weight: float, unti
         gradient = weight * cost - np.trace(pulled, axis1=1, axis2=2) - scaled.sum(axis=0)
         swapped = pulled.transpose(0, 2, 1).reshape(len(at), -1)
         hessian = pulled.reshape(len(at), -1) @ swapped.T + scaled.T @ scaled
-        move = np.linalg.solve(hessian + 1e-14 * np.diag(np.diag(hessian)), -gradient)
+        unit = 1 / np.sqrt(np.abs(np.diag(hessian)))
+        move = -unit * _solved(unit[:, None] * hessian * unit, unit * gradient)
         decrement = -gradient @ move
         length, value = 1.0, barrier(at)
-        while barrier(at + length * move) > value - length * decrement / 4 and length > 1e-9:
+        while not barrier(at + length * move) <= value - length * decrement / 4 and length > 1e-9:
             length /= 2
+        if not (decrement > 0 and length > 1e-9):
+            break
         at = at + length * move
-        if decrement < 1e-8 or length <= 1e-9 or (until is not None and until(at)):
+        if decrement < 1e-4 or (until is not None and until(at)):
             break
     return at
+
+
+def _solved(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    try:
+        found = np.linalg.solve(matrix, vector)
+    except np.linalg.LinAlgError:
+        found = np.full_like(vector, np.nan)
+    return found if vector @ found > 0 else np.linalg.lstsq(matrix, vector, rcond=1e-15)[0]
 
 
 def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-9) -> Certificate:
@@ -115,18 +128,31 @@ def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-
     cost = np.zeros(len(at))
     cost[-1] = 1.0
     weight = 1.0
-    while at[-1] > -1e-6:
-        at = _descend(cost, at, (constant, both, first, rows), weight, until=lambda y: y[-1] < -1e-6)
-        weight *= 10
-        if weight > 1e12:
-            break
+    while at[-1] > -_MARGIN and weight < 1e12:
+        at = _descend(cost, at, (constant, both, first, rows), weight, until=lambda y: y[-1] < -_MARGIN)
+        weight *= 4
     at, parts = at[:-1], (constant, both[:-1], first, rows[:, :-1])
-    cost, weight = cost[1:], 1.0
-    while True:
+    cost, weight = cost[1:], 1 / at[-1]
+    best = Certificate(np.inf, 0.0, first, -np.inf)
+    for _ in range(20):
         at = _descend(cost, at, parts, weight)
-        gap = (size + dim) / weight
-        if gap < accuracy * at[-1] or weight > 1e14:
+        matrix = constant + np.tensordot(at, both[:-1], 1)
+        least = float(np.linalg.eigvalsh(matrix)[0])
+        if not (least > 0 and at[-1] <= best.bound):
+            break  # rounding
+        attained = max(_attained(np.linalg.inv(matrix), matrices), best.attained)
+        best = Certificate(float(at[-1]), attained, first + rows[:, :-1] @ at, least)
+        if best.bound - best.attained < accuracy * best.bound:
             break
         weight *= 8
-    matrix = constant + np.tensordot(at, both[:-1], 1)
-    return Certificate(float(at[-1]), float(gap), first + rows[:, :-1] @ at, float(np.linalg.eigvalsh(matrix)[0]))
+    return best
+
+
+def _attained(inner: np.ndarray, matrices: np.ndarray) -> float:
+    """The largest f_n that inner products allow, or 0 where they belong to no function: a shortest path."""
+    points = len(inner)
+    lengths = np.zeros((points, points))
+    lengths[~np.eye(points, dtype=bool)] = -np.tensordot(matrices, inner / inner[0, 0], 2)
+    for middle in range(points):
+        lengths = np.minimum(lengths, lengths[:, [middle]] + lengths[[middle], :])
+    return float(lengths[-1, -2]) if np.diag(lengths).min() >= 0 else 0.0

@@ -18,7 +18,7 @@ from lemmata.subjects.depth._performance import certificate
 
 ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
 
-_ACCURACY = 1e-9
+_ACCURACY = 1e-8
 _LONG = float(np.sqrt(2.0))
 SILVER = {3: (_LONG, 2.0, _LONG), 7: (_LONG, 2.0, _LONG, 2.0 + _LONG, _LONG, 2.0, _LONG)}
 
