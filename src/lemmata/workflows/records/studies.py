@@ -219,7 +219,8 @@ class Finding:
 class Data:
     """The table: what it is called, its size, its target, and what was done to it.
 
-    `rows` stand in the table, `available` of them have a target, and `used_rows` were studied.
+    `rows` stand in the table, `available` of them have a target, and `used_rows` were studied. `dimension` is how many
+    dimensions the columns of numbers fill, with its 90 % interval.
     """
 
     name: str
@@ -233,6 +234,7 @@ class Data:
     target_mean: float
     target_sd: float
     available: int = 0
+    dimension: tuple[float, float, float] | None = None
 
     @property
     def total(self) -> int:

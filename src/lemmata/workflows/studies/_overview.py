@@ -2,12 +2,15 @@
 
 import numpy as np
 
+from lemmata.errors import DataError
+from lemmata.subjects.approximation import intrinsic_dimension
 from lemmata.workflows.records.studies import Column, Data
 
 from ._calendar import Calendar
 from ._data import Dataset
 
 BINS, MOST_COLUMNS = 12, 200
+ROWS_OF_DIMENSION, LEAST_DISTINCT = 2000, 20
 
 
 def describe(dataset: Dataset) -> Data:
@@ -26,7 +29,33 @@ def describe(dataset: Dataset) -> Data:
         notes=list(dataset.notes),
         target_mean=float(dataset.targets.mean()),
         target_sd=float(np.sqrt((spread**2).sum())),
+        dimension=_dimension(dataset),
     )
+
+
+def _dimension(dataset: Dataset) -> tuple[float, float, float] | None:
+    """How many dimensions the standardised columns of numbers fill, if they fill fewer than there are columns.
+
+    Columns with few values are left out, because distances on a grid are often equal. None if fewer than two columns
+    are left, or if the estimate depends on the number of rows.
+    """
+    rng = np.random.default_rng(0)
+    rows = dataset.inputs[np.sort(rng.permutation(len(dataset.inputs))[:ROWS_OF_DIMENSION])]
+    numbers = [
+        column for column, names in zip(rows.T, dataset.categories, strict=True)
+        if names is None and len(np.unique(column[np.isfinite(column)])) >= LEAST_DISTINCT
+    ]  # fmt: skip
+    if len(numbers) < 2:
+        return None
+    table = np.stack(numbers, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        table = (table - np.nanmean(table, axis=0)) / np.nanstd(table, axis=0)
+    try:
+        found = intrinsic_dimension(np.nan_to_num(table, posinf=0.0, neginf=0.0))
+    except DataError:
+        return None
+    sure = not any(condition.holds is False for condition in found.conditions[:3])
+    return (found.dimension, *found.interval) if sure and found.dimension < len(numbers) else None
 
 
 def _column(name: str, values: np.ndarray, names: tuple[str, ...] | None, dates: Calendar | None) -> Column:
