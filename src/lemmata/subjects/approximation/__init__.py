@@ -3,3 +3,10 @@
 Constants that a source hides in O and Omega are taken as 1, and a claim's reading says so; elsewhere exponents are
 judged.
 """
+
+from ._hinges import Hinges as Hinges
+from ._hinges import hinges as hinges
+from ._intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
+from ._intrinsic_dimension import intrinsic_dimension as intrinsic_dimension
+from ._kinks import Kinks as Kinks
+from ._kinks import kinks as kinks

@@ -157,15 +157,16 @@ class KinksOnACircle(Claim[CircleOfInputs]):
         return 2 * (1 - (problem.width + 1) / 2.0**problem.width) ** jnp.arange(1.0, 4.0)
 
     def measure(self, problem: CircleOfInputs, key: Key[Array, ""]) -> Array:
-        """Exact zeros in 16 networks: without biases, each half of the circle is a line, by projection."""
+        """Exact zeros in several networks: without biases, each half of the circle is a line, by projection."""
         rng, (u, v), total = generator_of(key), problem.frame, np.zeros(4)
         sizes = (len(u), *(problem.width,) * 4)
-        for _ in range(16):
+        networks = 96 // problem.width
+        for _ in range(networks):
             shapes = zip(sizes[1:], sizes, strict=False)
             layers = [Layer(rng.standard_normal(s) * math.sqrt(2 / s[1]), np.zeros(s[0])) for s in shapes]
             for side in (1, -1):
                 total += np.bincount(bends(layers, side * u, side * v).layers, minlength=4)
-        return jnp.asarray(total[1:] / (16 * problem.width))
+        return jnp.asarray(total[1:] / (networks * problem.width))
 
 
 class SegmentOfInputs(eqx.Module):

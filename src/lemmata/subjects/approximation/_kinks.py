@@ -1,0 +1,154 @@
+"""The exact kinks of a network between two inputs."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from lemmata.answers import Condition
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import preformatted
+
+from ._bends import bends
+from ._network_layers import PiecewiseLinear, checked_input, piecewise_linear_layers
+
+_CLAIMS = ("approximation.kinks_of_networks.kinks_on_a_segment", "approximation.kinks_of_networks.kinks_on_a_circle")
+_SEEN = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kinks:
+    """The kinks of a piecewise linear network on the segment (1 - t) a + t b for 0 < t < 1.
+
+    Args:
+        places: t of every place at which the slope of an output changes, in order.
+        layers: the hidden layer of the unit that bends there, from 0.
+        units: the number of this unit in its layer.
+        jumps: norm of the change of the slope in t of the outputs.
+        crossings: how many units of each layer change their sign, also if no output notices.
+        widths: units of each hidden layer.
+        expected: how many crossings random weights of the same size have on average: of the first layer, and of all
+            layers if there are no biases.
+        spread: the standard deviation of the first number of `expected`.
+        a, b: the ends of the segment.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    places: Float[np.ndarray, " k"]
+    layers: Int[np.ndarray, " k"]
+    units: Int[np.ndarray, " k"]
+    jumps: Float[np.ndarray, " k"]
+    crossings: tuple[int, ...]
+    widths: tuple[int, ...]
+    expected: tuple[float, ...]
+    spread: float
+    a: Float[np.ndarray, "..."]
+    b: Float[np.ndarray, "..."]
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    @property
+    def points(self) -> Float[np.ndarray, "k ..."]:
+        """The inputs at the kinks."""
+        t = self.places.reshape(-1, *(1,) * self.a.ndim)
+        return (1 - t) * self.a + t * self.b
+
+    @property
+    def pieces(self) -> int:
+        """How many affine pieces the network has on the segment."""
+        return len(self.places) + 1
+
+    def __str__(self) -> str:
+        units = sum(self.widths)
+        parts = ", ".join(f"{own} of {width}" for own, width in zip(self.crossings, self.widths, strict=True))
+        lines = [
+            f"{len(self.places)} kinks between a and b, from {units} units; crossings by layer: {parts}",
+            f"random weights of this size: {self.expected[0]:.4g} +- {self.spread:.2g} crossings in the first layer",
+        ]
+        if len(self.expected) == len(self.widths):
+            lines.append(f"random weights without biases, as here: {sum(self.expected):.4g} crossings in all layers")
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
+    """All places between two inputs at which a piecewise linear network changes its slope, exactly.
+
+    On the segment, each layer is affine between the kinks of the layers before. So its own kinks are zeros of affine
+    functions, which are found layer by layer without a grid. At random weights of the same size, the expected number in
+    the first layer is a closed form; training moves the number away from it.
+
+    Args:
+        network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`. Its layers
+            are affine, or activations with two slopes and a kink at 0 (ReLU, leaky ReLU, the absolute value).
+        a: one input.
+        b: another input of the same shape.
+        params: the parameters of a network of lemmata.
+
+    Raises:
+        SettingError: for networks that are not piecewise linear in this form, or without hidden layers.
+        ShapeError, DataError: for inputs that do not fit the network or each other, or are equal.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from lemmata.architectures import Dense, Relu, Serial
+        >>> network = Serial([Dense(2), Relu(), Dense(1)])
+        >>> params = ({"weight": jnp.eye(2)}, (), {"weight": jnp.ones((1, 2))})
+        >>> found = kinks(network, [-1.0, -1.0], [1.0, 3.0], params=params)
+        >>> found.places.tolist()
+        [0.25, 0.5]
+        >>> print(found)
+        2 kinks between a and b, from 2 units; crossings by layer: 2 of 2
+        random weights of this size: 1.705 +- 0.5 crossings in the first layer
+        random weights without biases, as here: 1.705 crossings in all layers
+    """
+    start, end = checked_input("a", a), checked_input("b", b)
+    if start.shape != end.shape:
+        raise ShapeError("b", found=f"shape {end.shape}", rule=f"shape {start.shape}, like a")
+    if (start == end).all():
+        raise DataError("a and b", found="two equal inputs", rule="different inputs, which span a segment")
+    network_layers = piecewise_linear_layers(network, params, start.shape)
+    if not network_layers.layers:
+        raise SettingError("network", found="an affine function", rule="at least one hidden layer with a kink")
+    found = bends(network_layers.layers, start.ravel(), (end - start).ravel(), 0.0, 1.0)
+    order = np.argsort(found.places, kind="stable")
+    slopes = found.slopes @ network_layers.weights.T
+    jumps = np.linalg.norm(np.diff(slopes, axis=0), axis=1)
+    # a unit that no later layer passes on does not bend the output
+    seen = jumps > _SEEN * max(np.linalg.norm(slopes, axis=1).max(initial=0.0), 1e-300)
+    widths = tuple(len(layer.biases) for layer in network_layers.layers)
+    crossings = tuple(int(n) for n in np.bincount(found.layers, minlength=len(widths)))
+    share, plain = _expected(network_layers, start.ravel(), end.ravel())
+    expected = tuple(share * width for width in (widths if plain else widths[:1]))
+    spread = float(np.sqrt(widths[0] * share * (1 - share)))
+    return Kinks(
+        places=found.places[order][seen], layers=found.layers[order][seen], units=found.units[order][seen],
+        jumps=jumps[seen], crossings=crossings, widths=widths, expected=expected, spread=spread, a=start, b=end,
+        conditions=_conditions(crossings, expected[0], spread, int(len(seen) - seen.sum())),
+    )  # fmt: skip
+
+
+def _expected(network: PiecewiseLinear, a: np.ndarray, b: np.ndarray) -> tuple[float, bool]:
+    """The share of units that cross at random weights of the first layer's size, and whether no layer has biases.
+
+    It is the angle between (a, c) and (b, c) over pi, where c is the ratio of the biases to the weights.
+    """
+    first = network.layers[0]
+    ratio = np.sqrt(np.mean(first.biases**2) / max(np.mean(first.weights**2), 1e-300))
+    left, right = np.append(a, ratio), np.append(b, ratio)
+    size = np.linalg.norm(left) * np.linalg.norm(right)
+    angle = np.arccos(np.clip(left @ right / size, -1.0, 1.0)) if size > 0 else 0.0
+    return float(angle / np.pi), not any(layer.biases.any() for layer in network.layers)
+
+
+def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unseen: int) -> tuple[Condition, ...]:
+    distance = abs(crossings[0] - expected) / spread if spread > 0 else 0.0
+    return (
+        Condition("the first layer crosses like random weights (distance in standard deviations)", distance,
+                  distance <= 3, "else training, or scales that differ between inputs, moved the kinks"),
+        Condition("crossings that change no output", float(unseen), None, "later units do not pass them on"),
+    )  # fmt: skip

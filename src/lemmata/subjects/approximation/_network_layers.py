@@ -1,0 +1,227 @@
+"""Sequential networks of lemmata, Equinox and PyTorch as affine maps and units that bend at 0."""
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.architectures import AbstractLayer, Dense, LeakyRelu, Relu, Serial
+from lemmata.core import check_numbers
+from lemmata.errors import SettingError, ShapeError
+
+from ._bends import Layer
+
+# Affine maps and slopes are read from values, of single precision perhaps.
+_EXACT = 1e-4
+_LARGEST = 200_000_000
+_SIZES = np.array([1e-3, 0.03, 0.3, 1.0, 5.0, 40.0])
+
+Points = Callable[[np.ndarray], np.ndarray]
+
+
+class PiecewiseLinear(NamedTuple):
+    """Layers of units, and the affine map of their outputs."""
+
+    layers: tuple[Layer, ...]
+    weights: Float[np.ndarray, "out n"]
+    biases: Float[np.ndarray, " out"]
+
+
+class Step(NamedTuple):
+    """A layer with its name, as a function of a batch of points; and its weights and biases, or slopes, if known."""
+
+    name: str
+    function: Points
+    affine: tuple[np.ndarray, np.ndarray] | None = None
+    slopes: tuple[float, float] | None = None
+
+
+def piecewise_linear_layers(network: Any, params: Any, shape: tuple[int, ...]) -> PiecewiseLinear:
+    """The layers of a network on inputs of this shape.
+
+    Args:
+        network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`.
+        params: of a `Serial`.
+        shape: of one input.
+
+    Raises:
+        SettingError: for other networks, and for layers that are not affine and do not bend only at 0.
+        ShapeError: if the network does not take inputs of this shape.
+    """
+    size = int(np.prod(shape))
+    weights, biases, layers = np.eye(size), np.zeros(size), []
+    for step in _steps(network, params):
+        affine, slopes, shape = _read(step, shape)
+        if affine is not None:
+            weights, biases = affine[0] @ weights, affine[0] @ biases + affine[1]
+        elif slopes is not None:
+            layers.append(Layer(weights, biases, *slopes))
+            weights, biases = np.eye(len(biases)), np.zeros(len(biases))
+        else:
+            remedy = "pass a network of affine layers and ReLU, LeakyReLU, PReLU or abs, without its last activation"
+            rule = "an affine layer, or an activation with two slopes and a kink at 0"
+            raise SettingError(f"layer {step.name} of the network", found="another function", rule=rule, remedy=remedy)
+    return PiecewiseLinear(tuple(layers), weights, biases)
+
+
+def _read(step: Step, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]]:
+    """(weights, biases) or None, slopes or None, and the shape of an output."""
+    size, what = int(np.prod(shape)), f"layer {step.name} of the network"
+    if step.slopes is not None:
+        return None, step.slopes, shape
+    if step.affine is not None and shape == step.affine[0].shape[1:]:
+        return step.affine, None, step.affine[1].shape
+    try:
+        after = step.function(np.zeros((1, *shape))).shape[1:]
+    except (TypeError, ValueError, RuntimeError, IndexError) as error:
+        found = f"inputs of shape {shape}"
+        raise ShapeError(what, found=found, rule="inputs of the shape that the layer takes") from error
+    if size * np.prod(after) > _LARGEST:
+        raise SettingError(what, found=f"{size} inputs and outputs of shape {after}", rule=f"{_LARGEST:.0e} weights")
+    flat = lambda x: step.function(x.reshape(-1, *shape)).reshape(len(x), -1)
+    affine = _affine(flat, size)
+    return affine, None if affine is not None else _slopes(flat, size), after
+
+
+def _affine(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Weights and biases, if the function is affine at random points: it then keeps means of points."""
+    bias = function(np.zeros((1, size)))
+    trial = np.random.default_rng(0).normal(size=(4, size)) * np.array([[0.1], [1.0], [5.0], [20.0]])
+    there, middle = function(trial), function((trial[:1] + trial[1:]) / 2)
+    scale = np.abs(there).max() + np.abs(bias).max() + 1e-30
+    if np.abs(middle - (there[:1] + there[1:]) / 2).max() > _EXACT * scale:
+        return None
+    return (function(np.eye(size)) - bias).T, bias[0]
+
+
+def _slopes(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """The slopes of every unit below and above 0, if the function acts on each coordinate and bends at 0 alone."""
+    one = np.ones((1, size))
+    below, above = -function(-one), function(one)
+    if above.shape != one.shape:
+        return None
+    points = np.random.default_rng(1).normal(size=(3, size))
+    points = np.concatenate([points, np.outer(np.append(-_SIZES, _SIZES), one)])
+    expected = np.where(points > 0, above, below) * points
+    apart = np.abs(function(points) - expected)
+    return (below[0], above[0]) if (apart <= _EXACT * np.abs(points)).all() else None
+
+
+def _steps(network: Any, params: Any) -> Iterator[Step]:
+    torch: Any = sys.modules.get("torch")
+    if params is not None and not isinstance(network, AbstractLayer):
+        found = f"parameters for a {type(network).__name__}"
+        raise SettingError("params", found=found, rule="None, except for lemmata's own networks")
+    if isinstance(network, AbstractLayer):
+        if params is None:
+            remedy = "pass params=network.init(key, inputs)[0]"
+            raise SettingError("params", found="None", rule="the parameters of a lemmata network", remedy=remedy)
+        yield from _lemmata(network, params)
+    elif isinstance(network, eqx.nn.MLP | eqx.nn.Sequential):
+        yield from _equinox(network)
+    elif torch is not None and isinstance(network, torch.nn.Sequential):
+        yield from _torch(torch, network)
+    else:
+        rule = "a Serial of lemmata, an equinox.nn.MLP or Sequential, or a torch.nn.Sequential"
+        raise SettingError("network", found=type(network).__name__, rule=rule)
+
+
+def _lemmata(layer: AbstractLayer, params: Any) -> Iterator[Step]:
+    function = lambda x: np.asarray(layer.apply(params, jnp.asarray(x)), float)
+    if isinstance(layer, Serial):
+        for own, its in zip(layer.layers, params, strict=True):
+            yield from _lemmata(own, its)
+    elif isinstance(layer, Relu | LeakyRelu):
+        below = float(layer.slope) if isinstance(layer, LeakyRelu) else 0.0
+        yield Step(type(layer).__name__, function, slopes=(below, 1.0))
+    elif isinstance(layer, Dense):
+        weights = np.asarray(params["weight"], float)
+        scales = layer.scales(weights.shape[1])
+        biases = np.asarray(params["bias"], float) if "bias" in params else np.zeros(len(weights))
+        affine = float(scales.multiplier) * weights, float(scales.bias_multiplier) * biases
+        yield Step("Dense", function, affine=affine)
+    else:
+        yield Step(type(layer).__name__, function)
+
+
+def _equinox(module: Any) -> Iterator[Step]:
+    if isinstance(module, eqx.nn.Sequential):
+        yield from itertools.chain(*map(_equinox, module.layers))
+    elif isinstance(module, eqx.nn.MLP):
+        for number, layer in enumerate(module.layers):
+            yield from _equinox(layer)
+            if number < len(module.layers) - 1:
+                # the activation of an MLP has its own parameters for each layer and unit
+                own = jax.tree.map(lambda leaf, at=number: leaf[at] if eqx.is_array(leaf) else leaf, module.activation)
+                yield from _activation(f"activation {number}", own, lambda x, own=own: _each(own, x))
+        last = module.final_activation
+        whole = last if module.out_size == "scalar" else lambda x: _each(last, x)
+        yield from _activation("final activation", last, whole)
+    elif isinstance(module, eqx.nn.Linear):
+        weights = np.asarray(module.weight, float)
+        biases = np.zeros(len(weights)) if module.bias is None else np.asarray(module.bias, float)
+        yield Step("Linear", _mapped(module), affine=(weights, biases.reshape(-1)))
+    elif isinstance(module, eqx.nn.Lambda):
+        yield from _activation("Lambda", module.fn, module)
+    else:
+        yield Step(type(module).__name__, _mapped(module))
+
+
+def _activation(name: str, own: Any, whole: Callable[..., Any]) -> Iterator[Step]:
+    """Nothing if it is the identity, which returns whatever it is given."""
+    given = object()
+    try:
+        if own(given) is given:
+            return
+    except Exception:
+        pass
+    yield Step(name, _mapped(whole), slopes=(0.0, 1.0) if own is jax.nn.relu else None)
+
+
+def _each(activation: Any, x: Any) -> Any:
+    return eqx.filter_vmap(lambda own, value: own(value))(activation, x)
+
+
+def _mapped(function: Callable[..., Any]) -> Points:
+    return lambda x: np.asarray(jax.vmap(function)(jnp.asarray(x)), float)
+
+
+def _torch(torch: Any, network: Any) -> Iterator[Step]:
+    leaves = [type(module).__name__ for module in network.modules()]
+    if network.training and any("Dropout" in name or "Norm" in name for name in leaves):
+        found, rule = "dropout or normalisation in training mode", "layers that are the same function at every call"
+        raise SettingError("network", found=found, rule=rule, remedy="call network.eval() first")
+    like = next(iter(network.parameters()), torch.zeros(()))
+
+    def function(module: Any) -> Points:
+        def at(x: np.ndarray) -> np.ndarray:
+            with torch.no_grad():
+                return module(torch.as_tensor(x).to(like)).detach().cpu().double().numpy()
+
+        return at
+
+    for name, module in network.named_children():
+        if isinstance(module, torch.nn.Sequential):
+            yield from _torch(torch, module)
+        else:
+            yield Step(f"{name} ({type(module).__name__})", function(module))
+
+
+def checked_input(name: str, x: Any) -> Float[np.ndarray, "..."]:
+    """One input as an array of float64.
+
+    Args:
+        name: of it, for messages.
+        x: the numbers.
+    """
+    found = x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)
+    check_numbers(name, found)
+    if found.ndim == 0:
+        raise ShapeError(name, found="a single number", rule="one input of the network")
+    return found.astype(float)

@@ -1,0 +1,121 @@
+"""Lines through gates: which lines pass a row of vertical gates, as a convex polygon of (value, slope)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+Polygon = Float[np.ndarray, "_ 2"]
+
+_STEEP = 3.0  # of lines through one gate alone, in units of the steepest line from there to the next gates
+
+
+class Link(NamedTuple):
+    """The lines, by value and slope at the last gate that they pass: gates `first`, ..., `last`."""
+
+    lines: Polygon
+    first: int
+    last: int
+
+
+def _clip(lines: Polygon, low: float, high: float) -> Polygon:
+    """The lines whose value is between two numbers. A side cuts one run of vertices off a convex polygon."""
+    for sign, bound in ((1.0, high), (-1.0, -low)):
+        room = bound - sign * lines[:, 0]
+        inside = room >= 0
+        if inside.all():
+            continue
+        if not inside.any():
+            return lines[:0]
+        start = int(np.flatnonzero(inside & ~np.roll(inside, 1))[0])
+        lines, room = np.roll(lines, -start, axis=0), np.roll(room, -start)
+        count = int(inside.sum())
+        cuts = []
+        for kept, lost in ((0, -1), (count - 1, count)):
+            part = room[kept] / (room[kept] - room[lost])
+            cuts.append([sign * bound, lines[kept, 1] + part * (lines[lost, 1] - lines[kept, 1])])
+        lines = np.concatenate([cuts[:1], lines[:count], cuts[1:]])
+    return lines
+
+
+def links(
+    x: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"], joined: bool
+) -> list[Link]:
+    """Lines through all gates from left to right, each as far as possible.
+
+    Separate lines are the fewest there are. Joined lines bend between the gates where no line of the link before passes
+    both; a bend that comes earlier could in rare cases save a link.
+
+    Args:
+        x: places of the gates.
+        low: lower ends.
+        high: upper ends.
+        joined: whether each line must meet one of the link before between the two gates.
+    """
+    xs, lows, highs = x.tolist(), low.tolist(), high.tolist()
+    corners = lambda i, s, t, u, v: np.array([(lows[i], s), (highs[i], t), (highs[i], u), (lows[i], v)])
+    steep = _steepest(x, low, high).tolist()
+    fresh = lambda i: corners(i, -steep[i], -steep[i], steep[i], steep[i])
+    found, lines, first = [], fresh(0), 0
+    for i in range(1, len(xs)):
+        step = xs[i] - xs[i - 1]
+        moved = lines + lines[:, 1:] * [[step, 0.0]]
+        kept = _clip(moved, lows[i], highs[i])
+        if len(kept):
+            lines = kept
+            continue
+        found.append(Link(lines, first, i - 1))
+        start, lines = lines, fresh(i)
+        if joined:
+            # all lines of the link before pass above the gate, or all below: the next one starts on the other side
+            above = bool(moved[:, 0].min() > highs[i])
+            edge = start[:, 0].min() if above else start[:, 0].max()
+            most = -steep[i] if above else steep[i]
+            lines = corners(i, most, most, (highs[i] - edge) / step, (lows[i] - edge) / step)
+        first = i
+    return [*found, Link(lines, first, len(xs) - 1)]
+
+
+def _steepest(
+    x: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """A slope at each gate that no line from there through a neighbouring gate exceeds."""
+    slopes = (np.maximum(high[1:], high[:-1]) - np.minimum(low[1:], low[:-1])) / np.diff(x)
+    return _STEEP * np.maximum(np.append(slopes, 0.0), np.append(0.0, slopes))
+
+
+def joined_line(found: list[Link], x: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
+    """The knots of one function that takes a line of each link: x and y, with the first and the last gate.
+
+    From the last link back, each line is one of its link that meets the next line between the two gates.
+    """
+    value, slope = np.mean(found[-1].lines, axis=0)
+    knots = [(x[-1], value)]
+    at = x[-1]
+    for link in reversed(found[:-1]):
+        here, there = x[link.last], x[link.last + 1]
+        lines = link.lines
+        next_here, next_there = value + slope * (here - at), value + slope * (there - at)
+        gaps = np.stack([lines[:, 0] - next_here, lines[:, 0] + lines[:, 1] * (there - here) - next_there])
+        place, line = _meeting(gaps, lines)
+        bend = here + place * (there - here)
+        knots.append((bend, value + slope * (bend - at)))
+        value, slope, at = float(line[0]), float(line[1]), here
+    knots.append((x[0], value + slope * (x[0] - at)))
+    return tuple(np.array(knots[::-1]).T)  # pyright: ignore[reportReturnType]
+
+
+def _meeting(gaps: np.ndarray, lines: np.ndarray) -> tuple[float, np.ndarray]:
+    """Where in a gap, from 0 to 1, a mean of the lines meets the next line; `gaps` are their distances at both ends."""
+    middle = gaps.mean(axis=1)
+    if middle[0] * middle[1] <= 0:
+        place = 0.5 if middle[0] == middle[1] else middle[0] / (middle[0] - middle[1])
+        return float(place), lines.mean(axis=0)
+    for end in (0, 1):
+        # the mean of the lines, moved towards the line that is farthest on the other side, until the gap is 0
+        other = int(np.argmin(gaps[end] * np.sign(middle[end])))
+        if gaps[end, other] * middle[end] <= 0:
+            part = middle[end] / (middle[end] - gaps[end, other])
+            return float(end), (1 - part) * lines.mean(axis=0) + part * lines[other]
+    best = int(np.argmin(np.abs(gaps).min(axis=0)))
+    return float(np.argmin(np.abs(gaps[:, best]))), lines[best]

@@ -1,0 +1,203 @@
+"""Hinges, kinks and the intrinsic dimension against other routes, and bad input."""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import optimize
+
+from lemmata.architectures import LeakyRelu, Serial, absolute, erf_network, fully_connected, relu_network
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.subjects.approximation import hinges, intrinsic_dimension, kinks
+
+RNG = np.random.default_rng(0)
+A, B = RNG.normal(size=(2, 4))
+
+
+def best_of_two_knots(x, y, free):
+    """The least largest error of a continuous function with hinges at two of the places, by linear programs."""
+    found = []
+    for knots in itertools.combinations(free, 2):
+        table = np.stack([np.ones_like(x), x, *(np.maximum(x - k, 0) for k in knots)], axis=1)
+        bound = np.block([[table, -np.ones((len(x), 1))], [-table, -np.ones((len(x), 1))]])
+        cost = np.append(np.zeros(4), 1.0)
+        found.append(optimize.linprog(cost, A_ub=bound, b_ub=np.append(y, -y), bounds=[(None, None)] * 5).fun)
+    return min(found)
+
+
+def test_hinges_are_as_few_as_linear_programs_find():
+    x = np.linspace(0, 1, 41)
+    y = np.sin(5 * x)
+    least = best_of_two_knots(x, y, np.linspace(0.05, 0.95, 37))
+    enough, few = hinges(x, y, 1.02 * least), hinges(x, y, 0.5 * least)
+    assert (enough.units, enough.fewest) == (2, 2)
+    assert few.fewest > 2
+
+
+@pytest.mark.parametrize("tolerance", [0.3, 0.02, 1e-3])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_the_network_of_hinges_is_within_the_tolerance(tolerance, noise):
+    x = np.sort(RNG.uniform(-3, 7, 300))
+    y = np.cos(2 * x) + noise * RNG.normal(size=300)
+    found = hinges(pd.Series(x), pl.Series(y), tolerance)
+    assert np.abs(found(x) - y).max() <= tolerance * (1 + 1e-6)
+    assert found.error == pytest.approx(np.abs(found(x) - y).max(), rel=1e-6, abs=1e-9)
+    assert found.fewest <= found.units == len(found.places)
+    shuffled = RNG.permutation(300)
+    assert hinges(x[shuffled], y[shuffled], tolerance).units == found.units
+
+
+def test_hinges_of_parabolas_follow_the_curvature():
+    x = np.linspace(0, 2, 4001)
+    for pieces in (5, 20):
+        found = hinges(x, 3 * x**2, 3 * 4 / (8 * pieces**2) * 1.001)
+        assert found.units == found.fewest == pieces - 1
+        assert found.predicted == pytest.approx(pieces - 1, rel=0.02)
+    assert hinges(x, 2 * x + 1, 0.1).units == 0
+    assert "layer" in found.plot().to_dict()
+
+
+def test_repeated_places_and_bad_curves():
+    twice = np.repeat(np.arange(5.0), 2)
+    values = twice % 2 + np.tile([-0.1, 0.1], 5)
+    found = hinges(twice, values, 0.15)
+    assert np.abs(found(twice) - values).max() <= 0.15 + 1e-9
+    with pytest.raises(DataError, match=r"differ by 0\.2; rule: at most twice the tolerance 0\.05; remedy: pass a tol"):
+        hinges(twice, values, 0.05)
+    with pytest.raises(SettingError, match="tolerance; found 0"):
+        hinges([0, 1, 2], [0, 1, 2], 0)
+    with pytest.raises(ShapeError, match="3 and 2 values"):
+        hinges([0, 1, 2], [0, 1], 0.1)
+    with pytest.raises(DataError, match="2 different places"):
+        hinges([0, 1, 1], [0, 1, 1], 0.1)
+
+
+def check(found, network):
+    """Against second differences on a grid that is as fine as it needs to be."""
+    t = np.linspace(0, 1, 4001)
+    values = network(A + t[:, None] * (B - A))
+    ends = np.concatenate([[0.0], found.places, [1.0]])
+    exact = network(A + ends[:, None] * (B - A))
+    for own, at in zip(values.T, exact.T, strict=True):
+        assert np.abs(np.interp(t, ends, at) - own).max() < 1e-5 * np.abs(values).max()
+    bent = np.abs(np.diff(values, 2, axis=0)).max(axis=1) > 1e-3 * found.jumps.max(initial=0.0) / 4000
+    seen = np.unique(np.searchsorted(t, found.places[found.jumps > 0.01 * found.jumps.max()]))
+    assert bent[np.clip(seen - 2, 0, None)].sum() + bent[np.clip(seen - 1, 0, 3998)].sum() >= len(seen)
+    assert np.allclose(found.points, A + found.places[:, None] * (B - A))
+    assert found.pieces == len(found.places) + 1
+
+
+@pytest.mark.parametrize("activation", [LeakyRelu(0.2), absolute()])
+def test_kinks_of_networks_of_lemmata(activation, key):
+    layers = fully_connected(activation, 2, 12, bias_std=0.3, outputs=2)
+    network = Serial([Serial(layers.layers[:2]), *layers.layers[2:]])
+    params, _ = network.init(key, 4)
+    check(kinks(network, A, B, params=params), lambda x: np.asarray(network.apply(params, jnp.asarray(x))))
+
+
+def test_kinks_of_equinox_networks(key):
+    first, second = jax.random.split(key)
+    mlp = eqx.nn.MLP(4, 3, 10, 2, key=first)
+    check(kinks(mlp, A, B), lambda x: np.asarray(jax.vmap(mlp)(jnp.asarray(x))))
+    scalar = eqx.nn.MLP(4, "scalar", 10, 2, activation=lambda t: jnp.maximum(t, 0.1 * t), key=second)
+    found = kinks(eqx.nn.Sequential([scalar]), A, B)
+    check(found, lambda x: np.asarray(jax.vmap(scalar)(jnp.asarray(x)))[:, None])
+    assert len(found.expected) == 1
+
+
+def test_kinks_of_pytorch_networks():
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(0)
+    network = nn.Sequential(
+        nn.Linear(4, 9),
+        nn.ReLU(),
+        nn.Dropout(),
+        nn.Sequential(nn.Linear(9, 8), nn.BatchNorm1d(8), nn.PReLU(8)),
+        nn.Linear(8, 2),
+    ).double()
+    with pytest.raises(SettingError, match=r"remedy: call network.eval\(\) first"):
+        kinks(network, A, B)
+    network = network.eval()
+    check(kinks(network, torch.tensor(A), torch.tensor(B)), lambda x: network(torch.tensor(x)).detach().numpy())
+    image = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(18, 1))
+    a, b = RNG.normal(size=(2, 1, 5, 5))
+    assert kinks(image, a, b).widths == (18,)
+    with pytest.raises(SettingError, match=r"layer 1 \(Hardtanh\) of the network"):
+        kinks(nn.Sequential(nn.Linear(4, 3), nn.Hardtanh(), nn.Linear(3, 1)), A, B)
+
+
+def test_a_unit_that_nobody_reads_is_no_kink():
+    network = relu_network(1, 3)
+    params = ({"weight": jnp.eye(3)[:, :2]}, (), {"weight": jnp.array([[1.0, 0.0, 1.0]])})
+    found = kinks(network, [-1.0, -1.0], [1.0, 3.0], params=params)
+    assert found.places.tolist() == [0.5]
+    assert (found.crossings, found.units.tolist(), found.layers.tolist()) == ((2,), [0], [0])
+
+
+def test_random_networks_cross_as_often_as_expected(key):
+    network = relu_network(3, 200)
+    counts = []
+    for own in jax.random.split(key, 12):
+        params, _ = network.init(own, 4)
+        found = kinks(network, A, B, params=params)
+        counts.append(found.crossings)
+    assert np.allclose(np.mean(counts, axis=0), found.expected, rtol=0.15)
+
+
+def test_networks_that_are_refused(key):
+    mlp = eqx.nn.MLP(4, 2, 5, 1, key=key)
+    for network, words in [
+        (eqx.nn.MLP(4, 2, 5, 1, activation=jax.nn.gelu, key=key), "layer activation 0 of the network; found another"),
+        (eqx.nn.MLP(4, 2, 5, 1, final_activation=jax.nn.sigmoid, key=key), "final activation"),
+        (eqx.nn.MLP(4, 2, 5, 0, key=key), "an affine function"),
+        (eqx.nn.Sequential([eqx.nn.Linear(4, 5, key=key), eqx.nn.LayerNorm(5)]), "layer LayerNorm of the network"),
+        (eqx.nn.Linear(4, 2, key=key), "network; found Linear"),
+        (erf_network(1, 5), "remedy: pass params="),
+    ]:
+        with pytest.raises(SettingError, match=words):
+            kinks(network, A, B)
+    with pytest.raises(SettingError, match="None, except for lemmata's own networks"):
+        kinks(mlp, A, B, params={})
+    with pytest.raises(ShapeError, match=r"found inputs of shape \(3,\)"):
+        kinks(mlp, A[:3], B[:3])
+    with pytest.raises(ShapeError, match=r"b; found shape \(3,\)"):
+        kinks(mlp, A, B[:3])
+    with pytest.raises(DataError, match="two equal inputs"):
+        kinks(mlp, A, A)
+
+
+def test_the_dimension_by_all_pairs_and_of_frames():
+    x = RNG.uniform(size=(150, 3))
+    apart = np.sort(np.linalg.norm(x[:, None] - x, axis=2), axis=1)
+    found = intrinsic_dimension(pd.DataFrame(x))
+    assert found.dimension == pytest.approx(1 / np.mean(np.log(apart[:, 2] / apart[:, 1])))
+    assert found.interval[0] < found.dimension < found.interval[1]
+    assert found.exponent == -1 / found.dimension
+    assert intrinsic_dimension(pl.DataFrame(np.repeat(x, 2, axis=0))).dimension == pytest.approx(found.dimension)
+    assert "duplicate rows, which are left out: fails (150)" in str(intrinsic_dimension(np.repeat(x, 2, axis=0)))
+
+
+def test_intervals_hold_the_dimension_of_a_torus():
+    held = []
+    for _ in range(60):
+        angle = RNG.uniform(0, 2 * np.pi, (200, 2))
+        found = intrinsic_dimension(np.concatenate([np.cos(angle), np.sin(angle)], axis=1))
+        held.append(found.interval[0] <= 2 <= found.interval[1])
+    assert np.mean(held) > 0.75
+
+
+def test_tables_that_are_refused():
+    with pytest.raises(DataError, match="5 different rows; rule: at least 20"):
+        intrinsic_dimension(np.repeat(np.eye(5), 10, axis=0))
+    with pytest.raises(ShapeError, match="a table"):
+        intrinsic_dimension(np.arange(50.0))
+    with pytest.raises(SettingError, match="level"):
+        intrinsic_dimension(RNG.normal(size=(50, 2)), level=1.0)
+    with pytest.raises(DataError):
+        intrinsic_dimension(np.full((50, 2), np.nan))
