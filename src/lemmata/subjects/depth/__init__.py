@@ -1,1 +1,6 @@
 """Depth: sparse networks out of wide ones, functions that need depth, and the worst case of descent."""
+
+from ._sparsify import Sparsified as Sparsified
+from ._sparsify import sparsify as sparsify
+from ._worst_case import WorstCase as WorstCase
+from ._worst_case import worst_case as worst_case

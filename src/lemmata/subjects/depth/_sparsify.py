@@ -1,0 +1,220 @@
+"""A wide network or kernel expansion with few of its own units: greedy choice, and a bound on the error."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
+
+from lemmata.answers import Condition, positive, whole
+from lemmata.core import check_numbers
+from lemmata.errors import SettingError, ShapeError
+from lemmata.printable import preformatted
+
+_CLAIMS = (
+    "depth.sparsification.greedy_atoms",
+    "depth.sparsification.greedy_beats_sampling",
+    "depth.sparsification.maurey_sampling",
+)
+_ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "relu": lambda z: np.maximum(z, 0.0),
+    "tanh": np.tanh,
+    "logistic": lambda z: 0.5 * (1 + np.tanh(z / 2)),
+    "identity": lambda z: z,
+}
+Units = Callable[[np.ndarray], ArrayLike]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sparsified:
+    """A few units of a network with new weights, and how far they are from the network on given rows.
+
+    All errors are root mean squares over the rows, where outputs are added up.
+
+    Args:
+        units: the chosen units, by their numbers in the network, in the order of choice.
+        weights: their new weights, shape (k, outputs).
+        intercept: the network's own.
+        error: distance between the few units and the network.
+        bound: what is proved before any unit is chosen: sqrt((R² - |X|²)/k).
+        size: |X|, the root mean square of the network's output without the intercept.
+        mass: R, the sum of |weight| times the root mean square of the unit, over all units.
+        path: the error with the first 1, 2, ..., k units.
+        rows: how many rows.
+        network_units: how many units the network has.
+        hidden: the function that gives the outputs of all units.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    units: Int[np.ndarray, " k"]
+    weights: Float[np.ndarray, "k outputs"]
+    intercept: Float[np.ndarray, " outputs"]
+    error: float
+    bound: float
+    size: float
+    mass: float
+    path: Float[np.ndarray, " k"]
+    rows: int
+    network_units: int
+    hidden: Units
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __call__(self, x: ArrayLike) -> Float[np.ndarray, "n outputs"]:
+        """The outputs of the few units on rows.
+
+        Args:
+            x: rows, as the network takes them.
+        """
+        return np.asarray(self.hidden(np.asarray(x)), float)[:, self.units] @ self.weights + self.intercept
+
+    def enough(self, tolerance: float) -> int:
+        """The number of units whose error is at most the tolerance, by the bound: an upper bound on what is needed.
+
+        Args:
+            tolerance: root mean square distance from the network.
+
+        Raises:
+            SettingError: for a tolerance that is not positive.
+        """
+        return max(1, math.ceil((self.mass**2 - self.size**2) / positive("tolerance", tolerance) ** 2 * (1 - 1e-12)))
+
+    def __str__(self) -> str:
+        k, share = len(self.units), self.error / self.size
+        found = (
+            f"{k} of {self.network_units} units: error {self.error:.4g}, {100 * share:.2g} % of the network's output"
+        )
+        return f"{found} {self.size:.4g}, on {self.rows} rows\nproved for every {k}: at most {self.bound:.4g}"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def sparsify(network: Any, x: Any, units: int) -> Sparsified:
+    """Few units of a wide network with one hidden layer, or few terms of a kernel expansion, with new weights.
+
+    The output without the intercept is a point X of the convex hull of atoms. The atom of a unit is its output times
+    the sign of its weight, with norm R. Greedy choice takes k of them with |g_k - X|² <= (R² - |X|²)/k. Least squares
+    on the chosen units then gives the weights, which cannot increase the error on these rows.
+
+    Args:
+        network: a fitted `MLPRegressor` with one hidden layer, or a tuple (hidden, weights) or (hidden, weights,
+            intercept). Here hidden(x) gives the outputs of the m units, shape (n, m), and the weights have shape (m,)
+            or (m, outputs). For a kernel expansion, hidden is x -> k(x, centres).
+        x: rows on which the distance is measured.
+        units: how many different units to keep.
+
+    Raises:
+        SettingError: for another kind of network, or a number of units that is not between 1 and those of the network.
+        ShapeError, DataError: for rows, outputs or weights that do not fit each other or are not finite.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> inner = rng.normal(size=(2, 500))
+        >>> network = (lambda x: np.maximum(x @ inner, 0), np.ones(500) / 500)
+        >>> few = sparsify(network, rng.normal(size=(200, 2)), units=10)
+        >>> few.error < few.bound, len(few.units)
+        (True, 10)
+    """
+    hidden, weights, intercept = _read(network)
+    rows = np.asarray(x)
+    if rows.ndim < 1 or len(rows) < 1:
+        raise ShapeError("x", found=f"shape {rows.shape}", rule="at least one row")
+    outputs = np.asarray(hidden(rows), float)
+    if outputs.shape != (len(rows), len(weights)):
+        rule = f"shape {(len(rows), len(weights))}, one row for each row of x and one column for each weight"
+        raise ShapeError("outputs of the hidden units", found=f"shape {outputs.shape}", rule=rule)
+    check_numbers("outputs of the hidden units", outputs)
+    sizes = np.sqrt((outputs**2).mean(axis=0)) * np.linalg.norm(weights, axis=1)
+    alive = np.flatnonzero(sizes > 0)
+    count = whole("units", units, least=1)
+    if count > len(alive):
+        rule = f"at most the {len(alive)} units whose output and weight are not 0 on these rows"
+        raise SettingError("units", found=count, rule=rule, remedy="pass a smaller number of units")
+    # Atoms as vectors whose squared norm is the mean square: outputs (rows) times weights (outputs of the network).
+    atoms = (outputs[:, alive].T[:, :, None] * weights[alive][:, None, :]).reshape(len(alive), -1) / math.sqrt(
+        len(rows)
+    )
+    target, mass = atoms.sum(axis=0), float(sizes.sum())
+    order = _chosen(atoms * (mass / sizes[alive])[:, None], target, count)
+    path, factors = _refitted(outputs[:, alive[order]], outputs @ weights)
+    size = float(np.linalg.norm(target))
+    return Sparsified(
+        units=alive[order],
+        weights=factors,
+        intercept=intercept,
+        error=float(path[-1]),
+        bound=math.sqrt(max(mass**2 - size**2, 0.0) / count),
+        size=size,
+        mass=mass,
+        path=path,
+        rows=len(rows),
+        network_units=len(weights),
+        hidden=hidden,
+        conditions=(
+            Condition("the error is that of these rows", why="rows of another distribution may have a larger error"),
+            Condition("rows for each unit", len(rows) / count, len(rows) >= 5 * count, "few rows are fitted too well"),
+        ),
+    )
+
+
+def _read(network: Any) -> tuple[Units, np.ndarray, np.ndarray]:
+    """The hidden units, their weights (m, outputs) and the intercept."""
+    if hasattr(network, "coefs_") and hasattr(network, "intercepts_"):
+        if len(network.coefs_) != 2 or network.activation not in _ACTIVATIONS:
+            found = f"{len(network.coefs_) - 1} hidden layers with activation {network.activation!r}"
+            raise SettingError("network", found=found, rule="one hidden layer, with an activation of scikit-learn")
+        inner, shift, act = network.coefs_[0], network.intercepts_[0], _ACTIVATIONS[network.activation]
+        return lambda x: act(np.asarray(x, float) @ inner + shift), *_arrays(network.coefs_[1], network.intercepts_[1])
+    if isinstance(network, tuple) and len(network) in (2, 3) and callable(network[0]):
+        return network[0], *_arrays(network[1], network[2] if len(network) == 3 else 0.0)
+    rule = "a fitted MLPRegressor with one hidden layer, or a tuple (hidden, weights) or (hidden, weights, intercept)"
+    remedy = "pass (lambda x: ..., weights), where the function gives the outputs of all hidden units"
+    raise SettingError("network", found=type(network).__name__, rule=rule, remedy=remedy)
+
+
+def _arrays(weights: Any, intercept: Any) -> tuple[np.ndarray, np.ndarray]:
+    found = np.asarray(weights)
+    if found.ndim not in (1, 2) or found.size == 0:
+        raise ShapeError("weights", found=f"shape {found.shape}", rule="shape (units,) or (units, outputs)")
+    check_numbers("weights", found)
+    found = found.reshape(len(found), -1).astype(float)
+    shift = np.atleast_1d(np.asarray(intercept, float))
+    if shift.shape not in ((1,), (found.shape[1],)):
+        raise ShapeError(
+            "intercept", found=f"shape {shift.shape}", rule=f"one number for each of {found.shape[1]} outputs"
+        )
+    return found, np.broadcast_to(shift, (found.shape[1],))
+
+
+def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
+    """The first `count` different atoms of the greedy iteration; the best new one where it only repeats old ones."""
+    order: list[int] = []
+    squares, along, products = (atoms**2).sum(axis=1), atoms @ target, np.zeros(len(atoms))
+    at = np.zeros_like(target)
+    for i in range(1, 20 * count + 1):
+        # |(i-1)/i at + v/i - target|², without what is the same for all atoms v.
+        scores = squares / i**2 + 2 * (i - 1) / i**2 * products - 2 * along / i
+        best = int(scores.argmin())
+        if best not in order:
+            order.append(best)
+        if len(order) == count:
+            return np.asarray(order)
+        at = (i - 1) / i * at + atoms[best] / i
+        products = atoms @ at
+    scores[order] = np.inf
+    return np.asarray(order + scores.argsort()[: count - len(order)].tolist())
+
+
+def _refitted(chosen: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The root mean square errors of least squares on the first columns, and the weights of all of them."""
+    path = []
+    for k in range(1, chosen.shape[1] + 1):
+        factors = np.linalg.lstsq(chosen[:, :k], target, rcond=None)[0]
+        path.append(math.sqrt(((chosen[:, :k] @ factors - target) ** 2).sum(axis=1).mean()))
+    return np.asarray(path), factors

@@ -1,0 +1,108 @@
+"""Sparsified networks against the networks themselves, brute force and bounds; what is refused."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from sklearn.neural_network import MLPRegressor
+
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.subjects.depth import sparsify
+
+
+@pytest.fixture
+def wide():
+    rng = np.random.default_rng(4)
+    inner, weights = rng.normal(size=(3, 40)), rng.normal(size=40)
+    return (lambda x: np.maximum(x @ inner, 0.0), weights, 0.5), rng.normal(size=(150, 3))
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
+def test_all_units_of_a_fitted_network(activation):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(80, 2)), rng.normal(size=(80, 2))
+    network = MLPRegressor(hidden_layer_sizes=(12,), activation=activation, max_iter=20, random_state=0)
+    with pytest.warns(UserWarning, match="Maximum iterations"):
+        network.fit(x, y)
+    alive = (x @ network.coefs_[0] + network.intercepts_[0]).max(axis=0) > 0 if activation == "relu" else np.ones(12)
+    few = sparsify(network, x, int(alive.sum()))
+    assert few.error == pytest.approx(0.0, abs=1e-6)
+    np.testing.assert_allclose(few(x), network.predict(x), atol=1e-6)
+    assert sorted(few.units) == np.flatnonzero(alive).tolist()
+
+
+def test_errors_are_those_of_the_few_units(wide):
+    network, x = wide
+    output = network[0](x) @ network[1] + network[2]
+    for units in (1, 4, 10):
+        few = sparsify(network, x, units)
+        assert few.error == pytest.approx(np.sqrt(np.mean((few(x)[:, 0] - output) ** 2)))
+        assert few.error <= few.bound
+        assert few.size == pytest.approx(np.sqrt(np.mean((output - 0.5) ** 2)))
+        assert (np.diff(few.path) <= 1e-12).all()
+        assert few.enough(few.bound) == units
+
+
+def test_the_first_unit_by_brute_force(wide):
+    network, x = wide
+    outputs = network[0](x)
+    sizes = np.sqrt((outputs**2).mean(axis=0))
+    atoms = outputs / sizes * np.sign(network[1]) * (sizes * np.abs(network[1])).sum()
+    first = ((atoms - (outputs @ network[1])[:, None]) ** 2).mean(axis=0).argmin()
+    assert sparsify(network, x, 1).units.tolist() == [first]
+
+
+def test_a_kernel_expansion_with_several_outputs():
+    rng = np.random.default_rng(2)
+    centres, weights = rng.normal(size=(60, 2)), rng.normal(size=(60, 3))
+    kernel = lambda x: np.exp(-((x[:, None] - centres) ** 2).sum(axis=2))
+    few = sparsify((kernel, weights), centres, 20)
+    assert few.weights.shape == (20, 3)
+    assert few.error < few.bound
+    assert few.error < 0.5 * few.size
+
+
+@pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame])
+def test_rows_of_a_data_frame(wide, frame):
+    network, x = wide
+    assert sparsify(network, frame(x), 5).error == sparsify(network, x, 5).error
+
+
+def test_what_is_printed(wide):
+    network, x = wide
+    few = sparsify(network, x, 5)
+    assert str(few).startswith("5 of 40 units: error ")
+    assert "proved for every 5" in few._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"units": 0}, SettingError, "units; found 0"),
+        ({"units": 41}, SettingError, "at most the 40 units"),
+        ({"network": 3}, SettingError, "network; found int"),
+        (
+            {"network": SimpleNamespace(coefs_=[0, 0, 0], intercepts_=[0, 0, 0], activation="relu")},
+            SettingError,
+            "2 hidden layers",
+        ),
+        ({"network": (lambda x: x, np.ones(7))}, ShapeError, "outputs of the hidden units"),
+        ({"network": (lambda x: x, np.ones((3, 1, 1)))}, ShapeError, "weights; found shape"),
+        ({"network": (lambda x: x, np.asarray([1.0, np.nan, 1.0]))}, DataError, "weights"),
+        ({"network": (lambda x: x / 0, np.ones(3))}, DataError, "outputs of the hidden units"),
+        ({"network": (lambda x: x, np.ones(3), np.ones(2))}, ShapeError, "intercept"),
+        ({"x": 3.0}, ShapeError, "at least one row"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_refused(wide, change, error, message):
+    network, x = wide
+    with pytest.raises(error, match=message):
+        sparsify(**({"network": network, "x": x, "units": 3} | change))
+
+
+def test_a_tolerance_must_be_positive(wide):
+    with pytest.raises(SettingError, match="tolerance"):
+        sparsify(*wide, 3).enough(0.0)
