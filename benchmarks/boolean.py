@@ -4,9 +4,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from kernels import alternating
 from sklearn.neural_network import MLPClassifier
 
+from kernels import alternating
 from lemmata.functions import cube, walsh_hadamard
 from lemmata.subjects.approximation import kinks
 from lemmata.subjects.boolean import boolean_fourier
@@ -53,21 +53,11 @@ def main() -> list[tuple[str, str, float]]:
     )
     print(f"seconds: 2^{INPUTS} values {seconds['transform']:.3f}, {MODEL_INPUTS} inputs {seconds['expansion']:.2f}, "
           f"3 x 512 units {seconds['kinks']:.2f}")  # fmt: skip
+    ratio = lambda what, peer: seconds[what] / seconds[peer]
+    outputs = f"Fourier expansion of a network on {MODEL_INPUTS} inputs"
     return [
-        (
-            f"transform of 2^{INPUTS} values",
-            "NumPy, a loop over coordinates",
-            seconds["transform"] / seconds["butterflies"],
-        ),
-        (f"transform of 2^{TABLE} values", "product with the matrix of signs", seconds["short"] / seconds["matrix"]),
-        (
-            f"Fourier expansion of a network on {MODEL_INPUTS} inputs",
-            "its outputs alone",
-            seconds["expansion"] / seconds["evaluation"],
-        ),
-        (
-            "exact kinks of a network of 3 x 512 units",
-            f"differences on {SHORTER} points",
-            seconds["kinks"] / seconds["grid"],
-        ),
+        (f"transform of 2^{INPUTS} values", "NumPy, a loop over coordinates", ratio("transform", "butterflies")),
+        (f"transform of 2^{TABLE} values", "product with the matrix of signs", ratio("short", "matrix")),
+        (outputs, "its outputs alone", ratio("expansion", "evaluation")),
+        ("exact kinks of a network of 3 x 512 units", f"differences on {SHORTER} points", ratio("kinks", "grid")),
     ]
