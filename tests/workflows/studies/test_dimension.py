@@ -1,0 +1,45 @@
+"""How many dimensions the columns of a table fill, as a study reports it."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lemmata.workflows.studies._data import load_dataset
+from lemmata.workflows.studies._overview import describe
+
+
+def told(tmp_path, columns):
+    """The dimension that a study reports of these columns."""
+    columns["y"] = np.random.default_rng(9).normal(size=len(next(iter(columns.values()))))
+    path = tmp_path / "t.parquet"
+    pl.DataFrame(columns).write_parquet(path)
+    return describe(load_dataset(path, "y")).dimension
+
+
+def test_a_plane_in_ten_columns_has_two_dimensions(tmp_path):
+    rng = np.random.default_rng(0)
+    plane = rng.uniform(size=(1500, 2)) @ rng.normal(size=(2, 10)) * np.geomspace(1e-3, 1e3, 10)
+    value, low, high = told(tmp_path, {f"c{i}": column for i, column in enumerate(plane.T)})
+    assert low < 2 < high
+    assert value == pytest.approx(2, rel=0.1)
+
+
+def test_missing_cells_and_words_are_no_obstacle(tmp_path):
+    rng = np.random.default_rng(1)
+    curve = rng.uniform(size=800)
+    columns = {"a": np.where(rng.uniform(size=800) < 0.001, np.nan, np.cos(6 * curve)), "b": np.sin(6 * curve)}
+    value, _, _ = told(tmp_path, columns | {"c": curve, "word": rng.choice(["x", "y"], 800)})
+    assert value == pytest.approx(1, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": np.arange(40) % 5.0, "b": np.arange(40) % 7.0},
+        {"a": np.random.default_rng(2).normal(size=40)},
+        {"a": np.tile(np.arange(20.0), 3), "b": np.tile(np.arange(20.0), 3)},
+    ],
+    ids=["few values", "one column", "copies"],
+)
+def test_nothing_is_said_where_distances_say_nothing(tmp_path, columns):
+    assert told(tmp_path, columns) is None
