@@ -1,5 +1,6 @@
 """Halfspaces against enumeration, other derivations and SciPy's truncated normal law."""
 
+import functools
 import itertools
 import math
 
@@ -56,13 +57,11 @@ def test_limits_do_not_commute():
 def test_constant_of_halfspaces():
     """At most 0.81 sqrt(eta), at most 1/2, and at eta = 1/m the mean of |sum of m signs| / m, for m even."""
     grid = np.geomspace(1e-6, 0.5, 4000)
-    ratios = np.array([_bound(eta) for eta in grid[::40]]) / np.sqrt(grid[::40])
+    claim = halfspaces.HalfspaceNoiseConstant()
+    predict = jax.vmap(lambda eta: claim.predict(functions.NoisyFunction(jnp.ones(2), eta)))
+    ratios = np.asarray(predict(jnp.asarray(grid))) / np.sqrt(grid)
     assert ratios.max() < 0.81
     assert ratios[0] == pytest.approx(math.sqrt(2 / math.pi), rel=1e-3)
-    predict = jax.vmap(
-        lambda eta: halfspaces.HalfspaceNoiseConstant().predict(functions.NoisyFunction(jnp.ones(2), eta))
-    )
-    assert float(jnp.max(predict(jnp.asarray(grid)) / jnp.sqrt(grid))) < 0.81
     assert _bound(0.5) == 0.5
     for m in (4, 6, 10):
         mean = np.mean([abs(sum(signs)) for signs in itertools.product([-1, 1], repeat=m)]) / m
@@ -81,14 +80,17 @@ def test_blocks_of_the_proof():
 
 @pytest.mark.parametrize("d", [2, 3, 4])
 def test_all_halfspaces_with_small_weights(d):
-    """None exceeds arccos(1 - 2 eta)/pi, which is below both bounds; the dictator attains it at 1/2."""
-    for weights in itertools.combinations_with_replacement(range(1, 5), d):
-        for threshold in range(-sum(weights), sum(weights) + 1):
-            values = functions.halfspace(jnp.asarray(weights, float), jnp.asarray(threshold + 0.5))
-            found = jax.vmap(lambda eta: functions.changed_by_flips(values, eta))(jnp.asarray(ETAS))
-            assert np.all(np.asarray(found) <= np.arccos(1 - 2 * np.asarray(ETAS)) / np.pi + 1e-12)
-    limits = np.arccos(1 - 2 * np.asarray(ETAS)) / np.pi
-    assert all(limit <= min(_bound(eta), math.sqrt(eta / 2)) for eta, limit in zip(ETAS, limits, strict=True))
+    """None exceeds arccos(1 - 2 eta)/pi, which is below both bounds; noise is a matrix of transitions."""
+    points = np.asarray(cube(d))
+    weights = np.array(list(itertools.combinations_with_replacement(range(1, 5), d)))
+    thresholds = np.arange(-4 * d, 4 * d) + 0.5
+    values = np.sign((points @ weights.T)[:, :, None] - thresholds).reshape(2**d, -1)
+    for eta in ETAS:
+        moves = functools.reduce(np.kron, d * [np.array([[1 - eta, eta], [eta, 1 - eta]])])
+        changed = (1 - np.mean(values * (moves @ values), axis=0)) / 2
+        limit = np.arccos(1 - 2 * eta) / np.pi
+        assert changed.max() <= limit + 1e-12
+        assert limit <= min(_bound(eta), math.sqrt(eta / 2))
 
 
 def test_variance_of_truncated_normals():

@@ -93,7 +93,7 @@ class NoisyParities(Population[NoisyParity]):
 
     settings = Space(
         blocks=Integer(3, 2, 3, "blocks of bits"),
-        width=Integer(7, 3, 8, "bits of a block", corners=(5, 8)),
+        width=Integer(7, 6, 8, "bits of a block", corners=(6, 8)),
         most=Real(0.1, 0.02, 0.12, "largest noise rate"),
     )
 

@@ -61,7 +61,7 @@ class PeresBound(Claim[NoisyFunction]):
     relation = AtMost()
     control = Control("the constant 0.6 is enough", lambda bound, problem: 0.3 * bound)
     controls = "how often noise in the input changes the side of a halfspace"
-    unexplained = "the best constant, which is between 1/sqrt(2) and sqrt(3)/2"
+    unexplained = "the best constant, which is between 1/sqrt(2) and 0.81"
     trivial = 0.5  # a label changes at most this often for eta <= 1/2
 
     def predict(self, problem: NoisyFunction) -> Array:
@@ -79,15 +79,15 @@ def _middle(m: Array) -> Array:
 class HalfspaceNoiseConstant(Claim[NoisyFunction]):
     """Let h be a halfspace on {-1, 1}^d, and let NS(eta) be the probability that h changes if each sign of a uniform x
     is flipped with probability eta <= 1/2. Let b(m) = binom(m, m/2) 2^-m, and let m be the even number with 1/m <= eta
-    < 1/(m-2). Then NS(eta) is at most b(m-2), and for m >= 4 at most
+    < 1/(m-2). Then NS(1/2) <= b(2) = 1/2, and for m >= 4 the probability NS(eta) is at most b(m-2) and at most
 
         (1 - (1 - 2 b(m))^beta) / 2,   beta = log(1 - 2 eta) / log(1 - 2/m).
 
-    The smaller of the two is at most 0.81 sqrt(eta) for all eta, and sqrt(2 eta/pi) in the limit of a small eta. Proof:
-    put each coordinate into one of m blocks at random. To flip one block is noise of rate 1/m. Given the blocks, h is a
-    halfspace of m signs, whose total influence is at most m b(m). So NS(1/m) <= b(m). NS rises with eta, which gives
-    the first bound. Take means over the degrees k with the weights of h. The mean of (1 - 2/m)^(k beta) is at least the
-    power beta of the mean of (1 - 2/m)^k, which gives the second bound.
+    The smaller of the two is at most 0.81 sqrt(eta) for all eta, and about sqrt(2 eta/pi) for a small eta. Proof: put
+    each coordinate into one of m blocks at random. To flip one block is noise of rate 1/m. Given the blocks, h is a
+    halfspace of m signs, and its total influence is at most m b(m), that of the majority. So NS(1/m) <= b(m). Since NS
+    rises with eta, this gives the first bound. Now take means over the degrees k with the weights of h. The mean of (1
+    - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k, which gives the second bound.
     """
 
     title = "The noise sensitivity of a halfspace is at most 0.81 sqrt(eta)"
@@ -132,7 +132,7 @@ class HalfspacePair(eqx.Module):
 class HalfspacePairs(Population[HalfspacePair]):
     """The first threshold is between 0.3 and 1, and the second one between -1 and -0.3."""
 
-    settings = Space(d=dimension(6, 3, 20, corners=(4, 9)))
+    settings = Space(d=dimension(6, 3, 10, corners=(4, 9)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HalfspacePair:
         normal_key, threshold_key = jax.random.split(key)

@@ -50,8 +50,9 @@ class LowDegreeTask(eqx.Module):
     def learned(self, key: Key[Array, ""], samples: int) -> Float[Array, "samples points"]:
         """The estimated functions g at all points, from several samples of m rows."""
         chosen = jax.random.randint(key, (samples, self.rows), 0, len(self.values))
+        counts = jax.vmap(lambda rows: jnp.zeros(len(self.values)).at[rows].add(1.0))(chosen)
         characters = _characters(len(self.values))
-        estimates = jnp.einsum("nm,snm->ns", self.values[chosen], characters[:, chosen]) / self.rows
+        estimates = (counts * self.values / self.rows) @ characters.T
         return (estimates * self.low) @ characters
 
 

@@ -35,7 +35,7 @@ class SetOfCoordinates(eqx.Module):
 class OddSets(Population[SetOfCoordinates]):
     """Random sets of a random odd size."""
 
-    settings = Space(half=dimension(5, 1, 7, corners=(3, 6)))
+    settings = Space(half=dimension(5, 1, 6, corners=(3, 6)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SetOfCoordinates:
         size_key, order_key = jax.random.split(key)
