@@ -119,9 +119,9 @@ class FilteredPCA:
 def filtered_pca(
     x: Any,
     y: Any,
-    filters: Mapping[str, Filter] | None = None,
+    filters: Mapping[str, Filter] | Any = None,
     *,
-    level: float = 0.05,
+    level: float | int = 0.05,
     seed: int = 0,
 ) -> FilteredPCA:
     """Directions of x on which y depends, by principal components of the rows that a filter of y selects or weights.

@@ -64,5 +64,6 @@ def normality(z: Float[np.ndarray, "n d"], what: str) -> Condition:
         z: columns.
         what: they are, for the name of the condition.
     """
-    p = min(1.0, z.shape[1] * min(float(stats.jarque_bera(column).pvalue) for column in z.T))
+    squares = len(z) / 6 * (stats.skew(z, axis=0) ** 2 + stats.kurtosis(z, axis=0) ** 2 / 4)
+    p = min(1.0, z.shape[1] * float(np.exp(-np.max(squares) / 2)))
     return Condition(f"{what} normal (p-value)", p, p >= 0.01, "the theory is about normal inputs")

@@ -51,10 +51,8 @@ def smoothed_hessian(problem: Ridges) -> Float[Array, "d d"]:
     return jax.hessian(mean)(jnp.zeros(problem.weights.shape[1]))
 
 
-_SIZES = {
-    "d": Integer(6, 4, 12, "dimension of the inputs", corners=(5, 8)),
-    "m": Integer(2, 1, 3, "hidden units", corners=(1, 3)),
-}
+_D = Integer(6, 4, 12, "dimension of the inputs", corners=(5, 8))
+_M = Integer(2, 1, 3, "hidden units", corners=(1, 3))
 
 
 class SecondMomentOfANetwork(Claim[Ridges]):
@@ -69,7 +67,9 @@ class SecondMomentOfANetwork(Claim[Ridges]):
 
     title = "The second moment of a network's label is a weighted sum over its hidden directions"
     source = Source("emergence2026", "Figure 11.15", "Lemma 11.18", note="the matrix whose range is the span")
-    population = Drawn(Ridges, **_SIZES, weights=normal("m", "d"), output=log_uniform(0.3, 3.0, "m"), away=normal("d"))
+    population = Drawn(
+        Ridges, d=_D, m=_M, weights=normal("m", "d"), output=log_uniform(0.3, 3.0, "m"), away=normal("d")
+    )
     relation = Equal(block=-1)
     control = Control("all directions have the same weight", lambda value, problem: _with_equal_weights(problem))
     controls = "what correlations with quadratic functions show of the hidden directions"
@@ -109,7 +109,7 @@ class FiltersVanishOffTheSpan(Claim[Ridges]):
 
     title = "Every filter of the label gives a matrix that is zero outside the span of the hidden weights"
     source = Source("emergence2026", "Figure 11.16")
-    population = Drawn(Ridges, **_SIZES, weights=normal("m", "d"), output=normal("m"), away=normal("d"))
+    population = Drawn(Ridges, d=_D, m=_M, weights=normal("m", "d"), output=normal("m"), away=normal("d"))
     relation = EqualInMean(relative=False)
     control = Control("an entry of 0.1 is left", lambda value, problem: value + 0.1)
     controls = "in which directions a filtered second moment can point"

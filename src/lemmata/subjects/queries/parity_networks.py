@@ -136,7 +136,7 @@ class LowDegreesCancel(Claim[FlippedPoint]):
 
 def _signed_sum(kernel: Callable[[float], Array], r: int) -> Array:
     """2^r sum_j (-1)^j binom(r, j) kernel(1 - 2 j/r)."""
-    return 2.0**r * sum((-1) ** j * math.comb(r, j) * kernel(1 - 2 * j / r) for j in range(r + 1))
+    return 2.0**r * jnp.sum(jnp.stack([(-1) ** j * math.comb(r, j) * kernel(1 - 2 * j / r) for j in range(r + 1)]))
 
 
 def _sigmoid_kernel(correlation: float, scale: Float[Array, ""]) -> Array:

@@ -1,0 +1,184 @@
+"""How much the gradient of a model depends on the target of a family, and how many steps it takes to find it."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from lemmata.answers import Condition, inside, positive, whole
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import preformatted
+
+_CLAIMS = (
+    "queries.noisy_descent.steps_to_find_a_target",
+    "queries.gradients.gradients_are_queries",
+    "queries.gradients.invisible_parities",
+)
+_BATCH = 16
+_RANDOM = 64
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GradientSignal:
+    """The variance of a gradient over a family of targets.
+
+    Args:
+        signal: the variance over the family, summed over all parameters.
+        interval: of the signal, if the targets are a sample of the family; None if they are the whole family.
+        random: the signal that random signs of the same mean square have as targets.
+        parts: the share of each array of parameters in the signal, by its path.
+        distances: of the gradient for each target from the gradient for the mean target.
+        common: the length of the gradient for the mean target.
+        targets: how many.
+        rows: how many inputs.
+        level: confidence of the interval.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    signal: float
+    interval: tuple[float, float] | None
+    random: float
+    parts: dict[str, float]
+    distances: Float[np.ndarray, " k"]
+    common: float
+    targets: int
+    rows: int
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def steps(self, noise: float | int, advantage: float | int = 0.5) -> float:
+        """The steps that noisy descent needs at least, 4 noise² advantage² / signal; infinite for a signal of 0.
+
+        With fewer steps, the trajectories for a random target of the family and for the mean target have on average a
+        total variation distance below the advantage. This holds if the signal is nowhere on the path larger than here.
+
+        Args:
+            noise: standard deviation of the noise in each coordinate of the gradient.
+            advantage: the distance that is needed.
+
+        Raises:
+            SettingError: for a noise that is not positive, or an advantage outside (0, 1).
+        """
+        noise, advantage = positive("noise", noise), inside("advantage", advantage, 0.0, 1.0)
+        return 4 * noise**2 * advantage**2 / self.signal if self.signal > 0 else float("inf")
+
+    def __str__(self) -> str:
+        ratio = self.signal / self.random if self.random > 0 else float("nan")
+        limits = ""
+        if self.interval is not None:
+            limits = f", {100 * self.level:g} % interval {self.interval[0]:.3g} to {self.interval[1]:.3g}"
+        largest = sorted(self.parts.items(), key=lambda part: -part[1])[:3]
+        return "\n".join(
+            [
+                f"gradient signal {self.signal:.4g} over {self.targets} targets{limits}",
+                f"{ratio:.3g} times that of random signs; the part that all targets share has length {self.common:.4g}",
+                f"noise of 1 hides the target for {self.steps(1.0):.3g} steps, noise of 0.1 for {self.steps(0.1):.3g}",
+                "shares: " + ", ".join(f"{name} {share:.0%}" for name, share in largest),
+                *(f"- {condition}" for condition in self.conditions if condition.holds is False),
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def gradient_signal(
+    outputs: Callable[[Any], Any] | Any,
+    params: Any,
+    targets: Any,
+    *,
+    sampled: bool | Any = False,
+    level: float | int = 0.9,
+    seed: int = 0,
+) -> GradientSignal:
+    """How much the gradient of the mean squared error depends on which target of a family is the true one.
+
+    The gradient of mean (f - y)²/2 for the target y differs from the gradient for the mean target by one correlation
+    for each parameter. The signal is the sum of the variances of these correlations over the family. If it is small,
+    noise of the size of its root hides the target: see `steps`. A signal near that of random signs means that the
+    family is no more visible than labels without a pattern.
+
+    Args:
+        outputs: a function of the parameters that returns one output for each of n inputs, in JAX.
+        params: a pytree of arrays.
+        targets: the family, (k, n): the values of each target at the inputs.
+        sampled: whether the targets are a random sample of a larger family; the interval is then given.
+        level: confidence of the interval, which is Student's for the squared distances.
+        seed: of the random signs.
+
+    Raises:
+        SettingError: if `outputs` is not a function, if `sampled` is not true or false, or for a level outside (0, 1).
+        ShapeError, DataError: for outputs and targets that do not fit each other, or fewer than 2 targets.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from lemmata.functions import cube
+        >>> x = cube(8)
+        >>> pairs = jnp.stack([x[:, i] * x[:, j] for i in range(8) for j in range(i)])
+        >>> params = jax.random.normal(jax.random.key(0), (8, 16)) / 3
+        >>> found = gradient_signal(lambda w: jnp.maximum(x @ w, 0.0).sum(axis=1), params, pairs)
+        >>> found.targets, bool(found.signal > 2 * found.random)
+        (28, True)
+    """
+    if not callable(outputs):
+        rule = "a function of the parameters"
+        raise SettingError("outputs", found=f"a {type(outputs).__name__}", rule=rule)
+    if not isinstance(sampled, bool | np.bool_):
+        raise SettingError("sampled", found=repr(sampled), rule="True or False")
+    level, seed = inside("level", level, 0.0, 1.0), whole("seed", seed)
+    family = np.asarray(targets)
+    if family.ndim != 2:
+        raise ShapeError("targets", found=f"shape {family.shape}", rule="shape (targets, inputs)")
+    check_numbers("targets", family)
+    if len(family) < 2:
+        raise DataError("targets", found=f"{len(family)} targets", rule="at least 2 targets")
+    values, back = jax.vjp(outputs, params)
+    if getattr(values, "shape", None) != family.shape[1:]:
+        found = f"outputs of shape {getattr(values, 'shape', None)}"
+        raise ShapeError("outputs", found=found, rule=f"shape ({family.shape[1]},), one number for each target value")
+    values = np.asarray(values)
+    check_numbers("outputs", values)
+    family, n, k = family.astype(values.dtype), family.shape[1], len(family)
+    mean = family.mean(axis=0)
+    squares = _squares(back, (family - mean) / n)
+    distances = np.sum(list(squares.values()), axis=0)
+    correction = k / (k - 1) if sampled else 1.0
+    signal = correction * float(distances.mean())
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (_RANDOM, n)) * np.sqrt(np.mean((family - mean) ** 2))
+    baseline = np.sum(list(_squares(back, signs.astype(values.dtype) / n).values()), axis=0)
+    common = np.sum(list(_squares(back, (values - mean)[None] / n).values()))
+    reach = stats.t.ppf((1 + level) / 2, k - 1) * correction * distances.std(ddof=1) / np.sqrt(k)
+    total = max(float(distances.sum()), 1e-300)
+    return GradientSignal(
+        signal, (max(signal - reach, 0.0), signal + reach) if sampled else None, float(baseline.mean()),
+        {name: float(own.sum()) / total for name, own in squares.items()}, np.sqrt(distances), float(np.sqrt(common)),
+        k, n, level, _conditions(family, mean),
+    )  # fmt: skip
+
+
+def _squares(back: Callable, errors: Float[np.ndarray, "k n"]) -> dict[str, Float[np.ndarray, " k"]]:
+    """Of the lengths of the gradients for errors of the outputs, by the path of each array of parameters."""
+    one = lambda error: [jnp.sum(leaf**2) for leaf in jax.tree.leaves(back(error)[0])]
+    paths = jax.tree_util.tree_flatten_with_path(back(jnp.asarray(errors[0]))[0])[0]
+    found = jax.lax.map(one, jnp.asarray(errors), batch_size=_BATCH)
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") or "parameters" for path, _ in paths]
+    return {name: np.asarray(own, float) for name, own in zip(names, found, strict=True)}
+
+
+def _conditions(family: np.ndarray, mean: np.ndarray) -> tuple[Condition, ...]:
+    centred = family - mean
+    lengths = np.sqrt(np.mean(centred**2, axis=1))
+    apart = float(lengths.max() / lengths.min()) if lengths.min() > 0 else float("inf")
+    return (
+        Condition("the signal is nowhere on the path larger than here", None, None, "the number of steps assumes it"),
+        Condition("the inputs are the population", None, None, "samples add what random signs have"),
+        Condition("targets have equal lengths (largest ratio)", apart, apart <= 3, "else the longest count most"),
+    )
