@@ -117,8 +117,8 @@ def network(z: Float[Array, "n d"], layers: tuple, diagonal: bool, steps: int) -
 
 class DeepLinearMargin(Claim[SeparableRows]):
     """Let rows z_i = y_i x_i be separable, and let w = W_3 W_2 W_1 be the classifier of a deep linear network of width
-    3. Under descent with small steps on sum_i exp(-<w, z_i>) in all layers, the l_2 margin of w tends to its maximum. So
-    depth does not change the limit of a fully connected linear network.
+    3. Under descent with small steps on sum_i exp(-<w, z_i>) in all layers, the l_2 margin of w tends to its maximum.
+    So depth does not change the limit of a fully connected linear network.
     """
 
     title = "A deep linear network tends to the same l_2 margin as a linear classifier"
