@@ -154,7 +154,7 @@ class DiagonalMargin(Claim[SeparableRows]):
     title = "A diagonal linear network tends to the largest l_1 margin"
     source = Source("gunasekar2018convolutional", note="diagonal linear networks of depth 2")
     population = SeparableProblems()
-    relation = Limit("steps", _STEPS, margin=0.02, resolution=0.05)
+    relation = Limit("steps", _STEPS, margin=0.02, resolution=0.028)
     control = Control(
         "the direction of largest l_2 margin",
         lambda value, problem: jnp.asarray(margin(problem.z, separator(problem.z, 2), 1)),
