@@ -9,6 +9,9 @@ from scipy.optimize import linprog, nnls
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
+Table = Float[Array | np.ndarray, "n d"]
+Vector = Float[Array | np.ndarray, " d"]
+
 
 class SeparableRows(eqx.Module):
     """Rows z_i = y_i x_i that a linear rule without an intercept separates: some w has <w, z_i> > 0 for all i.
@@ -45,17 +48,17 @@ class SeparableProblems(Population[SeparableRows]):
         return [Hypothesis("the largest margin", margin, ">", 1e-3, why)]
 
 
-def norm(w: Array, order: float) -> float:
+def norm(w: Vector, order: float | int) -> float:
     """The l_order norm."""
     return float(np.linalg.norm(np.asarray(w), order))
 
 
-def margin(z: Array, w: Array, order: float) -> float:
+def margin(z: Table, w: Vector, order: float | int) -> float:
     """The normalised margin min_i <w, z_i> / |w|."""
     return float(np.min(np.asarray(z) @ np.asarray(w))) / norm(w, order)
 
 
-def separator(z: Array, order: float) -> Float[np.ndarray, " d"]:
+def separator(z: Table, order: float | int) -> Float[np.ndarray, " d"]:
     """The w with <w, z_i> >= 1 of least l_1, l_2 or l_inf norm, by linear programs and non-negative least squares."""
     rows = np.asarray(z)
     n, d = rows.shape
@@ -72,6 +75,6 @@ def separator(z: Array, order: float) -> Float[np.ndarray, " d"]:
     return linprog(np.append(np.zeros(d), 1.0), upper, np.append(-np.ones(n), np.zeros(2 * d)), bounds=free).x[:d]
 
 
-def largest_margin(z: Array, order: float) -> float:
+def largest_margin(z: Table, order: float | int) -> float:
     """The largest min_i <w, z_i> over |w| <= 1."""
     return 1 / norm(separator(z, order), order)

@@ -201,7 +201,7 @@ class NormsGrowLikeTheCubeRoot(Claim[Completion]):
     source = Source("razin2020", note="the example of completion; its rate in time is our own")
     stated = Kind.OWN
     population = COMPLETIONS
-    relation = Rate("t", _INSTANTS)
+    relation = Rate("t", _INSTANTS, margin=0.05, resolution=0.08)
     control = Control("like sqrt(t)", lambda exponent, problem: jnp.asarray(0.5))
     controls = "how fast the unobserved entry grows"
     unexplained = "starts out of balance"

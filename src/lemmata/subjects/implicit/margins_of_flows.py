@@ -117,8 +117,8 @@ def network(z: Float[Array, "n d"], layers: tuple, diagonal: bool, steps: int) -
 
 class DeepLinearMargin(Claim[SeparableRows]):
     """Let rows z_i = y_i x_i be separable, and let w = W_3 W_2 W_1 be the classifier of a deep linear network of width
-    3. Under descent with small steps on sum_i exp(-<w, z_i>) in all layers, the l_2 margin of w tends to its maximum. So
-    depth does not change the limit of a fully connected linear network.
+    3. Under descent with small steps on sum_i exp(-<w, z_i>) in all layers, the l_2 margin of w tends to its maximum.
+    So depth does not change the limit of a fully connected linear network.
     """
 
     title = "A deep linear network tends to the same l_2 margin as a linear classifier"
@@ -154,7 +154,7 @@ class DiagonalMargin(Claim[SeparableRows]):
     title = "A diagonal linear network tends to the largest l_1 margin"
     source = Source("gunasekar2018convolutional", note="diagonal linear networks of depth 2")
     population = SeparableProblems()
-    relation = Limit("steps", _STEPS, margin=0.02, resolution=0.05)
+    relation = Limit("steps", _STEPS, margin=0.02, resolution=0.028)
     control = Control(
         "the direction of largest l_2 margin",
         lambda value, problem: jnp.asarray(margin(problem.z, separator(problem.z, 2), 1)),

@@ -1,0 +1,213 @@
+"""The interpolants that different optimisers and parameterisations reach on one's own rows."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.answers import Condition, positive
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import preformatted
+
+from ._programs import dual_solution, least_largest, least_sum, nonnegative
+
+_CLAIMS = (
+    "optimisation.implicit_bias.minimum_norm_interpolant",
+    "implicit.diagonal_networks.diagonal_network_limit",
+    "implicit.diagonal_networks.slow_to_sparse",
+    "implicit.square_flow.square_flow_is_projection",
+    "optimisers.geometry.adaptive_steps_miss_the_class",
+)
+_USED = 1e-3
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Interpolant:
+    """One w with X w = y.
+
+    Args:
+        name: of the method that reaches it.
+        w: the weights.
+        norms: l_1, l_2 and l_inf.
+        support: how many weights are above a thousandth of the largest.
+        residual: largest |X w - y|, relative to the largest |y|.
+        error: mean squared error on the held-out rows, or None.
+    """
+
+    name: str
+    w: Float[np.ndarray, " p"]
+    norms: tuple[float, float, float]
+    support: int
+    residual: float
+    error: float | None = None
+
+    def __str__(self) -> str:
+        norms = " ".join(f"{value:9.4g}" for value in self.norms)
+        return f"{self.name:24} {norms} {self.support:8d}" + ("" if self.error is None else f" {self.error:9.4g}")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Interpolants:
+    """The interpolants of one system X w = y.
+
+    Args:
+        found: the interpolants, by name.
+        eta: the largest |x_j'nu| over columns outside the support of the l_1 solution, for the dual solution nu where
+            it is least. Below 1, the sparse solution is unique. If its support has as many columns as there are rows,
+            the excess l_1 norm of a diagonal network falls like alpha^(2 (1 - eta)).
+        conditions: what the interpolants rest on.
+        claims: which state them.
+    """
+
+    found: dict[str, Interpolant]
+    eta: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __getitem__(self, name: str) -> Interpolant:
+        return self.found[name]
+
+    def __str__(self) -> str:
+        held = any(own.error is not None for own in self.found.values())
+        head = f"{'reached by':24} {'l_1':>9} {'l_2':>9} {'l_inf':>9} {'support':>8}" + (f" {'held out':>9}" * held)
+        lines = [head, *map(str, self.found.values()), f"largest |x_j'nu| outside the support: {self.eta:.4g}"]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def interpolants(
+    x: Any, y: Any, alphas: Sequence[float | int] = (1.0, 0.1, 0.01, 0.001), *, held: tuple[Any, Any] | None = None
+) -> Interpolants:
+    """Which interpolant of X w = y each method reaches, for fewer rows than columns: norms, support, held-out error.
+
+    - `descent`: gradient descent from 0, the solution of least l_2 norm.
+    - `diagonal ALPHA`: gradient flow on w = u² - v² from u = v = alpha. Large alpha gives least l_2, small alpha l_1.
+    - `square ALPHA`: gradient flow on w = u² from u = alpha, where a positive solution exists.
+    - `adam`: Adam, AdaGrad and sign descent from 0, where X sign(X'y) = c y, so that they stay on one ray.
+    - `least l_1` and `least l_inf`: by linear programs.
+
+    Args:
+        x: inputs, (n, p), with linearly independent rows and n < p.
+        y: targets, (n,).
+        alphas: starts of the diagonal and of the square network.
+        held: inputs and targets of new rows, for the error.
+
+    Raises:
+        ShapeError, DataError: for rows that do not fit each other, dependent rows, or no fewer rows than columns.
+        SettingError: for a start that is not positive.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> x, truth = rng.normal(size=(15, 30)), np.zeros(30)
+        >>> truth[:2] = 1.0
+        >>> found = interpolants(x, x @ truth, alphas=[1, 0.001])
+        >>> [round(own.norms[0], 3) for own in found.found.values() if own.name != "least l_inf"]
+        [3.852, 3.808, 2.0, 2.0]
+    """
+    rows, targets = _checked(x, y)
+    new = None if held is None else _held(held, rows)
+    starts = [positive("alphas", alpha) for alpha in _listed(alphas)]
+    sparse, eta = least_sum(rows, targets)
+    candidates = {"descent": np.linalg.lstsq(rows, targets, rcond=None)[0]}
+    candidates |= {f"diagonal {alpha:g}": _diagonal(rows, targets, alpha) for alpha in starts}
+    positive_solution = nonnegative(rows, targets)
+    if positive_solution:
+        candidates |= {f"square {alpha:g}": _square(rows, targets, alpha) for alpha in starts}
+    ray, share = _ray(rows, targets)
+    if ray is not None:
+        candidates["adam"] = ray
+    candidates |= {"least l_1": sparse, "least l_inf": least_largest(rows, targets)}
+    found = {name: _interpolant(name, w, rows, targets, new) for name, w in candidates.items() if w is not None}
+    lost = len(candidates) - len(found)
+    return Interpolants(found, eta, (
+        Condition("a solution w >= 0 exists", None, positive_solution, "the square network needs one"),
+        Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None, "Adam's ray needs it"),
+        Condition("the sparse solution is unique (largest |x_j'nu| outside)", eta, eta < 1 - 1e-9,
+                  "otherwise small starts choose among several"),
+        Condition("every limit was found (limits missing)", float(lost), lost == 0, "their duals have no minimum"),
+    ))  # fmt: skip
+
+
+def _listed(alphas: Any) -> list:
+    if not np.iterable(alphas) or isinstance(alphas, str | bytes):
+        raise SettingError("alphas", found=repr(alphas), rule="a list of positive numbers", remedy="pass alphas=[0.1]")
+    return list(alphas)
+
+
+def _checked(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[np.ndarray, np.ndarray]:
+    rows, targets = np.asarray(x), np.asarray(y)
+    for name, values, axes in ((names[0], rows, 2), (names[1], targets, 1)):
+        if values.ndim != axes:
+            rule = "a table of rows and columns" if axes == 2 else "one number for each row"
+            raise ShapeError(name, found=f"shape {values.shape}", rule=rule)
+        check_numbers(name, values)
+    if len(rows) != len(targets):
+        raise ShapeError(" and ".join(names), found=f"{len(rows)} and {len(targets)} rows", rule="equally many rows")
+    if names[0] != "x":
+        return rows.astype(float), targets.astype(float)
+    n, p = rows.shape
+    if n >= p:
+        raise DataError("x", found=f"{n} rows and {p} columns", rule="fewer rows than columns",
+                        remedy="pass fewer rows or more features: otherwise there is one solution at most")  # fmt: skip
+    if np.linalg.matrix_rank(rows.astype(float)) < n:
+        raise DataError("x", found="rows that depend on others linearly", rule="independent rows",
+                        remedy="drop duplicate rows")  # fmt: skip
+    if not targets.any():
+        raise DataError("y", found="only zeros", rule="a target other than 0")
+    return rows.astype(float), targets.astype(float)
+
+
+def _held(held: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if not isinstance(held, tuple | list) or len(held) != 2:
+        raise ShapeError("held", found=f"a {type(held).__name__}", rule="a pair (x, y) of held-out rows")
+    new_x, new_y = _checked(*held, names=("held x", "held y"))
+    if new_x.shape[1] != rows.shape[1]:
+        raise ShapeError("held x", found=f"{new_x.shape[1]} columns", rule=f"{rows.shape[1]} columns, like x")
+    return new_x, new_y
+
+
+def _interpolant(
+    name: str, w: np.ndarray, rows: np.ndarray, targets: np.ndarray, new: tuple[np.ndarray, np.ndarray] | None
+) -> Interpolant:
+    size = np.abs(w)
+    norms = float(size.sum()), float(np.linalg.norm(w)), float(size.max())
+    residual = float(np.abs(rows @ w - targets).max() / np.abs(targets).max())
+    error = None if new is None else float(np.mean((new[0] @ w - new[1]) ** 2))
+    return Interpolant(name, w, norms, int((size > _USED * size.max()).sum()), residual, error)
+
+
+def _diagonal(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray | None:
+    """The limit 2 alpha² sinh(X'nu); the dual is followed from a large start down to alpha."""
+    nu, least = np.zeros(len(rows)), np.linalg.lstsq(rows, targets, rcond=None)[0]
+    first = max(np.sqrt(np.abs(least).max()), alpha)
+    for start in np.geomspace(first, alpha, 1 + int(np.ceil(4 * np.log10(first / alpha)))):
+        scale = 2 * start**2
+        found = dual_solution(
+            rows, targets, nu, lambda s, scale=scale: (scale * np.cosh(s), scale * np.sinh(s), scale * np.cosh(s))
+        )
+        if found is None:
+            return None
+        nu = found
+    return 2 * alpha**2 * np.sinh(rows.T @ nu)
+
+
+def _square(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray | None:
+    """The limit alpha² exp(X'nu)."""
+    grown = lambda s: (alpha**2 * np.exp(s),) * 3
+    nu = dual_solution(rows, targets, np.zeros(len(rows)), grown)
+    return None if nu is None else alpha**2 * np.exp(rows.T @ nu)
+
+
+def _ray(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray | None, float]:
+    """The interpolant along sign(X'y), if there is one, and how far X sign(X'y) is from multiples of y."""
+    signs = np.sign(rows.T @ targets)
+    moved = rows @ signs
+    factor = moved @ targets / (targets @ targets)
+    apart = float(np.abs(moved - factor * targets).max() / np.abs(moved).max()) if moved.any() else np.inf
+    return (signs / factor, apart) if apart <= 1e-9 and factor > 0 else (None, apart)

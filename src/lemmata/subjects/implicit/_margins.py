@@ -1,0 +1,210 @@
+"""The margins of a trained classifier, and how far its last layer is from the separator of largest margin."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.answers import Condition
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import preformatted
+
+from ._last_layer import LastLayer, last_layer, weights_of
+from ._programs import largest_separator
+
+_CLAIMS = (
+    "implicit.margins_of_flows.log_time_margin",
+    "implicit.margins_of_flows.margin_gap_in_log_time",
+    "implicit.margins_of_flows.smoothed_margin_rises",
+    "implicit.margins_by_norm.normalised_descent_margin",
+    "implicit.margins_by_norm.coordinate_descent_margin",
+    "implicit.margins_by_norm.sign_descent_margin",
+    "implicit.margins_by_norm.adam_margin",
+)
+_NORMS = {
+    "sgd": ("l_2", "implicit.margins_by_norm.normalised_descent_margin"),
+    "boosting": ("l_1", "implicit.margins_by_norm.coordinate_descent_margin"),
+    "sign": ("l_inf", "implicit.margins_by_norm.sign_descent_margin"),
+    "adam": ("l_inf", "implicit.margins_by_norm.adam_margin"),
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Margins:
+    """The margins of one classifier on rows.
+
+    Args:
+        values: of each row, the score of its class less the largest other score.
+        norms: the spectral norm of each layer.
+        normalised: the values over the product of the norms.
+        smallest: the least value.
+        errors: the share of rows with a margin of at most 0.
+        norm: in which a linear classifier's margin grows under the optimiser, or None if no optimiser is named.
+        attained: the margin of the last layer over the largest that is possible on its features, in the l_2 norm; None
+            if the last layer is not known, or its features cannot be separated.
+        cosine: of the last layer with the separator of largest margin on its features.
+        largest: this largest margin.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    values: Float[np.ndarray, " n"]
+    norms: tuple[float, ...]
+    normalised: Float[np.ndarray, " n"]
+    smallest: float
+    errors: float
+    norm: str | None
+    attained: float | None
+    cosine: float | None
+    largest: float | None
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        low, middle, high = np.quantile(self.normalised, [0.1, 0.5, 0.9])
+        lines = [
+            f"smallest margin {self.smallest:.4g}, errors {100 * self.errors:.3g} % of {len(self.values)} rows",
+            f"margins over the product of {len(self.norms)} layer norms: 10 % below {low:.4g}, "
+            f"half below {middle:.4g}, 90 % below {high:.4g}",
+        ]
+        if self.norm is not None:
+            lines.append(f"this optimiser drives a linear classifier to the largest {self.norm} margin")
+        if self.attained is not None:
+            lines.append(
+                f"last layer: {self.attained:.3f} of the largest l_2 margin {self.largest:.4g} on its features, "
+                f"cosine {self.cosine:.3f} with the separator"
+            )
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def margins(
+    model: Any, x: Any, y: Any, *, layers: Sequence[Any] | None = None, optimiser: str | None = None
+) -> Margins:
+    """The normalised margins of a classifier, and how far its last layer is from the separator of largest margin.
+
+    Gradient flow on a fitted network raises its normalised margin for ever, but only like 1/log t. `attained` shows how
+    far the last layer has come: 1 is the hard-margin support vector machine on the features before it. The bias of the
+    last layer counts as the weight of a constant feature.
+
+    Args:
+        model: a linear classifier or an MLPClassifier of scikit-learn, a torch.nn.Sequential, or a function of x that
+            returns scores, (n,) for two classes or (n, classes).
+        x: inputs, (n, ...).
+        y: classes, one for each row; for a function or torch, whole numbers from 0, or -1 and 1 for scores (n,).
+        layers: weight matrices of a model that is a function, the first layer first.
+        optimiser: how it was trained: "sgd", "adam", "sign" or "boosting".
+
+    Raises:
+        ShapeError, DataError: for rows, classes or scores that do not fit each other.
+        SettingError: for a model that cannot be called, missing layers, or an unknown optimiser.
+
+    Example:
+        >>> import numpy as np
+        >>> x, y = np.array([[2.0, 1.0], [1.0, 2.0], [-1.0, -1.0]]), np.array([1, 1, -1])
+        >>> print(margins(lambda x: x @ np.array([1.0, 0.0]), x, y, layers=[np.array([[1.0, 0.0]])], optimiser="adam"))
+        smallest margin 1, errors 0 % of 3 rows
+        margins over the product of 1 layer norms: 10 % below 1, half below 1, 90 % below 1.8
+        this optimiser drives a linear classifier to the largest l_inf margin
+    """
+    if optimiser is not None and optimiser not in _NORMS:
+        raise SettingError("optimiser", found=repr(optimiser), rule=f"one of {', '.join(_NORMS)}")
+    inputs, classes = np.asarray(x), np.asarray(y)
+    check_numbers("x", inputs)
+    if classes.shape != inputs.shape[:1]:
+        raise ShapeError("y", found=f"shape {classes.shape}", rule=f"shape ({len(inputs)},), one class for each row")
+    last = last_layer(model, inputs)
+    scores = _scores(model if last is None else last.scores, inputs)
+    labels = _numbers(scores, classes, getattr(model, "classes_", None))
+    values = _values(scores, labels)
+    norms = tuple(float(np.linalg.norm(layer, 2)) for layer in _layers(model, layers))
+    if 0.0 in norms:
+        raise DataError("layers", found="a layer of zeros", rule="layers with a norm above 0")
+    normalised = values / np.prod(norms)
+    attained = cosine = largest = None
+    if last is not None:
+        attained, cosine, largest = _compared(last, labels)
+    return Margins(
+        values, norms, normalised, float(values.min()), float(np.mean(values <= 0)),
+        None if optimiser is None else _NORMS[optimiser][0], attained, cosine, largest, (
+            Condition("all rows are fitted (smallest margin)", float(values.min()), bool(values.min() > 0),
+                      "the theory of margins begins there"),
+            Condition("the features of the last layer can be separated", None,
+                      None if last is None else largest is not None, "otherwise the weights do not diverge"),
+        ),
+    )  # fmt: skip
+
+
+def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
+    found = np.asarray(model(inputs) if isinstance(model, Callable) else model)
+    if found.ndim not in (1, 2) or len(found) != len(inputs):
+        rule = f"shape ({len(inputs)},) or ({len(inputs)}, classes)"
+        raise ShapeError("scores of model", found=f"shape {found.shape}", rule=rule)
+    check_numbers("scores of model", found)
+    return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+
+
+def _numbers(scores: np.ndarray, classes: np.ndarray, known: Any) -> np.ndarray:
+    """Places of the classes among the columns of scores; 0 and 1 for scores of one column."""
+    count = 2 if scores.ndim == 1 else scores.shape[1]
+    if known is not None:
+        places = {label: place for place, label in enumerate(np.asarray(known).tolist())}
+        missing = [label for label in np.unique(classes).tolist() if label not in places]
+        if missing:
+            raise DataError(
+                "y", found=f"class {missing[0]!r}", rule=f"classes of the model: {', '.join(map(str, places))}"
+            )
+        return np.array([places[label] for label in classes.tolist()])
+    if scores.ndim == 1 and set(np.unique(classes).tolist()) <= {-1, 1}:
+        return (classes > 0).astype(int)
+    if not (classes.dtype.kind in "fiub" and np.isin(classes, np.arange(count)).all()):
+        rule = f"whole numbers from 0 to {count - 1}" + (", or -1 and 1" if scores.ndim == 1 else "")
+        raise DataError("y", found=f"classes {', '.join(map(str, np.unique(classes)[:5].tolist()))}", rule=rule)
+    return classes.astype(int)
+
+
+def _values(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    if scores.ndim == 1:
+        return scores * (2.0 * labels - 1)
+    own = np.arange(len(labels)), labels
+    others = scores.astype(float).copy()
+    others[own] = -np.inf
+    return scores[own] - others.max(axis=1)
+
+
+def _layers(model: Any, layers: Sequence[Any] | None) -> list[np.ndarray]:
+    found = weights_of(model) if layers is None else [np.asarray(layer, float) for layer in layers]
+    if not found:
+        raise SettingError("layers", found="no weights in this model", rule="the weight matrices of the model",
+                           remedy="pass layers=[first, ..., last]")  # fmt: skip
+    for layer in found:
+        if layer.ndim != 2:
+            raise ShapeError(
+                "layers", found=f"a layer of shape {layer.shape}", rule="matrices, as layer.reshape(m, -1)"
+            )
+        check_numbers("layers", layer)
+    return found
+
+
+def _compared(last: LastLayer, labels: np.ndarray) -> tuple[float | None, float | None, float | None]:
+    """Attained share, cosine, and the largest margin, all for differences of scores in the l_2 norm of the weights."""
+    features, weights = last.features, last.weights
+    if len(weights) == 1:
+        rows, flat = features * (2.0 * labels[:, None] - 1), weights[0]
+    else:
+        count = len(weights)
+        eye = np.eye(count)
+        differences = [(eye[label] - eye[other], row) for row, label in zip(features, labels, strict=True)
+                       for other in range(count) if other != label]  # fmt: skip
+        rows, flat = np.array([np.outer(change, row).ravel() for change, row in differences]), weights.ravel()
+    scale = np.abs(rows).max()
+    best = largest_separator(rows / scale)
+    if best is None:
+        return None, None, None
+    largest, size = scale / float(np.linalg.norm(best)), float(np.linalg.norm(flat))
+    return float((rows @ flat).min()) / size / largest, float(best @ flat) / size * largest / scale, largest

@@ -1,0 +1,112 @@
+"""Linear and quadratic programs and convex duals of a user's rows, in NumPy and SciPy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import linprog, nnls
+
+from lemmata.errors import SolverError
+
+_HALVINGS = 40
+_NEWTON = 200
+
+
+def least_sum(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> tuple[np.ndarray, float]:
+    """The solution w of A w = b of least l_1 norm, and how well its support is certified.
+
+    Returns:
+        w, and the least value of the largest |a'nu| over columns a outside the support, among all nu with A_S'nu =
+        sign(w_S) on the support S. Below 1 it shows that no other solution has a norm as small, if the columns of the
+        support are independent.
+    """
+    n, p = a.shape
+    w = _solved(np.ones(2 * p), None, None, np.concatenate([a, -a], axis=1), b, [(0, None)] * (2 * p))
+    w = w[:p] - w[p:]
+    used = np.abs(w) > 1e-9 * np.abs(w).max()
+    if used.all():
+        return w, 0.0
+    others = np.concatenate([a[:, ~used].T, -a[:, ~used].T])
+    upper = np.concatenate([others, -np.ones((len(others), 1))], axis=1)
+    equal = np.concatenate([a[:, used].T, np.zeros((used.sum(), 1))], axis=1)
+    free = [(None, None)] * n + [(0, None)]
+    found = _solved(np.append(np.zeros(n), 1.0), upper, np.zeros(len(others)), equal, np.sign(w[used]), free)
+    return w, float(found[-1])
+
+
+def _solved(cost: Any, upper: Any, most: Any, equal: Any, value: Any, bounds: Any) -> np.ndarray:
+    found = linprog(cost, upper, most, equal, value, bounds, method="highs")
+    if found.status != 0:
+        raise SolverError("a linear program for the interpolants", found=found.message, remedy="scale columns alike")
+    return found.x
+
+
+def least_largest(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> np.ndarray:
+    """A solution w of A w = b of least l_inf norm."""
+    n, p = a.shape
+    upper = np.block([[np.eye(p), -np.ones((p, 1))], [-np.eye(p), -np.ones((p, 1))]])
+    cost, equal = np.append(np.zeros(p), 1.0), np.concatenate([a, np.zeros((n, 1))], axis=1)
+    return _solved(cost, upper, np.zeros(2 * p), equal, b, [(None, None)] * p + [(0, None)])[:p]
+
+
+def nonnegative(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> bool:
+    """Whether A w = b has a solution w >= 0."""
+    return bool(nnls(a, b)[1] <= 1e-9 * np.linalg.norm(b))
+
+
+def dual_solution(
+    a: Float[np.ndarray, "n p"],
+    b: Float[np.ndarray, " n"],
+    start: Float[np.ndarray, " n"],
+    primal: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]],
+) -> np.ndarray | None:
+    """nu at which the primal solution w(A'nu) solves A w = b, by Newton with halved steps; None if it is not found.
+
+    Args:
+        a: the matrix.
+        b: the right side.
+        start: of Newton.
+        primal: values whose sum, less b'nu, is minimised, their derivatives w, and their second derivatives, at A'nu.
+    """
+    nu, size = start, np.linalg.norm(b)
+    for _ in range(_NEWTON):
+        with np.errstate(over="ignore", invalid="ignore"):
+            values, w, second = primal(a.T @ nu)
+            off = a @ w - b
+            if np.linalg.norm(off) <= 1e-11 * size:
+                return nu
+            try:
+                step = np.linalg.solve((a * second) @ a.T, off)
+            except np.linalg.LinAlgError:
+                return None
+            before, slope = values.sum() - b @ nu, off @ step
+            for halving in range(_HALVINGS):
+                ahead = nu - 0.5**halving * step
+                after = primal(a.T @ ahead)[0].sum() - b @ ahead
+                if after <= before - 1e-4 * 0.5**halving * slope + 1e-12 * abs(before):
+                    break
+            else:
+                return None
+        nu = ahead
+    return nu if np.linalg.norm(a @ primal(a.T @ nu)[1] - b) <= 1e-8 * size else None
+
+
+def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:
+    """The shortest w with <w, z_i> >= 1 for all i, or None if the rows cannot be separated.
+
+    Few rows decide it: the program is solved on a growing set of rows, until no other row is violated.
+    """
+    chosen = np.zeros(len(z), bool)
+    chosen[: min(len(z), 2 * z.shape[1])] = True
+    while True:
+        system, target = np.concatenate([z[chosen].T, np.ones((1, chosen.sum()))]), np.append(np.zeros(z.shape[1]), 1.0)
+        residual = target - system @ nnls(system, target)[0]
+        if np.linalg.norm(residual) <= 1e-7:
+            return None
+        w = -residual[:-1] / residual[-1]
+        values = z @ w
+        missed = (values < 1 - 1e-8) & ~chosen
+        if not missed.any():
+            return w
+        chosen[np.flatnonzero(missed)[np.argsort(values[missed])[: 2 * z.shape[1]]]] = True
