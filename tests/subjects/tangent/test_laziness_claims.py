@@ -48,7 +48,7 @@ def test_bootstrap_by_another_integrator(key):
     times = np.array([float(problem.time), 6.0]) / least**2
     start = np.asarray(problem.weights).ravel()
     path = solve_ivp(lambda _, w: -np.asarray(slope(w)), (0, times[1]), start, t_eval=times, rtol=1e-9, atol=1e-11).y
-    by_hand = [np.sqrt(2 * loss(path[:, 0])), np.linalg.norm(path[:, 1] - start)]
+    by_hand = [np.sqrt(2 * loss(jnp.asarray(path[:, 0]))), np.linalg.norm(path[:, 1] - start)]
     np.testing.assert_allclose(claim.measure(problem, key), by_hand, rtol=1e-5)
     assert np.all(np.asarray(by_hand) <= claim.predict(problem))
 

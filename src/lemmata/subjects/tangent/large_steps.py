@@ -245,9 +245,14 @@ def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step
             values = np.tanh(x @ hidden)
             slopes, residual = 1 - values**2, (values @ out - y) / len(x)
             for _ in range(5 if t else 200):
-                bent = slopes * (x @ first)
+                pushed = x @ first
+                bent = slopes * pushed
                 moved = (bent @ out + values @ second) / len(x)
-                back = np.outer(moved, out) + np.outer(residual, second) - 2 * np.outer(residual, out) * values * bent
+                back = (
+                    np.outer(moved, out)
+                    + np.outer(residual, second)
+                    - 2 * np.outer(residual, out) * values * (x @ first)
+                )
                 pulled = x.T @ (back * slopes), bent.T @ residual + values.T @ moved
                 size = np.sqrt(np.sum(pulled[0] ** 2) + np.sum(pulled[1] ** 2))
                 along = np.sum(first * pulled[0]) + np.sum(second * pulled[1])
