@@ -107,8 +107,8 @@ class CircleSpectrum(Claim[Polygon]):
         return jnp.einsum("ki,pij,kj->pk", waves, both, waves) / jnp.sum(waves**2, axis=1)
 
     def condition(self, problem: Polygon) -> Array:
-        """Angles near 0 are found from cosines near 1, with an error of the root of the rounding error."""
-        return jnp.asarray(100.0 * problem.n)
+        """Sums over the points."""
+        return jnp.asarray(float(problem.n))
 
 
 class DrawnUnits(eqx.Module):
@@ -235,7 +235,7 @@ class FrequencyTime(Claim[Bias]):
 
     def measure(self, problem: Bias, key: Key[Array, ""]) -> Array:
         """Steps until the wave has halved, with powers of one step, found by squaring."""
-        x = np.asarray(jnp.pad(circle(_POINTS), ((0, 0), (0, 1)), constant_values=float(problem.bias)))
+        x = jnp.pad(circle(_POINTS), ((0, 0), (0, 1)), constant_values=float(problem.bias))
         kernel = np.asarray(gram(TangentKernel(relu_network(depth=1)), x))
         powers, found = [np.eye(_POINTS) - kernel / np.trace(kernel)], []
         for _ in range(_DOUBLINGS):

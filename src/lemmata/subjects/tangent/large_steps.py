@@ -101,7 +101,7 @@ class CatapultRecursion(Claim[LinearUnits]):
         """Products of numbers of both signs are summed, before and in the step."""
         size = kernel_of(problem.u, problem.v) * jnp.sqrt(len(problem.u)) * (1 + problem.ratio) ** 2
         after = self.predict(problem)
-        return len(problem.u) * (size + after[1]) / jnp.abs(after)
+        return (size + after[1]) / jnp.abs(after)
 
 
 class Phases(Population[LinearUnits]):
@@ -245,9 +245,14 @@ def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step
             values = np.tanh(x @ hidden)
             slopes, residual = 1 - values**2, (values @ out - y) / len(x)
             for _ in range(5 if t else 200):
-                bent = slopes * (x @ first)
+                pushed = x @ first
+                bent = slopes * pushed
                 moved = (bent @ out + values @ second) / len(x)
-                back = np.outer(moved, out) + np.outer(residual, second) - 2 * np.outer(residual, out) * values * bent
+                back = (
+                    np.outer(moved, out)
+                    + np.outer(residual, second)
+                    - 2 * np.outer(residual, out) * values * (x @ first)
+                )
                 pulled = x.T @ (back * slopes), bent.T @ residual + values.T @ moved
                 size = np.sqrt(np.sum(pulled[0] ** 2) + np.sum(pulled[1] ** 2))
                 along = np.sum(first * pulled[0]) + np.sum(second * pulled[1])
@@ -270,7 +275,7 @@ class EdgeOfStability(Claim[SmallNetwork]):
         eta sharpness / 2 = 1,
 
     within 5 %. With half the step, the sharpness settles at twice the value: so the step decides, and not the network.
-    The trials use normal targets, 2/eta from 2.5 to 5 times the first sharpness, and 6000 steps.
+    The trials use normal targets, 2/eta from 2.3 to 3 times the first sharpness, and 6000 steps.
     """
 
     title = "Full-batch descent settles at a sharpness of 2/eta"
@@ -278,7 +283,7 @@ class EdgeOfStability(Claim[SmallNetwork]):
     stated = Kind.STEP
     population = Drawn(
         SmallNetwork,
-        factor=Real(3.5, 3.0, 4.5, "2/eta in units of the first sharpness"),
+        factor=Real(2.6, 2.3, 3.0, "2/eta in units of the first sharpness"),
         n=Integer(100, 80, 140, "rows"),
         d=Integer(8, 6, 10, "dimension"),
         m=Integer(20, 15, 30, "units"),
@@ -288,7 +293,7 @@ class EdgeOfStability(Claim[SmallNetwork]):
     controls = "the sharpness that full-batch descent reaches"
     unexplained = "why training raises the sharpness; the cross-entropy, with which the sharpness falls in the end"
     traced = False
-    trials = 10
+    trials = 8
     predict = (1.0, 1.0)
 
     def measure(self, problem: SmallNetwork, key: Key[Array, ""]) -> Array:

@@ -25,7 +25,7 @@ ABOUT = {
     "PolynomialStaircase": {"object": "generalisation"},
 }
 
-_SIZES = (50.0, 100.0, 200.0)
+_SIZES = (40.0, 80.0, 160.0)
 _TESTS = 2000
 
 
@@ -42,15 +42,6 @@ class RowsPerDimension(eqx.Module):
     radius: Float[Array, ""]
 
 
-def _least(problem: RowsPerDimension, taken: float) -> Array:
-    """The formula at each d, if the linear part takes `taken` d of the n dimensions."""
-    d = jnp.asarray(_SIZES)
-    rows, quadratic = jnp.round(problem.share * d), (d + 2) * (d - 1) / 2
-    second, tail = 1 / (4 * jnp.pi), 1 / 4 - 3 / (4 * jnp.pi)
-    left = (rows - taken * d) / quadratic
-    return problem.radius**2 * (second * (1 - jnp.sqrt(left)) ** 2 + tail)
-
-
 class LeastEigenvalue(Claim[RowsPerDimension]):
     """Let n points be uniform on the sphere of radius R in d dimensions, with d < n << d². Consider the kernel of the
     readout of a wide ReLU network with one hidden layer, R² E max(z, 0) max(z', 0), where z and z' are standard normal
@@ -61,7 +52,7 @@ class LeastEigenvalue(Claim[RowsPerDimension]):
     where N = (d + 2)(d - 1)/2 is the number of quadratic polynomials, m_2 is their weight in the kernel and m is the
     weight of all higher degrees. For d -> infinity this tends to R² (1/4 - 1/(2 pi)), slowly: it is below it by a
     quarter at d = 200 and n = 800. The linear part takes d of the n dimensions away from the quadratic part. The
-    formula is stated within 2 % at d = 200.
+    formula is stated within 2 % at d = 160.
     """
 
     title = "The least eigenvalue of a ReLU kernel in high dimension, with its correction at finite dimension"
@@ -74,25 +65,26 @@ class LeastEigenvalue(Claim[RowsPerDimension]):
         radius=Real(1.0, 0.1, 10.0, "radius of the sphere"),
     )
     relation = Limit(along="d", rungs=_SIZES, margin=0.02, resolution=0.01)
-    control = Control(
-        "the linear part takes no dimensions from the quadratic part", lambda least, problem: _least(problem, 0.0)
-    )
+    control = Control("a tenth more", lambda least, problem: 1.1 * least)
     controls = "the least eigenvalue of a kernel, and so the slowest direction of training"
     unexplained = "points that are not uniform; n of the order d² and above"
     traced = False
     trials = 8
 
     def predict(self, problem: RowsPerDimension) -> Array:
-        return _least(problem, 1.0)
+        d = jnp.asarray(_SIZES)
+        left = (jnp.round(problem.share * d) - d) / ((d + 2) * (d - 1) / 2)
+        quadratic = (1 - jnp.sqrt(left)) ** 2 / (4 * jnp.pi)
+        return problem.radius**2 * (quadratic + 1 / 4 - 3 / (4 * jnp.pi))
 
     def measure_at(self, problem: RowsPerDimension, key: Key[Array, ""], d: float) -> Array:
         n = round(float(problem.share) * d)
         x = sphere(generator_of(key), n, int(d), float(problem.radius)) * math.sqrt(d / 2)
-        return jnp.asarray(np.linalg.eigvalsh(np.asarray(gram(NNGPKernel(relu_network(depth=1)), x)))[0])
+        return jnp.asarray(np.linalg.eigvalsh(np.asarray(gram(NNGPKernel(relu_network(depth=1)), jnp.asarray(x))))[0])
 
 
 class Cubic(eqx.Module):
-    """A target z + (z³ - 3 z)/sqrt(12) with z = <b, x>, |b| = 1, on n = d^1.5 points of the sphere of radius sqrt(d).
+    """A target z + (z³ - 3 d/(d + 2) z)/sqrt(12) with z = <b, x>, |b| = 1, on n = d^1.5 points of a sphere.
 
     Args:
         direction: b, before it is scaled.
@@ -105,10 +97,10 @@ class Cubic(eqx.Module):
 
 class PolynomialStaircase(Claim[Cubic]):
     """Let n = d^(3/2) points be uniform on the sphere of radius sqrt(d), and let |b| = 1. The interpolant by the kernel
-    exp(<x, x'>/d) learns linear targets. Of the target h_1 + h_3/sqrt(12), where h_1 and h_3 are the Hermite
-    polynomials z and z³ - 3 z of z = <b, x>, it learns only the linear part: there are about d³/6 cubic polynomials,
-    far more than rows. On new points, the coefficients of its projection on h_1 and h_3/sqrt(12) and its mean square
-    error on the target h_1 alone are close to
+    exp(<x, x'>/d) learns linear targets. Let z = <b, x>, h_1 = z and h_3 = z³ - 3 d/(d + 2) z, which is orthogonal to z
+    on the sphere. Of the target h_1 + h_3/sqrt(12), the interpolant learns only the linear part: there are about d³/6
+    cubic polynomials, far more than rows. On new points, the coefficients of its projection on h_1 and h_3/sqrt(12) and
+    its mean square error on the target h_1 alone are close to
 
         s,   0,   (1 - s)²,   where s = 1/(1 + (e - 2) d/n) tends to 1.
 
@@ -120,9 +112,10 @@ class PolynomialStaircase(Claim[Cubic]):
     source = Source("ghorbani2021", note="kernel methods learn the polynomials of degrees below log n / log d")
     stated = Kind.STEP
     population = Drawn(Cubic, d=Integer(64, 48, 80, "dimension"), direction=normal("d"))
-    relation = EqualInMean(margin=0.05, resolution=0.05, relative=False)
+    relation = EqualInMean(margin=0.03, resolution=0.05, relative=False)
     control = Control(
-        "a quarter of the cubic part is learned", lambda shares, problem: shares + jnp.asarray([-0.25, 0.25, 0.2])
+        "a fifth of the cubic part is learned, and a fifth less of the linear part",
+        lambda found, problem: found + jnp.asarray([-0.2, 0.2, 0.2]),
     )
     controls = "what a kernel method can learn from a given number of rows"
     unexplained = (
@@ -130,7 +123,7 @@ class PolynomialStaircase(Claim[Cubic]):
         "error, which is still 1.1 to 1.3 times that of the cubic part at these sizes"
     )
     traced = False
-    trials = 24
+    trials = 40
 
     def predict(self, problem: Cubic) -> Array:
         share = 1 / (1 + (math.e - 2) * problem.d / round(problem.d**1.5))
@@ -141,7 +134,7 @@ class PolynomialStaircase(Claim[Cubic]):
         b = np.asarray(problem.direction) / np.linalg.norm(problem.direction)
         x, new = (sphere(generator, count, d, math.sqrt(d)) for count in (round(d**1.5), _TESTS))
         first, last = x @ b, new @ b
-        cubic = lambda z: (z**3 - 3 * z) / math.sqrt(12.0)
+        cubic = lambda z: (z**3 - 3 * d / (d + 2) * z) / math.sqrt(12.0)
         targets = np.stack([first + cubic(first), first], axis=1)
         found = np.exp(new @ x.T / d) @ np.linalg.solve(np.exp(x @ x.T / d), targets)
         shares = np.linalg.lstsq(np.stack([last, cubic(last)], axis=1), found[:, 0], rcond=None)[0]
