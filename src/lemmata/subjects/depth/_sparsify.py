@@ -64,6 +64,11 @@ class Sparsified:
     conditions: tuple[Condition, ...]
     claims: tuple[str, ...] = _CLAIMS
 
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound is at least the error of no units at all."""
+        return self.bound >= self.size
+
     def __call__(self, x: ArrayLike) -> Float[np.ndarray, "n outputs"]:
         """The outputs of the few units on rows.
 
@@ -88,7 +93,8 @@ class Sparsified:
         found = (
             f"{k} of {self.network_units} units: error {self.error:.4g}, {100 * share:.2g} % of the network's output"
         )
-        return f"{found} {self.size:.4g}, on {self.rows} rows\nproved for every {k}: at most {self.bound:.4g}"
+        word = "vacuous, since weights of both signs cancel" if self.vacuous else "proved"
+        return f"{found} {self.size:.4g}, on {self.rows} rows\n{word}: at most {self.bound:.4g}"
 
     def _repr_html_(self) -> str:
         return preformatted(self)
