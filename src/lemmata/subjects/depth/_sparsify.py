@@ -25,7 +25,7 @@ _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "logistic": lambda z: 0.5 * (1 + np.tanh(z / 2)),
     "identity": lambda z: z,
 }
-Units = Callable[[np.ndarray], ArrayLike]
+Units = Callable[[Any], Any]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
     """The first `count` different atoms of the greedy iteration; the best new one where it only repeats old ones."""
     order: list[int] = []
     squares, along, products = (atoms**2).sum(axis=1), atoms @ target, np.zeros(len(atoms))
-    at = np.zeros_like(target)
+    at, scores = np.zeros_like(target), squares
     for i in range(1, 20 * count + 1):
         # |(i-1)/i at + v/i - target|², without what is the same for all atoms v.
         scores = squares / i**2 + 2 * (i - 1) / i**2 * products - 2 * along / i
@@ -219,7 +219,7 @@ def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
 
 def _refitted(chosen: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The root mean square errors of least squares on the first columns, and the weights of all of them."""
-    path = []
+    path, factors = [], np.zeros((0, target.shape[1]))
     for k in range(1, chosen.shape[1] + 1):
         factors = np.linalg.lstsq(chosen[:, :k], target, rcond=None)[0]
         path.append(math.sqrt(((chosen[:, :k] @ factors - target) ** 2).sum(axis=1).mean()))
