@@ -88,6 +88,31 @@ class Sparsified:
         """
         return max(1, math.ceil((self.mass**2 - self.size**2) / positive("tolerance", tolerance) ** 2 * (1 - 1e-12)))
 
+    def plot(self) -> Any:
+        """An Altair chart of the error with the first 1, 2, ..., k units, and of the bound, on logarithmic axes."""
+        import altair as alt
+
+        k = np.arange(1, len(self.path) + 1)
+        bound = np.sqrt(max(self.mass**2 - self.size**2, 0.0) / k)
+        series = {"measured": self.path, "bound": bound}
+        rows = [
+            {"units": int(count), "error": float(value), "curve": name}
+            for name, values in series.items()
+            for count, value in zip(k, values, strict=True)
+            if value > 0
+        ]
+        scale = alt.Scale(type="log", nice=False)
+        return (
+            alt.Chart(alt.Data(values=rows))
+            .mark_line(point=True)
+            .encode(
+                x=alt.X("units:Q", scale=scale, title="units"),
+                y=alt.Y("error:Q", scale=scale, title="root mean square distance from the network"),
+                color=alt.Color("curve:N", sort=list(series), title=None),
+            )
+            .properties(width=420, height=260)
+        )
+
     def __str__(self) -> str:
         k, share = len(self.units), self.error / self.size
         found = (
