@@ -74,7 +74,10 @@ def test_what_is_printed(wide):
     network, x = wide
     few = sparsify(network, x, 5)
     assert str(few).startswith("5 of 40 units: error ")
-    assert "proved for every 5" in few._repr_html_()
+    assert "vacuous, since" in few._repr_html_()
+    positive = sparsify((network[0], np.abs(network[1])), x, 20)
+    assert not positive.vacuous
+    assert "\nproved: at most" in str(positive)
 
 
 @pytest.mark.parametrize(
@@ -106,3 +109,11 @@ def test_what_is_refused(wide, change, error, message):
 def test_a_tolerance_must_be_positive(wide):
     with pytest.raises(SettingError, match="tolerance"):
         sparsify(*wide, 3).enough(0.0)
+
+
+def test_the_plot_shows_the_errors_and_the_bound(wide):
+    few = sparsify(*wide, 4)
+    shown = few.plot().to_dict()["data"]["values"]
+    errors = [row["error"] for row in shown if row["curve"] == "measured"]
+    assert errors == pytest.approx(few.path.tolist())
+    assert shown[-1] == {"units": 4, "error": pytest.approx(few.bound), "curve": "bound"}

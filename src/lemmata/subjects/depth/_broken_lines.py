@@ -80,7 +80,9 @@ class BrokenLine:
         return BrokenLine(kept, [self(x) for x in kept], self.left, self.right)
 
 
-def combined(lines: Sequence[BrokenLine], factors: Sequence[Fraction], shift: Fraction = Fraction(0)) -> BrokenLine:
+def combined(
+    lines: Sequence[BrokenLine], factors: Sequence[Fraction | int], shift: Fraction = Fraction(0)
+) -> BrokenLine:
     """The sum of factor times line, plus a number."""
     knots = sorted({x for line in lines for x in line.knots})
     sums = lambda numbers: sum((a * number for a, number in zip(factors, numbers, strict=True)), Fraction(0))

@@ -25,7 +25,7 @@ _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "logistic": lambda z: 0.5 * (1 + np.tanh(z / 2)),
     "identity": lambda z: z,
 }
-Units = Callable[[np.ndarray], ArrayLike]
+Units = Callable[[Any], Any]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,6 +64,11 @@ class Sparsified:
     conditions: tuple[Condition, ...]
     claims: tuple[str, ...] = _CLAIMS
 
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound is at least the error of no units at all."""
+        return self.bound >= self.size
+
     def __call__(self, x: ArrayLike) -> Float[np.ndarray, "n outputs"]:
         """The outputs of the few units on rows.
 
@@ -83,12 +88,38 @@ class Sparsified:
         """
         return max(1, math.ceil((self.mass**2 - self.size**2) / positive("tolerance", tolerance) ** 2 * (1 - 1e-12)))
 
+    def plot(self) -> Any:
+        """An Altair chart of the error with the first 1, 2, ..., k units, and of the bound, on logarithmic axes."""
+        import altair as alt
+
+        k = np.arange(1, len(self.path) + 1)
+        bound = np.sqrt(max(self.mass**2 - self.size**2, 0.0) / k)
+        series = {"measured": self.path, "bound": bound}
+        rows = [
+            {"units": int(count), "error": float(value), "curve": name}
+            for name, values in series.items()
+            for count, value in zip(k, values, strict=True)
+            if value > 0
+        ]
+        scale = alt.Scale(type="log", nice=False)
+        return (
+            alt.Chart(alt.Data(values=rows))
+            .mark_line(point=True)
+            .encode(
+                x=alt.X("units:Q", scale=scale, title="units"),
+                y=alt.Y("error:Q", scale=scale, title="root mean square distance from the network"),
+                color=alt.Color("curve:N", sort=list(series), title=None),
+            )
+            .properties(width=420, height=260)
+        )
+
     def __str__(self) -> str:
         k, share = len(self.units), self.error / self.size
         found = (
             f"{k} of {self.network_units} units: error {self.error:.4g}, {100 * share:.2g} % of the network's output"
         )
-        return f"{found} {self.size:.4g}, on {self.rows} rows\nproved for every {k}: at most {self.bound:.4g}"
+        word = "vacuous, since weights of both signs cancel" if self.vacuous else "proved"
+        return f"{found} {self.size:.4g}, on {self.rows} rows\n{word}: at most {self.bound:.4g}"
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -196,7 +227,7 @@ def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
     """The first `count` different atoms of the greedy iteration; the best new one where it only repeats old ones."""
     order: list[int] = []
     squares, along, products = (atoms**2).sum(axis=1), atoms @ target, np.zeros(len(atoms))
-    at = np.zeros_like(target)
+    at, scores = np.zeros_like(target), squares
     for i in range(1, 20 * count + 1):
         # |(i-1)/i at + v/i - target|², without what is the same for all atoms v.
         scores = squares / i**2 + 2 * (i - 1) / i**2 * products - 2 * along / i
@@ -213,7 +244,7 @@ def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
 
 def _refitted(chosen: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The root mean square errors of least squares on the first columns, and the weights of all of them."""
-    path = []
+    path, factors = [], np.zeros((0, target.shape[1]))
     for k in range(1, chosen.shape[1] + 1):
         factors = np.linalg.lstsq(chosen[:, :k], target, rcond=None)[0]
         path.append(math.sqrt(((chosen[:, :k] @ factors - target) ** 2).sum(axis=1).mean()))

@@ -98,14 +98,12 @@ class RidgeCapture(Claim[RadialTarget]):
 
         (2k)!/(4^k k!²) 1' G^-1 1 / C(k + d/2 - 1, k),    G_ij = <w_i, w_j>^(2k),
 
-    of E f², where C is the binomial coefficient. This is because f has only the degree 2k, so that the profiles are
-    multiples of the Hermite polynomial of this degree, and each of them has the same inner product with f.
+    of E f², where C is the binomial coefficient. The Hermite expansion of f has only terms of degree 2k. So the best
+    profiles are multiples of the Hermite polynomial of this degree, and each has the same inner product with f.
     """
 
     title = "The share of a radial polynomial that a sum of ridge functions captures"
-    source = Source(
-        "emergence2026", "Section 3.4", note="a relative of its topic, a function that shallow networks miss"
-    )
+    source = Source("eldan2016", "Theorem 1", note="a computable relative for radial polynomials")
     stated = Kind.OWN
     population = RadialTargets()
     relation = Equal()

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Integer, Kind, Source
 from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
@@ -105,7 +105,7 @@ class Distances(eqx.Module):
 
 def least_of_equal_steps(n: int) -> tuple[float, float]:
     """The h at which the larger of 1/(4nh + 2) and (1 - h)^(2n)/2 is least, and its value: it bounds equal steps."""
-    length = brentq(lambda h: (h - 1) ** (2 * n) * (2 * n * h + 1) - 1, 1.0, 2.0)
+    length = float(root_scalar(lambda h: (h - 1) ** (2 * n) * (2 * n * h + 1) - 1, bracket=(1.0, 2.0)).root)
     return length, 1 / (4 * n * length + 2)
 
 
