@@ -188,3 +188,17 @@ def test_noise_in_other_types_of_numbers():
         solve_parity(x, y, 0.1, seed=-1)
     with pytest.raises(DataError, match="x; found the entry '0'.*remedy: encode"):
         solve_parity(np.full((9, 2), "0"), y[:9])
+
+
+@pytest.mark.parametrize(("d", "noise"), [(12, 0.05), (12, 0.1), (12, 0.3), (20, 0.1), (30, 0.1)])
+def test_the_number_of_rows_that_is_asked_for_is_enough(d, noise):
+    x, y, _ = rows(0, 12, d, 4, noise)
+    with pytest.raises(DataError, match=r"at least about (\d+) rows") as caught:
+        solve_parity(x, y, noise)
+    wanted = int(str(caught.value).split("about ")[1].split(" rows")[0])
+    x, y, chosen = rows(1, wanted, d, 4, noise)
+    found = solve_parity(x, y, noise)
+    assert found.columns == chosen
+    assert "clearly less" not in str(found)
+    with pytest.raises(DataError, match="noise 0.4999999; rule: more than 1e\\+12 rows"):
+        solve_parity(x[:50], y[:50], 0.4999999)

@@ -24,6 +24,7 @@ _HELD = 0.25  # of the rows, to verify a parity of noisy labels
 _SPREAD = 2.0  # standard deviations of noise that are allowed for
 _CHANCE = 1e-3  # that a wrong parity agrees as well with the held-out rows
 _ROUNDS = 3
+_MOST_ROWS = 10**12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,12 +280,14 @@ def _check_rows(n: int, d: int, noise: float, evidence: float) -> None:
     if evidence >= wanted and _verifies(int(_HELD * n), d, noise):
         return
     rows = max(n, 8)
-    while rows < 1e12 and not (
+    while rows < _MOST_ROWS and not (
         plan_blocks(rows - int(_HELD * rows), d, noise).evidence >= wanted and _verifies(int(_HELD * rows), d, noise)
     ):
-        rows = math.ceil(rows * 1.05)
+        digits = max(len(str(rows)) - 2, 0)
+        rows = math.ceil(rows * 1.05 / 10**digits) * 10**digits
     raise DataError(
-        "rows", found=f"{n} rows of {d} columns at noise {noise:g}", rule=f"at least about {rows:.2g} rows",
+        "rows", found=f"{n} rows of {d} columns at noise {noise:.7g}",
+        rule=f"at least about {rows} rows" if rows < _MOST_ROWS else f"more than {_MOST_ROWS:.0e} rows",
         remedy="add rows, or remove columns that the parity cannot contain",
     )  # fmt: skip
 
