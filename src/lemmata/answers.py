@@ -108,9 +108,10 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
 
 
 def _number(name: str, value: object) -> float:
-    if np.ndim(value) != 0 or isinstance(value, str | bytes | bool):  # type: ignore[arg-type]
-        raise SettingError(name, found=repr(value), rule="a number")
+    shown = " ".join(repr(value).split())[:60]  # an array takes several lines
+    if isinstance(value, str | bytes | bool | list | tuple) or np.ndim(value) != 0:  # type: ignore[arg-type]
+        raise SettingError(name, found=shown, rule="a number")
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
-        raise SettingError(name, found=repr(value), rule="a number") from error
+        raise SettingError(name, found=shown, rule="a number") from error

@@ -2,7 +2,9 @@
 
 import itertools
 
+import jax.numpy as jnp
 import numpy as np
+import pandas
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
@@ -163,3 +165,67 @@ def test_refusals_of_settings():
 
 def test_the_claims_exist():
     assert set(boolean_fourier(np.ones(4)).claims) <= set(registry("boolean"))
+
+
+def test_names_that_are_numbers_or_tuples():
+    f = lambda x: x[:, 0] * x[:, 1]
+    for names, expected in [
+        (pandas.RangeIndex(2), ("x0", "x1")),
+        ([("a", 1), ("b", 2)], ("a.1", "b.2")),
+        (pandas.MultiIndex.from_tuples([("a", 1), ("b", 2)]), ("a.1", "b.2")),
+        (pandas.Index(["u", "v"]), ("u", "v")),
+    ]:
+        assert boolean_fourier(f, names).names == expected
+
+
+def test_outputs_of_other_libraries_and_what_is_no_array():
+    found = boolean_fourier(lambda x: jnp.asarray(x[:, :1] > 0), 2)
+    assert found.coefficient("x0") == 1
+
+    class Collecting:
+        """A tensor that converts only without its gradients, as those of PyTorch."""
+
+        def __init__(self, values):
+            self.values = values
+
+        def detach(self):
+            return self
+
+        def cpu(self):
+            return self.values
+
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("requires grad")
+
+    assert boolean_fourier(lambda x: Collecting(x[:, 0]), 2).coefficient("x0") == 1
+    with pytest.raises(DataError, match="outputs of f; found a list that is not an array"):
+        boolean_fourier(lambda x: [[1], [1, 2]] * 2, 2)
+
+
+def test_values_whose_squares_are_no_numbers():
+    for scale in (1e200, 1e-200):
+        with pytest.raises(DataError, match="as the largest absolute value.*remedy: divide"):
+            boolean_fourier(scale * np.array([1.0, -1, 3, 0]))
+    assert boolean_fourier([False, True]).two_valued
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"codes": ("a", "b")}, "codes; found .*two different numbers"),
+        ({"codes": [[0, 1], [1]]}, "codes; found .*two different numbers"),
+        ({"threshold": 1e-4}, r"threshold; found 0.0001, for which f is evaluated .* rule: at most 1e\+09 evaluations"),
+        ({"threshold": 0.3, "seed": -1}, "seed; found -1; rule: a whole number"),
+        ({"names": pandas.DataFrame(np.zeros((30, 3)))}, "names; found"),
+        ({"names": 10**9}, "at most 10000 inputs"),
+    ],
+)
+def test_refusals_in_one_line(settings, words):
+    with pytest.raises(SettingError, match=words) as caught:
+        boolean_fourier(lambda x: x[:, 0], **{"names": 3, **settings})
+    assert "\n" not in str(caught.value)
+
+
+def test_one_is_not_printed_as_several():
+    assert str(boolean_fourier(np.ones(2))).startswith("1 input, ")
+    assert str(boolean_fourier(np.ones(2))).endswith("degree 0 and 1 row")

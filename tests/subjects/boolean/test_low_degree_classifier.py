@@ -104,3 +104,24 @@ def test_refusals():
 def test_the_claims_exist():
     x = np.random.default_rng(0).integers(0, 2, (50, 4))
     assert set(LowDegreeClassifier().fit(x, x[:, 0]).fit_.claims) <= set(registry("boolean"))
+
+
+def test_names_that_are_numbers_and_settings_in_one_line():
+    x = np.random.default_rng(0).integers(0, 2, (200, 3))
+    fit = LowDegreeClassifier().fit(pandas.DataFrame(x), x[:, 0] ^ x[:, 2]).fit_
+    assert fit.sets[0] == ("x0", "x2")
+    pairs = pandas.MultiIndex.from_product([["a"], [0, 1, 2]])
+    assert LowDegreeClassifier().fit(pandas.DataFrame(x, columns=pairs), x[:, 0] ^ x[:, 2]).fit_.sets[0] == ("a.0", "a.2")
+    for settings in ({"columns": np.array(["a", "b"])}, {"degree": np.ones((9, 9))}):
+        with pytest.raises(SettingError) as caught:
+            LowDegreeClassifier(**settings).fit(x, x[:, 0])
+        assert "\n" not in str(caught.value)
+    with pytest.raises(DataError, match="found one class, 0;"):
+        LowDegreeClassifier().fit(x, np.zeros(200, int))
+
+
+def test_a_degree_that_was_set_is_not_said_to_be_the_best():
+    x = np.random.default_rng(0).integers(0, 2, (200, 3))
+    shown = str(LowDegreeClassifier(degree=0).fit(x, x[:, 0]).fit_)
+    assert "vacuous: every row gets the more frequent class" in shown
+    assert "expected to help" not in shown

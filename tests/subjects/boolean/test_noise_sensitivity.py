@@ -59,13 +59,77 @@ def test_refusals():
         ((lambda x: x[:, 0], x, 0.1), {}, "100 different numbers; rule: labels", DataError),
         ((lambda x: x, x, 0.1), {}, r"shape \(100, 3\)", ShapeError),
         ((lambda x: x[:, 0] > 0, x, 1.5), {}, "a probability between 0 and 1", SettingError),
-        ((lambda x: x[:, 0] > 0, x, 0.1), {"columns": "flip"}, "column 0 of x; found 100 different values", DataError),
+        ((lambda x: x[:, 0] > 0, x, 0.1), {"columns": "flip"}, "column x0; found 100 different values", DataError),
         ((lambda x: x[:, 0] > 0, x, 0.1), {"columns": "swap"}, '"auto", "flip" or "replace"', SettingError),
         ((lambda x: x[:, 0] > 0, x[:5], 0.1), {}, "at least 20 rows", DataError),
         ((3, x, 0.1), {}, "a function of rows", SettingError),
     ]:
         with pytest.raises(kind, match=words):
             noise_sensitivity(*arguments, **settings)
+
+
+@pytest.mark.parametrize("values", [(0.1, 0.3), (1e-20, 1.0), (False, True), (np.uint8(100), np.uint8(200))])
+def test_a_flip_takes_the_other_value_exactly(values):
+    low, high = values
+    x = np.where(np.random.default_rng(0).integers(0, 2, (300, 3)) > 0, high, low)
+    seen = []
+    found = noise_sensitivity(lambda x: seen.append(np.unique(x)) or x[:, 0] == high, x, 1.0)
+    assert found.value[0] == 1
+    assert all(np.array_equal(values, np.unique(x)) for values in seen)
+
+
+def test_frames_keep_the_types_of_their_columns():
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.integers(0, 2, 60) > 0, "b": rng.integers(0, 9, 60), "c": rng.normal(size=60)}
+    for frame, types in ((pandas.DataFrame(columns), lambda f: list(f.dtypes)),
+                         (polars.DataFrame(columns), lambda f: list(f.dtypes))):  # fmt: skip
+        def model(given, types=types, frame=frame):
+            assert types(given) == types(frame)
+            return given["a"] & (given["b"] > 4)
+
+        found = noise_sensitivity(model, frame, 0.2)
+        assert (found.flipped, found.replaced) == (1, 2)
+    assert "1 column is flipped between two values, 2 columns are replaced by values of other rows" in str(found)
+
+
+def test_a_model_that_changes_its_input_changes_nothing():
+    x = np.random.default_rng(0).integers(0, 2, (100, 3))
+    kept = x.copy()
+
+    def model(given):
+        answer = given[:, 1] > 0
+        given[:] = 0
+        return answer
+
+    changing = noise_sensitivity(model, x, 0.3)
+    np.testing.assert_array_equal(x, kept)
+    assert changing.value == noise_sensitivity(lambda x: x[:, 1] > 0, x, 0.3).value
+
+
+def test_refusals_of_answers_and_of_what_cannot_be_changed():
+    x = np.random.default_rng(0).integers(0, 2, (100, 3))
+    answers = lambda values: lambda x: np.array([values[v] for v in x[:, 0]], object)
+    for arguments, settings, words, kind in [
+        ((lambda x: np.where(x[:, 0] > 0, np.nan, 1.0), x, 0.1), {}, "that are NaN; rule: labels", DataError),
+        ((answers(["a", None]), x, 0.1), {}, "labels of several types", DataError),
+        ((answers(["a", 1]), x, 0.1), {}, "labels of several types", DataError),
+        ((lambda x: x[:, 0], np.ones((30, 2)), 0.1), {}, "one value in each column", DataError),
+        ((lambda x: x[:, 0], np.where(x, "u", "v"), 0.1), {}, "x; found the entry '[uv]'.*remedy: encode", DataError),
+        ((lambda x: x[:, 0], x, []), {}, "eta; found no probability", SettingError),
+        ((lambda x: x[:, 0], x, [[0.1], [0.1, 0.2]]), {}, "eta; found a list that is not an array", DataError),
+        ((lambda x: x[:, 0], x, 0.1), {"seed": -1}, "seed; found -1", SettingError),
+        ((lambda d: d["q"], pandas.DataFrame({"q": np.arange(30)}), 0.1), {"columns": "flip"}, "column q; found 30",
+         DataError),
+    ]:  # fmt: skip
+        with pytest.raises(kind, match=words) as caught:
+            noise_sensitivity(*arguments, **settings)
+        assert "\n" not in str(caught.value)
+
+
+def test_one_draw_is_no_warning():
+    x = np.random.default_rng(0).integers(0, 2, (100, 3))
+    low, high = noise_sensitivity(lambda x: x[:, 0], x, 1.0, draws=1).intervals[0]
+    assert (round(low, 3), high) == (0.025, 1)
 
 
 def test_the_claims_exist():

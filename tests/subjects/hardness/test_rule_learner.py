@@ -160,3 +160,51 @@ def test_refusals():
 
 def test_the_claims_exist():
     assert set(RuleLearner().fit(POINTS, POINTS[:, 0]).rule_.claims) <= set(registry("hardness"))
+
+
+def test_the_printed_thresholds_are_those_of_the_predictions():
+    rng = np.random.default_rng(0)
+    for x in (1000 + rng.normal(size=(300, 1)), 1_234_567 + rng.integers(0, 40, (300, 1)),
+              np.where(rng.integers(0, 2, (300, 1)), np.nextafter(2.0, 3), 2.0), rng.normal(size=(300, 1))):  # fmt: skip
+        y = x[:, 0] > np.median(np.unique(x)) if len(np.unique(x)) == 2 else x[:, 0] > np.median(x)
+        if not y.any():
+            y = x[:, 0] > 2
+        model = RuleLearner(k=1, form="cnf").fit(x, y)
+        word = model.rule_.parts[0][0]
+        assert word.startswith("x0 > ")
+        np.testing.assert_array_equal(x[:, 0] > float(word.removeprefix("x0 > ")), model.predict(x))
+        new = np.quantile(x, rng.random(500))[:, None]
+        np.testing.assert_array_equal(new[:, 0] > float(word.removeprefix("x0 > ")), model.predict(new))
+
+
+def test_names_that_are_numbers_or_tuples():
+    x = np.random.default_rng(0).integers(0, 2, (200, 4))
+    y = x[:, 1] & x[:, 2]
+    assert RuleLearner(k=1).fit(pandas.DataFrame(x), y).rule_.formula in ("x1 and x2", "x2 and x1")
+    pairs = pandas.MultiIndex.from_product([["a", "b"], [0, 1]])
+    assert RuleLearner(k=1).fit(pandas.DataFrame(x, columns=pairs), y).rule_.formula == "a.1 and b.0"
+
+
+def test_one_answer_for_every_row_is_said_in_words():
+    x = np.random.default_rng(0).integers(0, 2, (300, 4))
+    assert str(RuleLearner().fit(x, np.full(300, 3)).rule_) == "3 for every row\nvacuous: all 300 rows have this label"
+    y = np.random.default_rng(1).integers(0, 2, 300)
+    assert str(RuleLearner(k=1, form="dnf").fit(x, y).rule_).startswith("0 for every row\n")
+    assert str(RuleLearner(k=1, form="cnf").fit(x, y).rule_).startswith("1 for every row\n")
+
+
+def test_a_bound_that_guessing_keeps_is_vacuous():
+    x = np.random.default_rng(0).integers(0, 2, (300, 6))
+    rule = RuleLearner().fit(x, x[:, 0] & x[:, 1]).rule_
+    assert rule.guess < rule.bound < 1
+    assert "vacuous" in str(rule)
+    assert "vacuous" not in str(RuleLearner(k=1).fit(x, x[:, 0] & x[:, 1]).rule_)
+
+
+def test_settings_of_no_use():
+    x = np.random.default_rng(0).integers(0, 2, (50, 3))
+    assert RuleLearner(k=10**9).fit(x, x[:, 0]).rule_.bound == 26 / 51
+    for settings in ({"form": np.array(["cnf", "dnf"])}, {"columns": np.array(["a", "b"])}, {"k": np.ones((9, 9))}):
+        with pytest.raises(SettingError) as caught:
+            RuleLearner(**settings).fit(x, x[:, 0])
+        assert "\n" not in str(caught.value)

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from lemmata.core import check_numbers
+from lemmata.core import numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
 
 COLUMNS = ("median", "binary")
+MOST_INPUTS = 10_000
 
 
 def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str]) -> Float[np.ndarray, " d"]:
@@ -24,8 +25,9 @@ def thresholds_of(x: Float[np.ndarray, "n d"], columns: Any, names: Sequence[str
         SettingError: for another value of `columns`.
         DataError: for a column that is refused; the message names it.
     """
-    if columns not in COLUMNS:
-        raise SettingError("columns", found=repr(columns), rule='"median" or "binary"')
+    if not isinstance(columns, str) or columns not in COLUMNS:
+        found = " ".join(repr(columns).split())[:60]
+        raise SettingError("columns", found=found, rule='"median" or "binary"')
     found = np.empty(x.shape[1])
     for place, column in enumerate(x.T):
         values = np.unique(column)
@@ -59,11 +61,14 @@ def named(names: Any, d: int | None = None, what: str = "names") -> tuple[str, .
         SettingError, ShapeError: for anything else.
     """
     if isinstance(names, int | np.integer) and not isinstance(names, bool):
+        if names > MOST_INPUTS:
+            raise SettingError(what, found=f"{names} inputs", rule=f"at most {MOST_INPUTS} inputs")
         given = tuple(f"x{place}" for place in range(int(names)))
-    elif isinstance(names, list | tuple) or (hasattr(names, "tolist") and np.ndim(names) == 1):
-        given = tuple(str(name) for name in np.asarray(names, object).tolist())
+    elif isinstance(names, list | tuple | range) or (hasattr(names, "tolist") and np.ndim(names) == 1):
+        given = tuple(_name(name) for name in names)
     else:
-        raise SettingError(what, found=repr(names)[:60], rule="a list of names, or the number of inputs")
+        found = " ".join(repr(names).split())[:60]
+        raise SettingError(what, found=found, rule="a list of names, or the number of inputs")
     if not given or len(set(given)) < len(given):
         found = "no name" if not given else f"{max(given, key=given.count)!r} twice"
         raise SettingError(what, found=found, rule="at least one input, and different names")
@@ -78,27 +83,25 @@ def column_names(x: Any, d: int) -> tuple[str, ...]:
     return named(d if columns is None else list(columns), d)
 
 
-def bits_of(values: Any, name: str) -> Bool[np.ndarray, "..."]:
+def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..."]:
     """An array of 0 and 1, of -1 and 1 (where -1 counts as bit 1, so that products are parities), or of booleans.
 
     Args:
         values: numbers.
         name: what they are, for messages.
+        signs: whether the number 1 alone, which both codes have, is that of -1 and 1.
 
     Raises:
         ShapeError, DataError: for anything else; the message names a value.
     """
-    array = np.asarray(values)
-    if array.dtype != bool:
-        array = np.asarray(array, float) if array.dtype == object and _numeric(array) else array
-        check_numbers(name, array)
+    array = numbers_of(name, values)
     if array.dtype == bool:
         return array
     present = np.unique(array)
+    if np.isin(present, (-1, 1)).all() and (signs or -1 in present):
+        return array == -1
     if np.isin(present, (0, 1)).all():
         return array == 1
-    if np.isin(present, (-1, 1)).all():
-        return array == -1
     wrong = next(value for value in present.tolist() if value not in (0, 1) and not (value == -1 and 0 not in present))
     raise DataError(
         name,
@@ -108,5 +111,10 @@ def bits_of(values: Any, name: str) -> Bool[np.ndarray, "..."]:
     )
 
 
-def _numeric(array: np.ndarray) -> bool:
-    return all(isinstance(value, int | float | bool | np.number | np.bool_) for value in array.ravel())
+def _name(label: Any) -> str:
+    """Of a column: those of a frame without names are numbers, which in a formula would read as numbers."""
+    if isinstance(label, tuple):
+        return ".".join(str(part) for part in label if str(part))
+    if isinstance(label, int | np.integer) and not isinstance(label, bool):
+        return f"x{label}"
+    return str(label)

@@ -58,6 +58,24 @@ def eliminate(x: Bool[np.ndarray, "n d"], y: Bool[np.ndarray, " n"]) -> Eliminat
     return Elimination(bits, len(pivots), len(y) - len(pivots), ())
 
 
+def rank_of(x: Bool[np.ndarray, "n d"]) -> int:
+    """The rank over F_2.
+
+    Args:
+        x: rows.
+    """
+    pivots: dict[int, int] = {}
+    for given in _integers(x):
+        row = given
+        while row and row.bit_length() in pivots:
+            row ^= pivots[row.bit_length()]
+        if row:
+            pivots[row.bit_length()] = row
+        if len(pivots) == x.shape[1]:
+            break
+    return len(pivots)
+
+
 @dataclasses.dataclass(frozen=True)
 class Blocks:
     """How the inputs are dealt with.

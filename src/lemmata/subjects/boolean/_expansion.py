@@ -162,7 +162,7 @@ class BooleanSpectrum:
 
     def __str__(self) -> str:
         how = f"all {self.evaluations} points" if self.exact else f"{self.evaluations} random points"
-        lines = [f"{len(self.names)} inputs, {how}"]
+        lines = [f"{_counted(len(self.names), 'input')}, {how}"]
         weights = enumerate(self.weights.tolist())
         shown = [(k, value) for k, value in weights if len(self.names) <= 8 or value > 5e-4 * self.power]
         word = "weight by degree" if self.exact else "weight by degree of the coefficients found"
@@ -210,7 +210,11 @@ class BooleanSpectrum:
         except DataError:
             left = self.power - float(self.weights.sum())
             return f"the coefficients found leave weight {left:.3g}, so that no degree is known to learn f"
-        return f"to learn f with expected squared error {error:.3g} takes degree {plan.degree} and {plan.rows} rows"
+        return f"to learn f with expected squared error {error:.3g} takes degree {plan.degree} and {_counted(plan.rows, 'row')}"
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" + ("" if number == 1 else "s")
 
 
 def _rounded(value: Any) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.answers import Condition, inside, whole
-from lemmata.core import check_numbers
-from lemmata.errors import SettingError, ShapeError
+from lemmata.core import numbers_of
+from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.functions import cube, walsh_hadamard
 
 from ._columns import named
@@ -20,6 +20,8 @@ from ._outputs import Codes, Function, as_signs
 from ._search import Search, large_sets, sampled_changes, sampled_coefficients
 
 _ENUMERATED = 20
+_EVALUATIONS = 1e9  # of a function, at most: an hour of the fastest ones
+_LARGEST, _SMALLEST = 1e100, 1e-100  # values whose squares are numbers
 _RATES = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 _EVEN = Condition(
     "inputs are independent, and equally often -1 and 1", None, None, "on other inputs these are other numbers"
@@ -77,12 +79,19 @@ def boolean_fourier(
         flipping each input with probability 0.1 changes f with probability 0.136
         to learn f with expected squared error 0.1 takes degree 3 and 70 rows
     """
-    level, largest = inside("level", level, 0.0, 1.0), whole("largest", largest, 1)
+    level, largest, seed = inside("level", level, 0.0, 1.0), whole("largest", largest, 1), whole("seed", seed)
     if callable(f_or_values) or hasattr(f_or_values, "predict"):
         inputs = named(names)
         f = Function(f_or_values, Codes.of(codes))
         if threshold is not None:
             search = Search(len(inputs), inside("threshold", threshold, 0.0, 1.0), len(_RATES) - 1)
+            if search.evaluations > _EVALUATIONS:
+                raise SettingError(
+                    "threshold",
+                    found=f"{search.threshold:g}, for which f is evaluated {search.evaluations:.2g} times",
+                    rule=f"at most {_EVALUATIONS:.0g} evaluations",
+                    remedy="choose a larger threshold",
+                )
             return _sampled(f, inputs, search, largest, level, seed)
         if len(inputs) > _ENUMERATED:
             raise _too_many(len(inputs))
@@ -105,8 +114,7 @@ def _too_many(d: int) -> SettingError:
 
 
 def _table(given: Any) -> np.ndarray:
-    values = np.asarray(given)
-    check_numbers("f_or_values", values)
+    values = numbers_of("f_or_values", given)
     if values.ndim != 1 or len(values) & (len(values) - 1) or len(values) < 2:
         found = f"{len(values)} values" if values.ndim == 1 else f"shape {values.shape}"
         raise ShapeError(
@@ -121,6 +129,14 @@ def _table(given: Any) -> np.ndarray:
 
 
 def _exact(values: np.ndarray, names: tuple[str, ...], largest: int, codes: str) -> BooleanSpectrum:
+    size = float(np.abs(values).max())
+    if size > _LARGEST or 0 < size < _SMALLEST:
+        raise DataError(
+            "values of f",
+            found=f"{size:.3g} as the largest absolute value",
+            rule=f"0, or between {_SMALLEST:g} and {_LARGEST:g}, because weights are squares",
+            remedy="divide the values by the largest one",
+        )
     values, two = as_signs(values)
     d = len(names)
     with jax.enable_x64(True):

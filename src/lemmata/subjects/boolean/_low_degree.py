@@ -64,8 +64,10 @@ class LowDegreeFit:
             listed = zip(self.sets, self.coefficients.tolist(), strict=True)
             parts = [f"{' * '.join(names) or 'mean'}: {value:.3g}" for names, value in listed]
             lines.append("largest coefficients: " + ", ".join(parts))
-        if self.degree == 0:
+        if self.degree == 0 and len(self.errors) > 1:
             lines.append("vacuous: no product is expected to help, so that every row gets the more frequent class")
+        elif self.degree == 0:
+            lines.append("vacuous: every row gets the more frequent class")
         elif self.errors[self.degree] >= 1:
             lines.append("vacuous: the answer 0 for every row has error 1")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -141,7 +143,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, index = np.unique(y, return_inverse=True)
         n, d = X.shape
         if len(self.classes_) < 2:
-            raise DataError("labels", found=f"one class, {self.classes_[0]!r}", rule="at least two classes")
+            raise DataError("labels", found=f"one class, {self.classes_[0]}", rule="at least two classes")
         if n < 2:
             raise DataError("rows", found=f"{n} row (1 sample)", rule="at least 2 rows, to estimate the error")
         names = column_names(frame, d)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from lemmata.core import check_numbers
+from lemmata.core import array_of, check_numbers
 from lemmata.errors import DataError, SettingError, ShapeError
 
 _BATCH = 2**16
@@ -23,13 +23,14 @@ def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.
     Raises:
         ShapeError, DataError: for anything else.
     """
-    values = np.asarray(outputs)
+    values = array_of(name, outputs)
     if values.size != count or values.shape[:1] != (count,):
         raise ShapeError(name, found=f"shape {values.shape}", rule=f"shape ({count},), one number for each point")
     if values.dtype.kind not in "fiub":
+        kind = values.dtype if values.dtype.kind != "O" else type(values.flat[0]).__name__
         raise DataError(
             name,
-            found=f"entries of type {values.dtype}",
+            found=f"entries of type {kind}",
             rule="numbers or booleans",
             remedy="compare with one label, for example lambda x: model.predict(x) == 'yes'",
         )
@@ -54,9 +55,13 @@ class Codes:
     @classmethod
     def of(cls, codes: Any) -> "Codes":
         """From a pair of different finite numbers, or SettingError."""
-        pair = np.asarray(codes, float) if np.ndim(codes) == 1 and len(codes) == 2 else np.zeros(2)
-        if not np.isfinite(pair).all() or pair[0] == pair[1]:
-            raise SettingError("codes", found=repr(codes)[:60], rule="two different numbers, such as (-1, 1) or (0, 1)")
+        try:
+            pair = np.asarray(codes, float)
+        except (TypeError, ValueError):
+            pair = np.zeros(2)
+        if pair.shape != (2,) or not np.isfinite(pair).all() or pair[0] == pair[1]:
+            found = " ".join(repr(codes).split())[:60]
+            raise SettingError("codes", found=found, rule="two different numbers, such as (-1, 1) or (0, 1)")
         return cls(float(pair[0]), float(pair[1]))
 
     def inputs(self, signs: Int[np.ndarray, "n d"]) -> np.ndarray:

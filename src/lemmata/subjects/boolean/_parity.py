@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from lemmata.answers import Condition, inside, share_interval
-from lemmata.errors import DataError, SettingError, ShapeError, SolverError
+from lemmata.answers import Condition, inside, probability, share_interval, whole
+from lemmata.core import array_of
+from lemmata.errors import DataError, SettingError, ShapeError, SolverError, UnknownNameError
 from lemmata.printable import preformatted
 
 from ._columns import bits_of, column_names
-from ._elimination import LAST, eliminate, noisy_parity, plan_blocks
+from ._elimination import LAST, eliminate, noisy_parity, plan_blocks, rank_of
 
 _CLAIMS = (
     "boolean.parities.parity_by_elimination",
@@ -23,6 +24,7 @@ _HELD = 0.25  # of the rows, to verify a parity of noisy labels
 _SPREAD = 2.0  # standard deviations of noise that are allowed for
 _CHANCE = 1e-3  # that a wrong parity agrees as well with the held-out rows
 _ROUNDS = 3
+_MOST_ROWS = 10**12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Parity:
         inputs: the names of the columns whose sum modulo 2 is the label.
         negated: whether the label is that sum and 1.
         columns: the numbers of these columns.
+        width: how many columns there are.
+        signs: whether the columns were given as -1 and 1.
         method: how it was found.
         rank: of the rows over F_2, for elimination.
         held: rows that the method did not need or did not see, on which the parity was verified.
@@ -47,6 +51,8 @@ class Parity:
     inputs: tuple[str, ...]
     negated: bool
     columns: tuple[int, ...]
+    width: int
+    signs: bool
     method: str
     rank: int | None
     held: int
@@ -61,10 +67,21 @@ class Parity:
         """The labels of rows, 0 and 1.
 
         Args:
-            x: rows of the same columns.
+            x: rows of the same columns, in the same code; the columns of a data frame are found by their names.
+
+        Raises:
+            ShapeError, UnknownNameError, DataError: for other columns, or values that are not binary.
         """
-        bits = bits_of(x, "x")
-        return (bits[:, list(self.columns)].sum(axis=1) + self.negated) % 2
+        rows, places = _rows(x), list(self.columns)
+        if getattr(x, "columns", None) is not None:
+            names = column_names(x, rows.shape[1])
+            missing = [name for name in self.inputs if name not in names]
+            if missing:
+                raise UnknownNameError("x", found=f"no column {missing[0]}", rule="the columns of the parity")
+            places = [names.index(name) for name in self.inputs]
+        elif rows.shape[1] != self.width:
+            raise ShapeError("x", found=f"{rows.shape[1]} columns", rule=f"the {self.width} columns of the fit")
+        return (bits_of(rows, "x", self.signs)[:, places].sum(axis=1) + self.negated) % 2
 
     def __str__(self) -> str:
         parts = [*self.inputs, *(["1"] if self.negated else [])]
@@ -82,7 +99,7 @@ class Parity:
 
 
 def solve_parity(
-    x: Any, y: Any, noise: float | int = 0.0, *, constant: bool = False, level: float | int = 0.95, seed: int = 0
+    x: Any, y: Any, noise: Any = 0.0, *, constant: bool = False, level: float | int = 0.95, seed: int = 0
 ) -> Parity:
     """The set S of columns for which y is the sum of the columns in S modulo 2, except for a share `noise` of labels.
 
@@ -119,23 +136,38 @@ def solve_parity(
         0 of 48 held-out rows differ: error 95 % interval 0 to 0.074
         a wrong parity agrees this well with probability 3.6e-15
     """
-    rows, labels, names = _read(x, y)
-    level = inside("level", level, 0.0, 1.0)
-    if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < 0.5:
-        raise SettingError("noise", found=repr(noise), rule="a share of labels of at least 0 and below 1/2")
+    rows, labels, names, signs = _read(x, y)
+    level, noise, seed = inside("level", level, 0.0, 1.0), probability("noise", noise), whole("seed", seed)
+    if noise >= 0.5:
+        raise SettingError("noise", found=f"{noise:g}", rule="a share of labels of at least 0 and below 1/2")
     if noise == 0:
-        return _by_elimination(rows, labels, names, constant, level)
-    return _with_noise(rows, labels, names, float(noise), constant, level, np.random.default_rng(seed))
+        found = _by_elimination(rows, labels, names, constant, level)
+    else:
+        found = _with_noise(rows, labels, names, noise, constant, level, np.random.default_rng(seed))
+    return dataclasses.replace(found, signs=signs)
 
 
-def _read(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    rows = np.asarray(x)
+def _rows(x: Any) -> np.ndarray:
+    rows = array_of("x", x)
     if rows.ndim != 2:
         raise ShapeError("x", found=f"shape {rows.shape}", rule="shape (n, d), one row for each label")
-    labels = np.asarray(y)
+    return rows
+
+
+def _read(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], bool]:
+    """Rows and labels as bits, the names of the columns, and whether these have the values -1 and 1."""
+    rows, labels = _rows(x), array_of("y", y)
     if labels.shape != (len(rows),):
         raise ShapeError("y", found=f"shape {labels.shape}", rule=f"one label for each of the {len(rows)} rows")
-    return bits_of(rows, "x"), bits_of(labels, "y"), column_names(x, rows.shape[1])
+    bits, answers = bits_of(rows, "x"), bits_of(labels, "y")
+    signs = rows.dtype != bool and bool((rows == -1).any())
+    if signs and labels.dtype != bool and (labels == 1).all():
+        raise DataError(
+            "y", found="only the value 1, for columns of -1 and 1",
+            rule="labels that show whether 1 is the bit 0, as among -1 and 1, or the bit 1, as among 0 and 1",
+            remedy="pass booleans",
+        )  # fmt: skip
+    return bits, answers, column_names(x, rows.shape[1]), signs
 
 
 def _by_elimination(
@@ -148,19 +180,14 @@ def _by_elimination(
         shown = ", ".join(str(row) for row in solved.clash[:8]) + (", ..." if len(solved.clash) > 8 else "")
         raise DataError(
             "rows contradict every parity, which is noise in the labels",
-            found=f"{len(solved.clash)} rows ({shown}, counted from 0) whose inputs add up to 0 and labels to 1",
+            found=f"{len(solved.clash)} row{'s' if len(solved.clash) > 1 else ''} ({shown}, counted from 0) whose "
+            "inputs add up to 0 and labels to 1",
             rule="labels that are a parity of the columns" + (" or its negation" if constant else ""),
             remedy="set noise to the share of wrong labels, for example noise=0.05"
             + ("" if constant else ", or constant=True if y may be negated"),
         )
     unknown = augmented.shape[1]
-    if solved.rank < unknown:
-        raise DataError(
-            "rows do not determine the parity",
-            found=f"{n} rows of rank {solved.rank}, which 2^{unknown - solved.rank} parities fit",
-            rule=f"rank {unknown}, the number of unknowns",
-            remedy="add rows, or remove columns that are constant or sums of others",
-        )
+    _check_rank(n, solved.rank, unknown)
     bits = solved.solution
     chance = 0.5**solved.spare
     return _parity_of(
@@ -168,6 +195,16 @@ def _by_elimination(
         Condition("rows that the solution does not need", float(solved.spare), chance <= _CHANCE,
                   "10 or more are needed to exclude labels that are no parity"),
     )  # fmt: skip
+
+
+def _check_rank(n: int, rank: int, unknown: int) -> None:
+    if rank < unknown:
+        raise DataError(
+            "rows do not determine the parity",
+            found=f"{n} row{'s' if n > 1 else ''} of rank {rank}, so that 2^{unknown - rank} parities agree on them",
+            rule=f"rank {unknown}, the number of unknowns",
+            remedy="add rows, or remove columns that are constant or sums of others",
+        )
 
 
 def _with_noise(
@@ -179,6 +216,8 @@ def _with_noise(
     held, used = order[: max(int(_HELD * n), 1)], order[max(int(_HELD * n), 1) :]
     blocks = plan_blocks(len(used), d, noise)
     _check_rows(n, d, noise, blocks.evidence)
+    augmented = np.column_stack([x, np.ones(n, bool)]) if constant else x
+    _check_rank(n, rank_of(augmented), augmented.shape[1])
     transform = "the transform of all 2^{d} parities"
     method = transform.format(d=d) if d <= LAST else (
         f"adding rows over {blocks.stages} {'block' if blocks.stages == 1 else 'blocks'} of {blocks.bits} columns"
@@ -201,11 +240,26 @@ def _with_noise(
             remedy="check that the labels are a parity of these columns and the noise is right, or add rows",
         )
     low, high = stats.binom.interval(0.99, len(held), noise)
+    near = _nearest_parity(augmented, (x[:, bits].sum(axis=1) & 1).astype(bool) ^ y ^ negated)
     return _parity_of(
         bits, negated, names, method, None, len(held), wrong, chance, level,
         Condition("share of held-out labels that differ, against the noise given", wrong / len(held),
                   bool(low <= wrong <= high), "else the noise is another one"),
+        Condition("parities that differ in one or two columns agree clearly less (largest probability of such a gap "
+                  "by chance)", near, near <= _CHANCE, "else a column is nearly constant, or nearly equals another"),
     )  # fmt: skip
+
+
+def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
+    """How well the rows tell the parity from those that differ in one or two columns: the worst of the probabilities.
+
+    On the rows where the sum of these columns is 1, the parity has e of n labels wrong, and the other has n - e.
+    """
+    columns = np.column_stack([np.zeros(len(x)), x]).astype(float)
+    counts = [(weighted := columns * weight[:, None]).sum(axis=0)[:, None] + weighted.sum(axis=0) - 2 * weighted.T @ columns
+              for weight in (np.ones(len(x)), wrong.astype(float))]  # fmt: skip
+    n, e = (np.round(count[np.triu_indices(len(count), 1)]) for count in counts)
+    return float(stats.binom.cdf(e, n, 0.5).max())
 
 
 def _rounds(d: int) -> int:
@@ -226,24 +280,26 @@ def _check_rows(n: int, d: int, noise: float, evidence: float) -> None:
     if evidence >= wanted and _verifies(int(_HELD * n), d, noise):
         return
     rows = max(n, 8)
-    while rows < 1e12 and not (
+    while rows < _MOST_ROWS and not (
         plan_blocks(rows - int(_HELD * rows), d, noise).evidence >= wanted and _verifies(int(_HELD * rows), d, noise)
     ):
-        rows = math.ceil(rows * 1.05)
+        digits = max(len(str(rows)) - 2, 0)
+        rows = math.ceil(rows * 1.05 / 10**digits) * 10**digits
     raise DataError(
-        "rows", found=f"{n} rows of {d} columns at noise {noise:g}", rule=f"at least about {rows:.2g} rows",
+        "rows", found=f"{n} rows of {d} columns at noise {noise:.7g}",
+        rule=f"at least about {rows} rows" if rows < _MOST_ROWS else f"more than {_MOST_ROWS:.0e} rows",
         remedy="add rows, or remove columns that the parity cannot contain",
     )  # fmt: skip
 
 
 def _parity_of(
     bits: np.ndarray, negated: bool, names: tuple[str, ...], method: str, rank: int | None, held: int, wrong: int,
-    chance: float, level: float, condition: Condition,
+    chance: float, level: float, *conditions: Condition,
 ) -> Parity:  # fmt: skip
     columns = tuple(int(place) for place in np.flatnonzero(bits))
     interval = share_interval(float(wrong), float(held - wrong), level) if held else (0.0, 1.0)
     return Parity(
-        inputs=tuple(names[place] for place in columns), negated=negated, columns=columns, method=method, rank=rank,
+        inputs=tuple(names[place] for place in columns), negated=negated, columns=columns, width=len(bits), signs=False, method=method, rank=rank,
         held=held, wrong=wrong, interval=interval, chance=min(chance, 1.0), level=level,
-        conditions=(Condition("rows are independent draws of one distribution"), condition),
+        conditions=(Condition("rows are independent draws of one distribution"), *conditions),
     )  # fmt: skip

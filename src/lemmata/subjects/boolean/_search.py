@@ -13,6 +13,7 @@ from ._outputs import Function
 _FIRST, _STEP = 6, 4  # inputs whose subsets are told apart at first, and at each further level
 _MOST = 512  # groups of sets that are kept at a level
 _PAIRED = 2000  # points for each influence and each rate of noise
+_CHUNK = 2**18  # points that are held at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +88,10 @@ def sampled_coefficients(
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k 2"]]:
     """Their estimates on new points, with exact limits that hold together with probability `level`."""
     x = _draw(points, sets.shape[1], generator)
-    agree = (_characters(x, sets) * f.signs(x)[:, None] > 0).sum(axis=0)
+    values, agree = f.signs(x), np.zeros(len(sets), int)
+    for start in range(0, points, _CHUNK // 8):
+        part = slice(start, start + _CHUNK // 8)
+        agree += (_characters(x[part], sets) * values[part, None] > 0).sum(axis=0)
     each = 1 - (1 - level) / max(len(sets), 1)
     limits = [share_interval(float(count), float(points - count), each) for count in agree]
     return 2 * agree / points - 1, 2 * np.array(limits).reshape(-1, 2) - 1
@@ -111,15 +115,18 @@ def sampled_changes(
 
 def _group_weights(f: Function, sets: np.ndarray, search: Search, generator: np.random.Generator) -> np.ndarray:
     """Unbiased estimates of the weights of groups, from new points."""
-    prefix, count, z = sets.shape[1], search.prefixes, search.suffixes
-    x = _draw(z * count, search.d, generator)
-    x[:, prefix:] = np.repeat(_draw(z, search.d - prefix, generator), count, axis=0)
-    values, found = f.signs(x), []
-    for start in range(0, len(sets), 64):
-        signed = _characters(x[:, :prefix], sets[start : start + 64]) * values[:, None]
-        sums = signed.reshape(z, count, -1).sum(axis=1)
-        found.append(((sums**2 - count) / (count * (count - 1))).mean(axis=0))
-    return np.concatenate(found) if found else np.zeros(0)
+    prefix, count, found = sets.shape[1], search.prefixes, np.zeros(len(sets))
+    most = max(_CHUNK // count, 1)
+    for done in range(0, search.suffixes, most):
+        z = min(most, search.suffixes - done)
+        x = _draw(z * count, search.d, generator)
+        x[:, prefix:] = np.repeat(_draw(z, search.d - prefix, generator), count, axis=0)
+        values = f.signs(x)
+        for start in range(0, len(sets), 64):
+            signed = _characters(x[:, :prefix], sets[start : start + 64]) * values[:, None]
+            sums = signed.reshape(z, count, -1).sum(axis=1)
+            found[start : start + 64] += ((sums**2 - count) / (count * (count - 1))).sum(axis=0)
+    return found / search.suffixes
 
 
 def _characters(x: np.ndarray, sets: np.ndarray) -> np.ndarray:

@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.answers import Condition, inside, probability, share_interval, whole
-from lemmata.core import check_numbers
+from lemmata.core import array_of, numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import clean
 
+from ._columns import column_names
 from ._pictures import band, styled
 
 _CLAIMS = ("boolean.noise.noise_formula",)
@@ -53,9 +54,9 @@ class NoiseSensitivity:
     claims: tuple[str, ...] = _CLAIMS
 
     def __str__(self) -> str:
-        ways = [f"{count} flipped" for count in (self.flipped,) if count]
-        ways += [f"{count} replaced by those of another row" for count in (self.replaced,) if count]
-        lines = [f"{self.draws} draws from {self.rows} rows; inputs {' and '.join(ways)}"]
+        pairs = ((self.flipped, "flipped between two values"), (self.replaced, "replaced by values of other rows"))
+        ways = [f"{count} column{' is' if count == 1 else 's are'} {way}" for count, way in pairs if count]
+        lines = [f"{self.draws} draws from {self.rows} rows: {', '.join(ways)}"]
         for rate, value, (low, high) in zip(self.rates, self.value, self.intervals, strict=True):
             lines.append(f"each with probability {rate:g}: the answer changes with probability {value:.3g}, "
                          f"{100 * self.level:g} % interval {low:.3g} to {high:.3g}")  # fmt: skip
@@ -87,7 +88,7 @@ def noise_sensitivity(
 ) -> NoiseSensitivity:
     """How often a classifier changes its answer when each input is changed with probability eta, at rows of yours.
 
-    A column with two values is flipped: it takes its other value. A column with more takes the value that a random
+    A column with two values is flipped: it takes its other value. A column with one keeps it. A column with more takes the value that a random
     other row has there. For independent even binary columns this is the noise sensitivity of Boolean functions, which
     `boolean_fourier` computes exactly. Taking the value of another row with probability 2 eta is the same as flipping
     with probability eta there.
@@ -108,12 +109,13 @@ def noise_sensitivity(
 
     Raises:
         SettingError: for a model that cannot be called, or invalid settings.
-        ShapeError, DataError: for invalid rows, too few of them, or answers that are not labels.
+        ShapeError, DataError: for invalid rows, too few of them, columns that are all constant, or answers that are
+            not labels.
 
     Example:
         >>> x = np.random.default_rng(0).integers(0, 2, size=(2000, 9))
         >>> print(noise_sensitivity(lambda x: x.sum(axis=1) > 4, x, 0.1))
-        2000 draws from 2000 rows; inputs 9 flipped
+        2000 draws from 2000 rows: 9 columns are flipped between two values
         each with probability 0.1: the answer changes with probability 0.18, 95 % interval 0.164 to 0.198
         answers at two rows differ with probability 0.5
     """
@@ -123,9 +125,11 @@ def noise_sensitivity(
             "model", found=f"a {type(model).__name__}", rule="a function of rows, or an object with predict"
         )
     rows = _rows(x)
-    level, draws = inside("level", level, 0.0, 1.0), whole("draws", draws, 1)
-    rates = np.array([probability("eta", rate) for rate in np.atleast_1d(np.asarray(eta)).tolist()])
-    pairs, replaced = _values(rows, columns)
+    level, draws, seed = inside("level", level, 0.0, 1.0), whole("draws", draws, 1), whole("seed", seed)
+    rates = np.array([probability("eta", rate) for rate in np.atleast_1d(array_of("eta", eta)).tolist()])
+    if not len(rates):
+        raise SettingError("eta", found="no probability", rule="a probability, or a list of at least one")
+    pairs, replaced = _values(rows, columns, column_names(x, rows.shape[1]))
     generator = np.random.default_rng(seed)
     answer = lambda values: _answers(predict(_like(values, x)), len(values))
     n = len(rows)
@@ -140,7 +144,7 @@ def noise_sensitivity(
             # The row itself is not among the others.
             other = (chosen + generator.integers(1, n, len(chosen))) % n
             low, high = pairs[place]
-            new = rows[other, place] if replaced[place] else low + high - changed[:, place]
+            new = rows[other, place] if replaced[place] else np.where(changed[:, place] == low, high, low)
             changed[:, place] = np.where(hit[:, place], new, changed[:, place])
         differs = (answer(changed) != before[chosen]).reshape(repeats, -1)
         value.append(float(differs.mean()))
@@ -158,10 +162,10 @@ def noise_sensitivity(
 
 
 def _rows(x: Any) -> np.ndarray:
-    rows = np.asarray(x)
+    rows = array_of("x", x)
     if rows.ndim != 2:
         raise ShapeError("x", found=f"shape {rows.shape}", rule="shape (n, d), one row for each point")
-    check_numbers("x", rows)
+    rows = numbers_of("x", rows)
     if len(rows) < _FEWEST:
         raise DataError(
             "x", found=f"{len(rows)} rows", rule=f"at least {_FEWEST} rows, because the interval is for new rows"
@@ -169,17 +173,19 @@ def _rows(x: Any) -> np.ndarray:
     return rows
 
 
-def _values(rows: np.ndarray, columns: str) -> tuple[list[tuple[Any, Any]], np.ndarray]:
+def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[list[tuple[Any, Any]], np.ndarray]:
     """The two values of each column that is flipped, and which columns are replaced."""
     if columns not in _COLUMNS:
         raise SettingError("columns", found=repr(columns), rule='"auto", "flip" or "replace"')
-    kept = rows.astype(int) if rows.dtype == bool else rows
+    if (rows == rows[0]).all():
+        raise DataError("x", found="one value in each column", rule="at least one column with several values",
+                        remedy="add rows that differ, because a constant column cannot be changed")  # fmt: skip
     pairs, replaced = [], []
-    for place, column in enumerate(kept.T):
+    for place, column in enumerate(rows.T):
         values = np.unique(column)
         if len(values) > 2 and columns == "flip":
             raise DataError(
-                f"column {place} of x", found=f"{len(values)} different values", rule="at most two values to flip",
+                f"column {names[place]}", found=f"{len(values)} different values", rule="at most two values to flip",
                 remedy='set columns="auto" to replace the values of such columns by those of other rows',
             )  # fmt: skip
         replaced.append(columns == "replace" or len(values) > 2)
@@ -188,26 +194,32 @@ def _values(rows: np.ndarray, columns: str) -> tuple[list[tuple[Any, Any]], np.n
 
 
 def _like(values: np.ndarray, x: Any) -> Any:
-    """The values as a data frame where rows were given as one."""
+    """The values as a data frame of the same types where rows were given as one; a copy, which a model may change."""
     names = getattr(x, "columns", None)
     if names is None:
-        return values
-    return (
-        type(x)(values, schema=list(names))
-        if type(x).__module__.startswith("polars")
-        else type(x)(values, columns=names)
-    )
+        return values.copy()
+    if type(x).__module__.startswith("polars"):
+        return type(x)(values, schema=list(names)).cast(dict(x.schema))
+    frame = type(x)(values.copy(), columns=names)
+    return frame.astype(dict(x.dtypes)) if names.is_unique else frame
 
 
 def _answers(given: Any, count: int) -> np.ndarray:
-    answers = np.asarray(given)
+    answers = array_of("answers of the model", given)
     if answers.size != count or answers.shape[:1] != (count,):
         raise ShapeError(
             "answers of the model", found=f"shape {answers.shape}", rule=f"shape ({count},), one for each row"
         )
-    if answers.dtype.kind == "f" and len(np.unique(answers)) > _LABELS:
+    try:
+        present = np.unique(answers)
+    except TypeError as error:
+        raise DataError("answers of the model", found="labels of several types", rule="numbers alone or texts alone",
+                        remedy="turn them into texts, for example lambda x: model.predict(x).astype(str)") from error
+    if answers.dtype.kind == "f" and np.isnan(present).any():
+        raise DataError("answers of the model", found=f"{int(np.isnan(answers).sum())} that are NaN", rule="labels")
+    if answers.dtype.kind == "f" and len(present) > _LABELS:
         raise DataError(
-            "answers of the model", found=f"{len(np.unique(answers))} different numbers", rule="labels",
+            "answers of the model", found=f"{len(present)} different numbers", rule="labels",
             remedy="compare the output with a threshold, for example lambda x: model.predict(x) > 0.5",
         )  # fmt: skip
     return answers.reshape(count)
@@ -217,7 +229,9 @@ def _limits(differs: np.ndarray, level: float) -> tuple[float, float]:
     """Limits of a share over rows (columns here) that are each drawn several times."""
     repeats, rows = differs.shape
     share = float(differs.mean())
+    if repeats == 1:
+        return share_interval(share * rows, (1 - share) * rows, level)
     variance = float(differs.mean(axis=0).var(ddof=1)) / rows
-    size = float(rows * repeats) if repeats == 1 or not 0 < share < 1 else share * (1 - share) / max(variance, 1e-300)
+    size = share * (1 - share) / max(variance, 1e-300)
     size = min(max(size, 1.0), float(rows * repeats)) if 0 < share < 1 else float(rows)
     return share_interval(share * size, (1 - share) * size, level)

@@ -22,7 +22,7 @@ def clause_count(n: int, k: int) -> int:
     >>> clause_count(4, 3)  # 8 C(4, 3) + 4 C(4, 2) + 2 * 4
     64
     """
-    return sum(2**size * math.comb(n, size) for size in range(1, k + 1))
+    return sum(2**size * math.comb(n, size) for size in range(1, min(k, n) + 1))
 
 
 def all_clauses(n: int, size: int) -> Clauses:

@@ -32,10 +32,11 @@ class Rule:
         other: what is predicted elsewhere.
         rows: of the training table.
         unfitted: training rows that the formula gets wrong. If there are any, no k-CNF (or k-DNF) fits the table.
+        guess: the training error of always answering the more frequent label.
         alone: rows that delete some clause or term which no other row deletes.
         leave_one_out: the share of rows that a rule learned without them gets wrong, (unfitted + alone)/rows.
         bound: if the labels are some k-CNF (or k-DNF) of the columns, the expected error is at most that: the number
-            of all clauses divided by the rows and one more. It is vacuous from 1 on.
+            of all clauses divided by the rows and one more. It is vacuous from `guess` on.
         conditions: what the numbers rest on.
         claims: which state them.
     """
@@ -47,6 +48,7 @@ class Rule:
     other: Any
     rows: int
     unfitted: int
+    guess: float
     alone: int
     leave_one_out: float
     bound: float
@@ -59,14 +61,19 @@ class Rule:
         return self._joined(self.parts)
 
     def __str__(self) -> str:
+        if self.label == self.other:
+            return f"{self.label} for every row\nvacuous: all {self.rows} rows have this label"
         shown = self._joined(self.parts[:_SHOWN])
         more = len(self.parts) - _SHOWN
         word = "clauses" if self.form == "cnf" else "terms"
         side = self.other if self.form == "cnf" else self.label
-        vacuous = "vacuous, " if self.bound >= 1 else ""
+        vacuous = "vacuous, " if self.bound >= self.guess else ""
+        verb = "is" if self.unfitted == 1 else "are"
+        constant = self.label if self.form == "cnf" else self.other
+        first = f"{self.label} if {shown}" if self.parts else f"{constant} for every row"
         lines = [
-            f"{self.label} if {shown}" + (f" and {more} more {word}" if more > 0 else ""),
-            f"a {self.k}-{self.form.upper()} from {self.rows} rows: {self.unfitted} are wrong, "
+            first + (f" and {more} more {word}" if more > 0 else ""),
+            f"a {self.k}-{self.form.upper()} from {self.rows} rows: {self.unfitted} {verb} wrong, "
             f"error {self.leave_one_out:.3g} by leaving one out (bound for any such target: {vacuous}{self.bound:.3g})",
             f"if the labels follow some {self.k}-{self.form.upper()}, only the answer {side} can be wrong",
         ]
@@ -137,14 +144,15 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
             SettingError: for an invalid setting, or a k with too many clauses.
             DataError: for more than two classes, or a column that is not binary if `columns="binary"`.
         """
-        names = getattr(X, "columns", None)
+        frame = X
         X, y = validate_data(self, X, y, dtype=np.float64)
         X = np.asarray(X, float)
         k = whole("k", self.k, 1)
-        if self.form not in _FORMS:
-            raise SettingError("form", found=repr(self.form), rule='"auto", "cnf" or "dnf"')
+        if not isinstance(self.form, str) or self.form not in _FORMS:
+            found = " ".join(repr(self.form).split())[:60]
+            raise SettingError("form", found=found, rule='"auto", "cnf" or "dnf"')
         self.classes_, index = _two_classes(y)
-        self._names = [f"x{j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
+        self._names = _names(frame, X.shape[1])
         self.thresholds_, self._words = _thresholds(X, self.columns, self._names)
         rows, positive = self.thresholds_ < X, index == len(self.classes_) - 1
         forms = _FORMS[1:] if self.form == "auto" else (self.form,)
@@ -184,8 +192,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
             Condition(f"some {k}-{form.upper()} gives every label", float(unfitted), unfitted == 0,
                       "else the rule may err on both sides: labels are noisy, or k is too small"),
         )  # fmt: skip
-        total = int(alone.sum())
-        rule = Rule(form, k, parts, label, other, m, unfitted, total, (unfitted + total) / m, every / (m + 1),
+        total, ones = int(alone.sum()), int(positive.sum())
+        rule = Rule(form, k, parts, label, other, m, unfitted, min(ones, m - ones) / m, total, (unfitted + total) / m, every / (m + 1),
                     conditions)  # fmt: skip
         return rule, clauses
 
@@ -211,10 +219,27 @@ def _two_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
     return classes, index
 
 
+def _names(x: Any, d: int) -> list[str]:
+    """Of the columns of a frame; numbers and tuples as words that are read as names."""
+    columns = getattr(x, "columns", None)
+    named = lambda label: (
+        ".".join(str(part) for part in label if str(part)) if isinstance(label, tuple)
+        else f"x{label}" if isinstance(label, int | np.integer) else str(label)
+    )  # fmt: skip
+    return [named(label) for label in (range(d) if columns is None else columns)]
+
+
+def _readable(threshold: float, values: np.ndarray) -> str:
+    """The threshold in the fewest digits, from 4 on, that divide these values at the same place."""
+    texts = (f"{threshold:.{digits}g}" for digits in range(4, 18))
+    return next(text for text in texts if ((values > float(text)) == (values > threshold)).all())
+
+
 def _thresholds(x: np.ndarray, columns: Any, names: list[str]) -> tuple[np.ndarray, tuple[list[str], list[str]]]:
     """Thresholds above which columns are true, and the words for that and for its negation."""
-    if columns not in ("median", "binary"):
-        raise SettingError("columns", found=repr(columns), rule='"median" or "binary"')
+    if not isinstance(columns, str) or columns not in ("median", "binary"):
+        shown = " ".join(repr(columns).split())[:60]
+        raise SettingError("columns", found=shown, rule='"median" or "binary"')
     found, true, false = np.empty(len(names)), [], []
     for place, (name, column) in enumerate(zip(names, x.T, strict=True)):
         values = np.unique(column)
@@ -226,10 +251,11 @@ def _thresholds(x: np.ndarray, columns: Any, names: list[str]) -> tuple[np.ndarr
                 remedy='set columns="median" to divide columns at their medians',
             )
         middle = np.median(column if len(values) > 2 else values)
-        found[place] = middle if middle < values[-1] or len(values) == 1 else values[-2]
+        text = _readable(middle if middle < values[-1] or len(values) == 1 else values[-2], values)
+        found[place] = float(text)  # what is predicted is what is printed
         two = set(values.tolist()) <= {0.0, 1.0} or set(values.tolist()) <= {-1.0, 1.0}
-        true.append(name if two else f"{name} > {found[place]:.4g}")
-        false.append(f"not {name}" if two else f"{name} <= {found[place]:.4g}")
+        true.append(name if two else f"{name} > {text}")
+        false.append(f"not {name}" if two else f"{name} <= {text}")
     # A column of ones alone is true.
     ones = np.array([len(np.unique(column)) == 1 and column[0] == 1 for column in x.T])
     found[ones] = 0.5

@@ -1,0 +1,58 @@
+"""What users pass or their models return, as arrays of NumPy: tensors, tables of several types, and refusals."""
+
+from typing import Any
+
+import numpy as np
+
+from lemmata.errors import DataError
+
+from ._arrays import check_numbers
+
+
+def array_of(name: str, values: Any) -> np.ndarray:
+    """An array of NumPy, from a list, a data frame, or an array or tensor of another library.
+
+    Args:
+        name: what it is, for the message.
+        values: what was given.
+
+    Raises:
+        DataError: for what is not an array, as a list of rows of different lengths.
+    """
+    try:
+        # A tensor of PyTorch that still collects gradients does not convert itself.
+        return np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(
+            name,
+            found=f"a {type(values).__name__} that is not an array",
+            rule="an array, a data frame, or a list of equally long rows",
+            remedy="convert it with numpy.asarray first",
+        ) from error
+
+
+def numbers_of(name: str, values: Any) -> np.ndarray:
+    """The same of finite real numbers; columns of booleans beside columns of numbers become 0 and 1.
+
+    Args:
+        name: what it is, for the message.
+        values: what was given.
+
+    Raises:
+        ShapeError, PrecisionError, DataError: for anything else; the message names an entry that is no number.
+    """
+    array = array_of(name, values)
+    if array.dtype.kind in "OUS":
+        kinds = (bool, int, float, np.bool_, np.integer, np.floating)
+        wrong = [value for value in array.ravel().tolist() if not isinstance(value, kinds)][:1]
+        if wrong:
+            shown = " ".join(repr(wrong[0]).split())[:40]
+            raise DataError(
+                name,
+                found=f"the entry {shown}",
+                rule="real numbers",
+                remedy="encode texts and categories as numbers, and drop or fill rows with missing entries",
+            )
+        array = array.astype(float)
+    check_numbers(name, array)
+    return array
