@@ -111,7 +111,10 @@ def test_names_that_are_numbers_and_settings_in_one_line():
     fit = LowDegreeClassifier().fit(pandas.DataFrame(x), x[:, 0] ^ x[:, 2]).fit_
     assert fit.sets[0] == ("x0", "x2")
     pairs = pandas.MultiIndex.from_product([["a"], [0, 1, 2]])
-    assert LowDegreeClassifier().fit(pandas.DataFrame(x, columns=pairs), x[:, 0] ^ x[:, 2]).fit_.sets[0] == ("a.0", "a.2")
+    assert LowDegreeClassifier().fit(pandas.DataFrame(x, columns=pairs), x[:, 0] ^ x[:, 2]).fit_.sets[0] == (
+        "a.0",
+        "a.2",
+    )
     for settings in ({"columns": np.array(["a", "b"])}, {"degree": np.ones((9, 9))}):
         with pytest.raises(SettingError) as caught:
             LowDegreeClassifier(**settings).fit(x, x[:, 0])

@@ -164,8 +164,9 @@ def test_the_claims_exist():
 
 def test_the_printed_thresholds_are_those_of_the_predictions():
     rng = np.random.default_rng(0)
-    for x in (1000 + rng.normal(size=(300, 1)), 1_234_567 + rng.integers(0, 40, (300, 1)),
-              np.where(rng.integers(0, 2, (300, 1)), np.nextafter(2.0, 3), 2.0), rng.normal(size=(300, 1))):  # fmt: skip
+    neighbours = np.where(rng.integers(0, 2, (300, 1)), np.nextafter(2.0, 3), 2.0)
+    normal, whole = rng.normal(size=(300, 1)), rng.integers(0, 40, (300, 1))
+    for x in (1000 + normal, 1_234_567 + whole, neighbours, normal):
         y = x[:, 0] > np.median(np.unique(x)) if len(np.unique(x)) == 2 else x[:, 0] > np.median(x)
         if not y.any():
             y = x[:, 0] > 2

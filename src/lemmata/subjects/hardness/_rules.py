@@ -192,9 +192,9 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
             Condition(f"some {k}-{form.upper()} gives every label", float(unfitted), unfitted == 0,
                       "else the rule may err on both sides: labels are noisy, or k is too small"),
         )  # fmt: skip
-        total, ones = int(alone.sum()), int(positive.sum())
-        rule = Rule(form, k, parts, label, other, m, unfitted, min(ones, m - ones) / m, total, (unfitted + total) / m, every / (m + 1),
-                    conditions)  # fmt: skip
+        total, guess = int(alone.sum()), min(positive.mean(), 1 - positive.mean())
+        rule = Rule(form, k, parts, label, other, m, unfitted, float(guess), total, (unfitted + total) / m,
+                    every / (m + 1), conditions)  # fmt: skip
         return rule, clauses
 
     def __sklearn_tags__(self):
