@@ -209,3 +209,19 @@ def test_settings_of_no_use():
         with pytest.raises(SettingError) as caught:
             RuleLearner(**settings).fit(x, x[:, 0])
         assert "\n" not in str(caught.value)
+
+
+def test_texts_and_missing_entries_are_refused_in_one_line():
+    x = np.random.default_rng(0).integers(0, 2, (60, 3))
+    texts = pandas.DataFrame({"a": pandas.Categorical(np.where(x[:, 0], "u", "v")), "b": x[:, 1]})
+    missing = pandas.DataFrame({"a": pandas.array([1, None] * 30, "Int64"), "b": x[:, 1]})
+    model = RuleLearner().fit(x, x[:, 0])
+    for given, words in [(np.where(x, "u", "v"), "columns; found the text .*remedy: encode"),
+                         (texts, "columns; found the text .*remedy: encode"),
+                         (missing, "contains NaN; rule: finite numbers; remedy: drop"),
+                         (np.where(x, np.nan, 0), "contains NaN; rule: finite numbers; remedy: drop")]:  # fmt: skip
+        with pytest.raises(DataError, match=words) as caught:
+            RuleLearner().fit(given, x[:, 0])
+        assert "\n" not in str(caught.value)
+    with pytest.raises(DataError, match="contains NaN; rule: finite numbers"):
+        model.predict(np.where(x, np.nan, 0))

@@ -175,7 +175,7 @@ def _rows(x: Any) -> np.ndarray:
 
 def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[list[tuple[Any, Any]], np.ndarray]:
     """The two values of each column that is flipped, and which columns are replaced."""
-    if columns not in _COLUMNS:
+    if not isinstance(columns, str) or columns not in _COLUMNS:
         raise SettingError("columns", found=repr(columns), rule='"auto", "flip" or "replace"')
     if (rows == rows[0]).all():
         raise DataError("x", found="one value in each column", rule="at least one column with several values",
