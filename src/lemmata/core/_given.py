@@ -1,10 +1,12 @@
 """What users pass or their models return, as arrays of NumPy: tensors, tables of several types, and refusals."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, LemmataError
 
 from ._arrays import check_numbers
 
@@ -56,3 +58,26 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
         array = array.astype(float)
     check_numbers(name, array)
     return array
+
+
+@contextlib.contextmanager
+def refusing_in_one_line() -> Iterator[None]:
+    """Around scikit-learn's validation: its errors about missing entries and texts become errors of one line.
+
+    Raises:
+        DataError: in their place.
+    """
+    try:
+        yield
+    except LemmataError:
+        raise
+    except ValueError as error:
+        first, *more = str(error).split("\n")
+        if "convert string to float" in first:
+            text = first.split(":", 1)[-1].strip()
+            remedy = "encode texts and categories as numbers, for example with OneHotEncoder"
+            raise DataError("columns", found=f"the text {text}", rule="numbers", remedy=remedy) from error
+        if more and "NaN" in first:
+            remedy = "drop or fill rows with missing entries"
+            raise DataError(first.rstrip("."), rule="finite numbers", remedy=remedy) from error
+        raise

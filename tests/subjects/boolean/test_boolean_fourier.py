@@ -204,7 +204,7 @@ def test_outputs_of_other_libraries_and_what_is_no_array():
 
 def test_values_whose_squares_are_no_numbers():
     for scale in (1e200, 1e-200):
-        with pytest.raises(DataError, match="as the largest absolute value.*remedy: divide"):
+        with pytest.raises(DataError, match=r"as the largest absolute value.*remedy: divide"):
             boolean_fourier(scale * np.array([1.0, -1, 3, 0]))
     assert boolean_fourier([False, True]).two_valued
 

@@ -111,7 +111,10 @@ def test_names_that_are_numbers_and_settings_in_one_line():
     fit = LowDegreeClassifier().fit(pandas.DataFrame(x), x[:, 0] ^ x[:, 2]).fit_
     assert fit.sets[0] == ("x0", "x2")
     pairs = pandas.MultiIndex.from_product([["a"], [0, 1, 2]])
-    assert LowDegreeClassifier().fit(pandas.DataFrame(x, columns=pairs), x[:, 0] ^ x[:, 2]).fit_.sets[0] == ("a.0", "a.2")
+    assert LowDegreeClassifier().fit(pandas.DataFrame(x, columns=pairs), x[:, 0] ^ x[:, 2]).fit_.sets[0] == (
+        "a.0",
+        "a.2",
+    )
     for settings in ({"columns": np.array(["a", "b"])}, {"degree": np.ones((9, 9))}):
         with pytest.raises(SettingError) as caught:
             LowDegreeClassifier(**settings).fit(x, x[:, 0])
@@ -125,3 +128,19 @@ def test_a_degree_that_was_set_is_not_said_to_be_the_best():
     shown = str(LowDegreeClassifier(degree=0).fit(x, x[:, 0]).fit_)
     assert "vacuous: every row gets the more frequent class" in shown
     assert "expected to help" not in shown
+
+
+def test_texts_and_missing_entries_are_refused_in_one_line():
+    x = np.random.default_rng(0).integers(0, 2, (60, 3))
+    texts = pandas.DataFrame({"a": pandas.Categorical(np.where(x[:, 0], "u", "v")), "b": x[:, 1]})
+    missing = pandas.DataFrame({"a": pandas.array([1, None] * 30, "Int64"), "b": x[:, 1]})
+    model = LowDegreeClassifier().fit(x, x[:, 0])
+    for given, words in [(np.where(x, "u", "v"), "columns; found the text .*remedy: encode"),
+                         (texts, "columns; found the text .*remedy: encode"),
+                         (missing, "contains NaN; rule: finite numbers; remedy: drop"),
+                         (np.where(x, np.nan, 0), "contains NaN; rule: finite numbers; remedy: drop")]:  # fmt: skip
+        with pytest.raises(DataError, match=words) as caught:
+            LowDegreeClassifier().fit(given, x[:, 0])
+        assert "\n" not in str(caught.value)
+    with pytest.raises(DataError, match="contains NaN; rule: finite numbers"):
+        model.predict(np.where(x, np.nan, 0))

@@ -83,6 +83,7 @@ def test_frames_keep_the_types_of_their_columns():
     columns = {"a": rng.integers(0, 2, 60) > 0, "b": rng.integers(0, 9, 60), "c": rng.normal(size=60)}
     for frame, types in ((pandas.DataFrame(columns), lambda f: list(f.dtypes)),
                          (polars.DataFrame(columns), lambda f: list(f.dtypes))):  # fmt: skip
+
         def model(given, types=types, frame=frame):
             assert types(given) == types(frame)
             return given["a"] & (given["b"] > 4)

@@ -32,7 +32,9 @@ def test_elimination_agrees_with_all_parities(seed):
         assert (found.rank, found.held, found.chance) == (6, 5, 2.0**-5)
         np.testing.assert_array_equal(found.predict(x), y)
     else:
-        words = "which is noise in the labels" if not fitting else rf"so that 2\^{len(fitting).bit_length() - 1} parities"
+        words = (
+            "which is noise in the labels" if not fitting else rf"so that 2\^{len(fitting).bit_length() - 1} parities"
+        )
         with pytest.raises(DataError, match=words):
             solve_parity(x, y)
 
@@ -134,7 +136,7 @@ def test_one_row_of_ones_is_read_in_the_code_of_the_fit():
     assert found.predict(np.ones((1, 3))).tolist() == [0]
     assert found.predict(np.ones((1, 3), bool)).tolist() == [1]
     assert solve_parity(x, x.sum(axis=1) % 2).predict(np.ones((1, 3))).tolist() == [1]
-    with pytest.raises(DataError, match="y; found only the value 1, for columns of -1 and 1.*remedy: pass booleans"):
+    with pytest.raises(DataError, match=r"y; found only the value 1, for columns of -1 and 1.*remedy: pass booleans"):
         solve_parity(1 - 2 * x, np.ones(80))
 
 
@@ -186,7 +188,7 @@ def test_noise_in_other_types_of_numbers():
         assert "\n" not in str(caught.value)
     with pytest.raises(SettingError, match="seed; found -1"):
         solve_parity(x, y, 0.1, seed=-1)
-    with pytest.raises(DataError, match="x; found the entry '0'.*remedy: encode"):
+    with pytest.raises(DataError, match=r"x; found the entry '0'.*remedy: encode"):
         solve_parity(np.full((9, 2), "0"), y[:9])
 
 
@@ -200,5 +202,5 @@ def test_the_number_of_rows_that_is_asked_for_is_enough(d, noise):
     found = solve_parity(x, y, noise)
     assert found.columns == chosen
     assert "clearly less" not in str(found)
-    with pytest.raises(DataError, match="noise 0.4999999; rule: more than 1e\\+12 rows"):
+    with pytest.raises(DataError, match=r"noise 0\.4999999; rule: more than 1e\+12 rows"):
         solve_parity(x[:50], y[:50], 0.4999999)

@@ -164,8 +164,9 @@ def test_the_claims_exist():
 
 def test_the_printed_thresholds_are_those_of_the_predictions():
     rng = np.random.default_rng(0)
-    for x in (1000 + rng.normal(size=(300, 1)), 1_234_567 + rng.integers(0, 40, (300, 1)),
-              np.where(rng.integers(0, 2, (300, 1)), np.nextafter(2.0, 3), 2.0), rng.normal(size=(300, 1))):  # fmt: skip
+    neighbours = np.where(rng.integers(0, 2, (300, 1)), np.nextafter(2.0, 3), 2.0)
+    normal, whole = rng.normal(size=(300, 1)), rng.integers(0, 40, (300, 1))
+    for x in (1000 + normal, 1_234_567 + whole, neighbours, normal):
         y = x[:, 0] > np.median(np.unique(x)) if len(np.unique(x)) == 2 else x[:, 0] > np.median(x)
         if not y.any():
             y = x[:, 0] > 2
@@ -208,3 +209,19 @@ def test_settings_of_no_use():
         with pytest.raises(SettingError) as caught:
             RuleLearner(**settings).fit(x, x[:, 0])
         assert "\n" not in str(caught.value)
+
+
+def test_texts_and_missing_entries_are_refused_in_one_line():
+    x = np.random.default_rng(0).integers(0, 2, (60, 3))
+    texts = pandas.DataFrame({"a": pandas.Categorical(np.where(x[:, 0], "u", "v")), "b": x[:, 1]})
+    missing = pandas.DataFrame({"a": pandas.array([1, None] * 30, "Int64"), "b": x[:, 1]})
+    model = RuleLearner().fit(x, x[:, 0])
+    for given, words in [(np.where(x, "u", "v"), "columns; found the text .*remedy: encode"),
+                         (texts, "columns; found the text .*remedy: encode"),
+                         (missing, "contains NaN; rule: finite numbers; remedy: drop"),
+                         (np.where(x, np.nan, 0), "contains NaN; rule: finite numbers; remedy: drop")]:  # fmt: skip
+        with pytest.raises(DataError, match=words) as caught:
+            RuleLearner().fit(given, x[:, 0])
+        assert "\n" not in str(caught.value)
+    with pytest.raises(DataError, match="contains NaN; rule: finite numbers"):
+        model.predict(np.where(x, np.nan, 0))

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas
 import polars
 import pytest
 
@@ -133,3 +134,69 @@ def test_refusals():
 
 def test_the_claims_exist():
     assert set(known(np.ones(4), np.ones(4), 1.0, [2]).claims) <= set(registry("high_dimension"))
+
+
+def test_columns_of_different_units_are_not_combinations_of_others():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 6)) * np.array([1e6, 1, 1, 1, 1, 1e-3])
+    y = 1e-6 * x[:, 0] + x[:, 1] + 1e3 * x[:, 5] + rng.normal(size=300)
+    found = ridgeless_risk(x, y, [20, 100])
+    np.testing.assert_allclose(found.error, found.noise * np.array([20 / 14, 100 / 94]))
+    assert found.noise == pytest.approx(1, abs=0.3)
+    assert next(c for c in found.conditions if c.name.startswith("direct")).holds
+    scales = np.r_[3e5, np.ones(29)]
+    x = rng.normal(size=(400, 30)) * scales
+    wide = ridgeless_risk(x, x[:, 0] / 3e5 + rng.normal(size=400), [10, 20], fits=200)
+    truth = known(scales**2, np.r_[1 / 3e5, np.zeros(29)], 1.0, [10, 20])
+    np.testing.assert_allclose(wide.price, truth.price, rtol=0.1)
+    np.testing.assert_allclose(wide.measured, truth.error, rtol=0.2)
+
+
+def test_types_of_rows_and_of_noise():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(120, 4)), rng.normal(size=120)
+    x[:, 3] = x[:, 3] > 0
+    expected = ridgeless_risk(x, y, [20]).error
+    frame = pandas.DataFrame({"a": x[:, 0], "b": pandas.array(x[:, 1], "Float64"), "c": x[:, 2], "d": x[:, 3] > 0})
+    np.testing.assert_array_equal(ridgeless_risk(frame, pandas.Series(y), [20]).error, expected)
+    assert ridgeless_risk(x, y, [20], noise=np.float32(0.5)).noise == 0.5
+
+
+def test_noise_that_rows_contradict_fails_a_condition():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 20)), rng.normal(size=200)
+    for noise, fails in [(0, True), (100, True), (1.0, False)]:
+        assert ("noise given is that of the rows" in str(ridgeless_risk(x, y, [50], noise=noise, fits=0))) == fails
+
+
+def test_one_fit_is_a_fit_and_a_target_of_zeros_has_no_error():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 20))
+    assert np.isfinite(ridgeless_risk(x, x[:, 0], [50], fits=1).measured).all()
+    found = ridgeless_risk(x, np.zeros(200), [10, 50])
+    assert found.error.tolist() == [0, 0]
+    assert "fails" not in str(found)
+    assert "<svg" in found._repr_html_()
+
+
+def test_refusals_of_what_would_be_ignored_or_overflow():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 20)), rng.normal(size=60)
+    near = np.diag([1.0, 1e-14])
+    for arguments, settings, words, kind in [
+        ((x, y, [5]), {"coefficients": np.ones(20)}, "coefficients; found no covariance", SettingError),
+        ((None, None, [5]), {}, "x and y; found None; rule: rows and targets, or else covariance", SettingError),
+        ((x, y, [[1, 2], [3]]), {}, "sizes; found a list that is not an array", DataError),
+        ((1e200 * x, y, [5]), {}, r"x; found .*e\+200 as the largest absolute value", DataError),
+        ((x, 1e200 * y, [5]), {}, r"y; found .*e\+200 as the largest absolute value", DataError),
+        ((x, y, [5]), {"seed": -1}, "seed; found -1", SettingError),
+        ((x, y, [5]), {"noise": np.ones((9, 9))}, "noise; found", SettingError),
+        ((x, y, [5]), {"noise": "1"}, "noise; found", SettingError),
+        ((np.full((60, 2), "u"), y, [5]), {}, "x; found the entry 'u'.*remedy: encode", DataError),
+        ((x[:1], y[:1], [5]), {}, "found 1 row of 20 columns", DataError),
+        ((None, None, [1]), {"covariance": near, "coefficients": np.ones(2), "noise": 1.0},
+         "the eigenvalue 1e-14; rule: eigenvalues above 0, by more than rounding", NotPositiveDefiniteError),
+    ]:  # fmt: skip
+        with pytest.raises(kind, match=words) as caught:
+            ridgeless_risk(*arguments, **settings)
+        assert "\n" not in str(caught.value)

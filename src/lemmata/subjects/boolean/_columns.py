@@ -65,7 +65,8 @@ def named(names: Any, d: int | None = None, what: str = "names") -> tuple[str, .
             raise SettingError(what, found=f"{names} inputs", rule=f"at most {MOST_INPUTS} inputs")
         given = tuple(f"x{place}" for place in range(int(names)))
     elif isinstance(names, list | tuple | range) or (hasattr(names, "tolist") and np.ndim(names) == 1):
-        given = tuple(_name(name) for name in names)
+        several: Any = names
+        given = tuple(_name(name) for name in several)
     else:
         found = " ".join(repr(names).split())[:60]
         raise SettingError(what, found=found, rule="a list of names, or the number of inputs")

@@ -210,7 +210,8 @@ class BooleanSpectrum:
         except DataError:
             left = self.power - float(self.weights.sum())
             return f"the coefficients found leave weight {left:.3g}, so that no degree is known to learn f"
-        return f"to learn f with expected squared error {error:.3g} takes degree {plan.degree} and {_counted(plan.rows, 'row')}"
+        rows = _counted(plan.rows, "row")
+        return f"to learn f with expected squared error {error:.3g} takes degree {plan.degree} and {rows}"
 
 
 def _counted(number: int, word: str) -> str:

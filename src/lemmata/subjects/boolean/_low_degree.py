@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lemmata.answers import Condition, whole
+from lemmata.core import refusing_in_one_line
 from lemmata.errors import DataError, SettingError
 from lemmata.printable import clean
 
@@ -137,7 +138,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
             DataError: for one row or class, or a column that is not binary if `columns="binary"`.
         """
         frame = X
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        with refusing_in_one_line():
+            X, y = validate_data(self, X, y, dtype=np.float64)
         X = np.asarray(X, float)
         check_classification_targets(y)
         self.classes_, index = np.unique(y, return_inverse=True)
@@ -178,7 +180,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
             X: columns (m, d).
         """
         check_is_fitted(self)
-        X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64), float)
+        with refusing_in_one_line():
+            X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64), float)
         signs = signs_of(X, self.thresholds_)
         outputs, done = np.zeros((len(signs), self.coefficients_.shape[1])), 0
         for degree in range(self.degree_ + 1):

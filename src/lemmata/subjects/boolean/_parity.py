@@ -256,10 +256,14 @@ def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
     On the rows where the sum of these columns is 1, the parity has e of n labels wrong, and the other has n - e.
     """
     columns = np.column_stack([np.zeros(len(x)), x]).astype(float)
-    counts = [(weighted := columns * weight[:, None]).sum(axis=0)[:, None] + weighted.sum(axis=0) - 2 * weighted.T @ columns
-              for weight in (np.ones(len(x)), wrong.astype(float))]  # fmt: skip
-    n, e = (np.round(count[np.triu_indices(len(count), 1)]) for count in counts)
-    return float(stats.binom.cdf(e, n, 0.5).max())
+    pairs = np.triu_indices(columns.shape[1], 1)
+
+    def differing(rows: np.ndarray) -> np.ndarray:
+        """For two columns, the rows where they differ."""
+        ones = rows.sum(axis=0)
+        return np.round(ones[:, None] + ones - 2 * rows.T @ rows)[pairs]
+
+    return float(stats.binom.cdf(differing(columns[wrong]), differing(columns), 0.5).max())
 
 
 def _rounds(d: int) -> int:
@@ -299,7 +303,8 @@ def _parity_of(
     columns = tuple(int(place) for place in np.flatnonzero(bits))
     interval = share_interval(float(wrong), float(held - wrong), level) if held else (0.0, 1.0)
     return Parity(
-        inputs=tuple(names[place] for place in columns), negated=negated, columns=columns, width=len(bits), signs=False, method=method, rank=rank,
+        inputs=tuple(names[place] for place in columns), negated=negated, columns=columns, width=len(bits),
+        signs=False, method=method, rank=rank,
         held=held, wrong=wrong, interval=interval, chance=min(chance, 1.0), level=level,
         conditions=(Condition("rows are independent draws of one distribution"), *conditions),
     )  # fmt: skip

@@ -88,10 +88,10 @@ def noise_sensitivity(
 ) -> NoiseSensitivity:
     """How often a classifier changes its answer when each input is changed with probability eta, at rows of yours.
 
-    A column with two values is flipped: it takes its other value. A column with one keeps it. A column with more takes the value that a random
-    other row has there. For independent even binary columns this is the noise sensitivity of Boolean functions, which
-    `boolean_fourier` computes exactly. Taking the value of another row with probability 2 eta is the same as flipping
-    with probability eta there.
+    A column with two values is flipped: it takes its other value. A column with one keeps it. A column with more takes
+    the value that a random other row has there. For independent even binary columns this is the noise sensitivity of
+    Boolean functions, which `boolean_fourier` computes exactly. Taking the value of another row with probability 2 eta
+    is the same as flipping with probability eta there.
 
     If there are at least `draws` rows, each draw has a row of its own, and the interval is Clopper and Pearson's. With
     fewer, each row is changed several times, and the interval is that of as many independent draws as give the same
@@ -175,7 +175,7 @@ def _rows(x: Any) -> np.ndarray:
 
 def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[list[tuple[Any, Any]], np.ndarray]:
     """The two values of each column that is flipped, and which columns are replaced."""
-    if columns not in _COLUMNS:
+    if not isinstance(columns, str) or columns not in _COLUMNS:
         raise SettingError("columns", found=repr(columns), rule='"auto", "flip" or "replace"')
     if (rows == rows[0]).all():
         raise DataError("x", found="one value in each column", rule="at least one column with several values",
@@ -213,8 +213,12 @@ def _answers(given: Any, count: int) -> np.ndarray:
     try:
         present = np.unique(answers)
     except TypeError as error:
-        raise DataError("answers of the model", found="labels of several types", rule="numbers alone or texts alone",
-                        remedy="turn them into texts, for example lambda x: model.predict(x).astype(str)") from error
+        raise DataError(
+            "answers of the model",
+            found="labels of several types",
+            rule="numbers alone or texts alone",
+            remedy="turn them into texts, for example lambda x: model.predict(x).astype(str)",
+        ) from error
     if answers.dtype.kind == "f" and np.isnan(present).any():
         raise DataError("answers of the model", found=f"{int(np.isnan(answers).sum())} that are NaN", rule="labels")
     if answers.dtype.kind == "f" and len(present) > _LABELS:

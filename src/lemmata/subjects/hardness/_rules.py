@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lemmata.answers import Condition, whole
+from lemmata.core import refusing_in_one_line
 from lemmata.errors import DataError, SettingError
 from lemmata.printable import preformatted
 
@@ -145,7 +146,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
             DataError: for more than two classes, or a column that is not binary if `columns="binary"`.
         """
         frame = X
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        with refusing_in_one_line():
+            X, y = validate_data(self, X, y, dtype=np.float64)
         X = np.asarray(X, float)
         k = whole("k", self.k, 1)
         if not isinstance(self.form, str) or self.form not in _FORMS:
@@ -169,7 +171,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
             X: columns (m, d).
         """
         check_is_fitted(self)
-        X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64), float)
+        with refusing_in_one_line():
+            X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64), float)
         # Terms are kept as the clauses that are their negations.
         holds = satisfied(self.thresholds_ < X, self._clauses)
         true = holds if self.rule_.form == "cnf" else ~holds
@@ -192,9 +195,9 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
             Condition(f"some {k}-{form.upper()} gives every label", float(unfitted), unfitted == 0,
                       "else the rule may err on both sides: labels are noisy, or k is too small"),
         )  # fmt: skip
-        total, ones = int(alone.sum()), int(positive.sum())
-        rule = Rule(form, k, parts, label, other, m, unfitted, min(ones, m - ones) / m, total, (unfitted + total) / m, every / (m + 1),
-                    conditions)  # fmt: skip
+        total, guess = int(alone.sum()), min(positive.mean(), 1 - positive.mean())
+        rule = Rule(form, k, parts, label, other, m, unfitted, float(guess), total, (unfitted + total) / m,
+                    every / (m + 1), conditions)  # fmt: skip
         return rule, clauses
 
     def __sklearn_tags__(self):

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
 
-_RANK = 1e-10  # of the largest eigenvalue of a covariance: smaller ones count as 0
+_RANK = 1e-22  # of the largest eigenvalue, the square of a singular value that rounding may move by about p eps
 
 
 class LinearTarget(NamedTuple):

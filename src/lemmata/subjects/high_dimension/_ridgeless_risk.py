@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lemmata.answers import Condition, whole
-from lemmata.core import check_numbers
+from lemmata.core import array_of, numbers_of
 from lemmata.errors import DataError, NotPositiveDefiniteError, SettingError, ShapeError
 from lemmata.printable import clean
 
@@ -24,6 +24,9 @@ _SPARE = 10  # rows beyond the number of columns, to estimate noise and coeffici
 _GRID = 16
 _NEAR = 5  # rows from the number of columns, within which direct fits do not settle
 _AGREES = 0.15
+_LIKELY = 2.0  # the factor by which noise that is given and the residuals of rows may differ
+_DEFINITE = 1e-12  # of the largest entry of a covariance, which its eigenvalues must exceed
+_SQUARES = 1e100  # numbers whose squares are numbers, too
 _INK = "#7b828c"
 
 
@@ -37,7 +40,7 @@ class RidgelessRisk:
         bias: the part that fits without noise would have.
         variance: the part that the noise in the training rows adds.
         noise: variance of the target that no linear function of the columns explains.
-        signal: variance that the best linear function explains.
+        signal: variance that the best linear function explains; from rows an unbiased estimate, which may be negative.
         price: n/(n - D), by which the fit multiplies noise and bias: the price of interpolation.
         kappa: the effective regularisation; 0 from n = p on.
         parameters: p, the number of columns.
@@ -49,7 +52,7 @@ class RidgelessRisk:
             and more columns had the same signal, sqrt(SNR)/(sqrt(SNR) - 1) with SNR = signal/noise; None for SNR at
             most 1, where the error is above that of the prediction 0 at every ratio beyond 1.
         measured: mean squared error of direct fits to random rows at the other rows; NaN where none were made.
-        spread: the standard error of that over fits.
+        spread: the standard error of that over fits; NaN for one fit.
         conditions: what the numbers rest on.
         claims: which state them.
     """
@@ -130,7 +133,7 @@ def ridgeless_risk(
     *,
     covariance: Any = None,
     coefficients: Any = None,
-    noise: float | int | None = None,
+    noise: Any = None,
     columns: Any = None,
     fits: int | float = 10,
     seed: int = 0,
@@ -176,10 +179,15 @@ def ridgeless_risk(
         >>> found.price.round(1).tolist()
         [2.0, 2.9, 2.0]
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(whole("seed", seed))
     fits, rows = whole("fits", fits), None
     own = None if noise is None else _noise(noise)
     if covariance is None:
+        if coefficients is not None:
+            raise SettingError(
+                "coefficients", found="no covariance", rule="None if rows are given, because they are estimated then",
+                remedy="pass covariance and noise in place of rows, or leave out coefficients",
+            )  # fmt: skip
         rows = _rows(x, y)
         p = rows[0].shape[1]
         ns, ks = _wholes("sizes", sizes), _columns(columns, p)
@@ -206,7 +214,7 @@ def ridgeless_risk(
         signal=whole_problem.signal, price=price, kappa=np.array([risk.kappa for risk in found]), parameters=p,
         columns=np.asarray(ks), errors=errors, best_columns=best, best_ratio=best / ns,
         isotropic_ratio=float(1 / (1 - 1 / ratio)) if ratio > 1 else None, measured=measured, spread=spread,
-        conditions=_conditions(ns, p, predicted, measured, spread),
+        conditions=(*_conditions(ns, p, predicted, measured, spread), *_noise_condition(rows, own)),
     )  # fmt: skip
 
 
@@ -216,21 +224,36 @@ def _error(problem: LinearTarget, n: int) -> float:
 
 
 def _rows(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    rows, targets = np.asarray(x), np.asarray(y)
+    if x is None or y is None:
+        raise SettingError("x and y", found="None", rule="rows and targets, or else covariance, coefficients and noise")
+    rows, targets = array_of("x", x), array_of("y", y)
     if rows.ndim != 2:
         raise ShapeError("x", found=f"shape {rows.shape}", rule="shape (N, p), one row for each target")
     if targets.shape != (len(rows),):
         raise ShapeError("y", found=f"shape {targets.shape}", rule=f"one target for each of the {len(rows)} rows")
-    check_numbers("x", rows)
-    check_numbers("y", targets)
+    rows, targets = _moderate("x", rows), _moderate("y", targets)
     count, p = rows.shape
     if count < p + _SPARE:
         raise DataError(
-            "x and y", found=f"{count} rows of {p} columns", rule=f"at least p + {_SPARE} = {p + _SPARE} rows, because "
-            "noise and coefficients are estimated by least squares",
+            "x and y", found=f"{count} row{'s' if count > 1 else ''} of {p} columns",
+            rule=f"at least p + {_SPARE} = {p + _SPARE} rows, because noise and coefficients "
+            "are estimated by least squares",
             remedy="add rows, use fewer columns, or pass covariance, coefficients and noise",
         )  # fmt: skip
-    return rows.astype(float), targets.astype(float)
+    return rows, targets
+
+
+def _moderate(name: str, values: np.ndarray) -> np.ndarray:
+    """Numbers whose squares are numbers, too."""
+    numbers = numbers_of(name, values).astype(float)
+    largest = float(np.abs(numbers).max())
+    if largest > _SQUARES or 0 < largest < 1 / _SQUARES:
+        raise DataError(
+            name, found=f"{largest:.3g} as the largest absolute value",
+            rule=f"0, or between {1 / _SQUARES:g} and {_SQUARES:g}, because variances are squares",
+            remedy="change the unit",
+        )  # fmt: skip
+    return numbers
 
 
 def _of_rows(x: np.ndarray, y: np.ndarray, noise: float | None) -> LinearTarget:
@@ -248,33 +271,39 @@ def _population(x: Any, y: Any, covariance: Any, coefficients: Any, noise: float
         raise SettingError("x and y", found="rows and a covariance", rule="None for both if the covariance is given")
     if coefficients is None or noise is None:
         raise SettingError("covariance", found="no coefficients or no noise", rule="all three together")
-    matrix, target = np.asarray(covariance), np.asarray(coefficients)
+    matrix, target = array_of("covariance", covariance), array_of("coefficients", coefficients)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ShapeError("covariance", found=f"shape {matrix.shape}", rule="a square matrix")
     if target.shape != (len(matrix),):
         raise ShapeError("coefficients", found=f"shape {target.shape}", rule=f"shape ({len(matrix)},)")
-    check_numbers("covariance", matrix)
-    check_numbers("coefficients", target)
-    matrix, target = matrix.astype(float), target.astype(float)
-    if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-12 * np.abs(matrix).max()):
-        raise DataError("covariance", found="a matrix that is not symmetric", rule="a symmetric matrix")
-    least = float(np.linalg.eigvalsh(matrix)[0])
-    if not least > 1e-12 * np.abs(matrix).max():
+    # Of single precision, the products of a matrix may differ from those of its transpose.
+    close = 1e-5 if matrix.dtype == np.float32 else 1e-8
+    matrix, target = _moderate("covariance", matrix), _moderate("coefficients", target)
+    if not np.allclose(matrix, matrix.T, rtol=close, atol=1e-12 * np.abs(matrix).max()):
+        raise DataError("covariance", found="a matrix that is not symmetric", rule="a symmetric matrix",
+                        remedy="pass (covariance + covariance.T) / 2 if only rounding differs")  # fmt: skip
+    matrix = (matrix + matrix.T) / 2
+    least, largest = float(np.linalg.eigvalsh(matrix)[0]), float(np.abs(matrix).max())
+    if not least > _DEFINITE * largest:
         raise NotPositiveDefiniteError(
-            "covariance", found=f"the eigenvalue {least:.3g}", rule="eigenvalues above 0",
-            remedy="remove columns that are combinations of others",
+            "covariance", found=f"the eigenvalue {least:.3g}",
+            rule="eigenvalues above 0" + (f", by more than rounding ({_DEFINITE * largest:.3g})" if least > 0 else ""),
+            remedy="remove columns that are combinations of others"
+            + (", or choose units in which columns have similar variances" if least > 0 else ""),
         )  # fmt: skip
     return matrix, target, noise
 
 
 def _noise(noise: Any) -> float:
-    if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < np.inf:
-        raise SettingError("noise", found=repr(noise), rule="a variance that is finite and not negative")
+    number = isinstance(noise, int | float | np.integer | np.floating) and not isinstance(noise, bool)
+    if not number or not 0 <= noise < np.inf:
+        found = " ".join(repr(noise).split())[:60]
+        raise SettingError("noise", found=found, rule="a variance that is finite and not negative")
     return float(noise)
 
 
 def _wholes(name: str, given: Any) -> np.ndarray:
-    values = np.atleast_1d(np.asarray(given))
+    values = np.atleast_1d(array_of(name, given))
     if values.ndim != 1 or not values.size:
         raise SettingError(name, found=f"shape {values.shape}", rule="a list of whole numbers of at least 1")
     return np.array([whole(name, value, 1) for value in values.tolist()])
@@ -292,7 +321,7 @@ def _columns(given: Any, p: int) -> list[int]:
 def _direct(rows: Any, sizes: np.ndarray, fits: int, generator: np.random.Generator):
     """Mean squared errors of fits to random rows at all others, and their standard errors."""
     measured, spread = np.full(len(sizes), np.nan), np.full(len(sizes), np.nan)
-    if rows is None or fits < 2:
+    if rows is None or fits < 1:
         return measured, spread
     x, y = rows
     for place, n in enumerate(sizes):
@@ -304,15 +333,18 @@ def _direct(rows: Any, sizes: np.ndarray, fits: int, generator: np.random.Genera
             chosen, others = order[:n], order[n:]
             fit = np.linalg.lstsq(x[chosen], y[chosen], rcond=None)[0]
             errors.append(float(np.mean((y[others] - x[others] @ fit) ** 2)))
-        measured[place], spread[place] = np.mean(errors), np.std(errors, ddof=1) / np.sqrt(fits)
+        measured[place] = np.mean(errors)
+        spread[place] = np.std(errors, ddof=1) / np.sqrt(fits) if fits > 1 else np.nan
     return measured, spread
 
 
 def _conditions(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.ndarray, spread: np.ndarray):
     tested = ~np.isnan(measured) & (np.abs(sizes - p) > _NEAR)
     apart = np.abs(measured - predicted)[tested]
-    allowed = np.maximum(_AGREES * predicted[tested], 3 * spread[tested])
-    largest = float((apart / predicted[tested]).max()) if tested.any() else None
+    allowed = np.fmax(_AGREES * predicted[tested], 3 * spread[tested])
+    # Without noise and bias both are 0.
+    relative = np.divide(apart, predicted[tested], out=np.where(apart > 0, np.inf, 0.0), where=predicted[tested] > 0)
+    largest = float(relative.max()) if tested.any() else None
     return (
         Condition("rows are independent draws of one distribution"),
         Condition("the target is linear in the columns, or what is not acts like independent noise"),
@@ -321,4 +353,18 @@ def _conditions(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.n
                   f"within {100 * _AGREES:g} % or 3 standard errors, at sizes more than {_NEAR} rows from p"),
         Condition("no size is within 5 rows of the number of columns", None, bool((np.abs(sizes - p) > _NEAR).all()),
                   "there the error of a fit has no mean, or one that few fits show"),
+    )  # fmt: skip
+
+
+def _noise_condition(rows: Any, noise: float | None) -> tuple[Condition, ...]:
+    """Whether noise that is given is about the variance of the residuals of least squares on the rows."""
+    if rows is None or noise is None:
+        return ()
+    x, y = rows
+    residual = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    found = float(residual @ residual) / (len(y) - x.shape[1])
+    ratio = found / noise if noise > 0 else np.inf
+    return (
+        Condition("the noise given is that of the rows (variance of residuals divided by it)", ratio,
+                  1 / _LIKELY <= ratio <= _LIKELY, f"within a factor of {_LIKELY:g}"),
     )  # fmt: skip
