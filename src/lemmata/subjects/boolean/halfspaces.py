@@ -195,7 +195,7 @@ class NormalsFromCovariance(Claim[HalfspacePair]):
     source = Source("vempala2010", "Main result", note="for halfspaces with orthogonal normals, with the rate in n")
     stated = Kind.OWN
     population = HalfspacePairs()
-    relation = Rate("n", (1000.0, 8000.0, 64000.0), margin=0.05, resolution=0.1)
+    relation = Rate("n", (1000.0, 8000.0, 64000.0), margin=0.05, resolution=0.1, spread=0.4)
     control = Control("like n^-1", lambda exponent, problem: exponent - 0.5)
     controls = "how well the span of the normals is found from positive examples"
     unexplained = "intersections with a small probability, whose examples are rare"

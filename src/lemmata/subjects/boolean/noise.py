@@ -30,7 +30,7 @@ from lemmata.subjects.boolean._cube_functions import (
 
 ABOUT = {"tool": "Fourier analysis", "architecture": "any", "object": "function class"}
 
-_NODES, _WEIGHTS = map(jnp.asarray, np.polynomial.legendre.leggauss(64))
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 def _changed_by_spectrum(values: Float[Array, " points"], eta: Float[Array, ""], flips: float = 2.0) -> Array:
