@@ -33,13 +33,13 @@ class StudentAndTeacher(eqx.Module):
     output: Float[Array, " m"]
     target: Float[Array, " m"]
 
-    def correlations(self) -> Float[Array, "2m 2m"]:
+    def correlations(self) -> Float[Array, "all all"]:
         """Of all unit weights, those of the student first."""
         rows = jnp.concatenate([self.student, self.teacher])
         rows = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
         return rows @ rows.T
 
-    def differences(self) -> Float[Array, " 2m"]:
+    def differences(self) -> Float[Array, " all"]:
         """The output weights of the student, and minus those of the teacher."""
         return jnp.concatenate([self.output, -self.target])
 
