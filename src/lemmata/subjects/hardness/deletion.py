@@ -120,10 +120,7 @@ class DeletionError(Claim[LabelledSample]):
     stated = Kind.OWN
     population = LabelledSamples(60)
     relation = EqualInMean(resolution=0.02, relative=False, over="problems")
-    control = Control(
-        "the number is divided by m/2",
-        lambda share, problem: share * len(problem.examples) / ((len(problem.examples) - 1) / 2),
-    )
+    control = Control("the number is divided by 4 (m + 1)/5", lambda share, problem: 1.25 * share)
     controls = "the error of a learner by deletion on new examples"
     unexplained = "how the error falls with the number of examples"
     traced = False

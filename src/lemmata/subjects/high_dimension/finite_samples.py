@@ -187,7 +187,7 @@ class BestOverparameterisation(Claim[SignalToNoise]):
     controls = "how many columns an interpolating fit should have"
     unexplained = "columns that carry unequal parts of the signal"
     traced = False
-    trials = 40
+    trials = 32
 
     def predict(self, problem: SignalToNoise) -> Float[Array, "3"]:
         root, last = jnp.sqrt(problem.ratio), _ladder(problem.n)[-1] / problem.n

@@ -115,7 +115,7 @@ class TemperedInterpolation(Claim[PowerDecay]):
         PowerDecay,
         lambda own: Hypothesis("the decay exponent a", own.decay, ">=", 2.0, "else the cut at 50 n columns is felt"),
         decay=uniform(2.0, 3.0),
-        n=rows(60, 50, 240, corners=(50, 100)),
+        n=rows(60, 40, 150, corners=(40, 90)),
     )
     relation = EqualInMean(margin=0.03, resolution=0.03)
     control = Control(
@@ -125,7 +125,7 @@ class TemperedInterpolation(Claim[PowerDecay]):
     controls = "how much noise costs a kernel method that interpolates its data"
     unexplained = "exponents from 1 to 2, which need more columns; kernels whose features are not normal"
     traced = False
-    trials = 48
+    trials = 32
 
     def predict(self, problem: PowerDecay) -> Float[Array, "2"]:
         return jnp.stack([problem.decay, jnp.asarray(1 + problem.n / (2 * problem.n - 1))])
@@ -164,7 +164,7 @@ class BenignTail(Claim[SpikesAndTail]):
         SpikesAndTail,
         n=rows(80, 50, 200, corners=(60, 100)),
         spikes=Integer(8, 5, 12, "large columns", corners=(6, 10)),
-        tail=Integer(800, 300, 4000, "small columns", corners=(400, 1600)),
+        tail=Integer(800, 300, 2000, "small columns", corners=(400, 1600)),
         rules={"at least four small columns per row": lambda setting: setting["tail"] >= 4 * setting["n"]},
     )
     relation = EqualInMean(margin=0.05, resolution=0.03)
@@ -174,7 +174,7 @@ class BenignTail(Claim[SpikesAndTail]):
     controls = "whether interpolating noise is harmless"
     unexplained = "spectra without a gap between large and small variances"
     traced = False
-    trials = 48
+    trials = 32
 
     def predict(self, problem: SpikesAndTail) -> Array:
         s = problem.spikes / problem.n
@@ -239,7 +239,7 @@ class BrokenPowerLaw(Claim[BrokenPower]):
         positive("first", "the harmonic mean needs both exponents"),
         first=uniform(0.5, 1.2),
         second=uniform(2.0, 3.0),
-        m=Integer(60, 40, 120, "columns before the break", corners=(50, 80)),
+        m=Integer(50, 40, 80, "columns before the break", corners=(40, 60)),
     )
     relation = EqualInMean(margin=0.03, resolution=0.03)
     control = Control(
@@ -249,7 +249,7 @@ class BrokenPowerLaw(Claim[BrokenPower]):
     controls = "how much noise costs an interpolating fit when the spectrum changes its decay"
     unexplained = "breaks that are not sharp, and features that are not normal"
     traced = False
-    trials = 48
+    trials = 32
 
     def predict(self, problem: BrokenPower) -> Float[Array, "3"]:
         """The sums are integrals, which are hypergeometric functions."""
