@@ -81,7 +81,11 @@ class Interpolants:
 
 
 def interpolants(
-    x: Any, y: Any, alphas: Sequence[float | int] = (1.0, 0.1, 0.01, 0.001), *, held: tuple[Any, Any] | None = None
+    x: Any,
+    y: Any,
+    alphas: Sequence[float | int] | Any = (1.0, 0.1, 0.01, 0.001),
+    *,
+    held: tuple[Any, Any] | Any = None,
 ) -> Interpolants:
     """Which interpolant of X w = y each method reaches, for fewer rows than columns: norms, support, held-out error.
 

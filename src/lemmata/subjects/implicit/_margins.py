@@ -1,7 +1,7 @@
 """The margins of a trained classifier, and how far its last layer is from the separator of largest margin."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -141,7 +141,10 @@ def margins(
 
 
 def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
-    found = np.asarray(model(inputs) if isinstance(model, Callable) else model)
+    if not (callable(model) or isinstance(model, np.ndarray)):
+        rule = "a fitted linear model or MLPClassifier, a torch.nn.Module, or a function of x that returns scores"
+        raise SettingError("model", found=f"a {type(model).__name__}", rule=rule, remedy="fit the model first")
+    found = np.asarray(model(inputs) if callable(model) else model)
     if found.ndim not in (1, 2) or len(found) != len(inputs):
         rule = f"shape ({len(inputs)},) or ({len(inputs)}, classes)"
         raise ShapeError("scores of model", found=f"shape {found.shape}", rule=rule)

@@ -59,7 +59,7 @@ class AbstractMarginOfOptimiser(Claim[SeparableRows]):
     """What the claims on optimisers share: a new one names its method and the order of its norm, and says so."""
 
     population = SeparableProblems()
-    relation = Limit("steps", _STEPS, margin=0.03, resolution=0.03)
+    relation = Limit("steps", _STEPS, margin=0.015, resolution=0.015)
     controls = "the margin to which an optimiser drives a linear classifier"
     unexplained = "which of the norms is best for new rows"
     trials = 48

@@ -1,0 +1,108 @@
+"""Margins of trained classifiers, against libsvm, hand computations and bad input."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.subjects.implicit import margins
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 4))
+    high = x @ [1, 2, 0, -1.0] > 0
+    return x + np.where(high, 0.5, -0.5)[:, None] * np.array([1, 2, 0, -1]) / 6**0.5, np.where(high, "b", "a")
+
+
+def test_support_vector_machine_attains_the_margin(rows):
+    x, y = rows
+    centred = np.concatenate([x, -x]), np.concatenate([y, np.where(y == "a", "b", "a")])
+    found = margins(SVC(kernel="linear", C=1e9, tol=1e-8).fit(*centred), *centred)
+    machine = SVC(kernel="linear", C=1e9, tol=1e-8).fit(*centred)
+    assert found.attained == pytest.approx(1.0, rel=1e-4)
+    assert found.cosine == pytest.approx(1.0, rel=1e-6)
+    assert found.largest == pytest.approx(1 / np.linalg.norm(machine.coef_), rel=1e-4)
+    assert found.errors == 0.0
+
+
+def test_scores_by_hand():
+    """Scores 3, 1, -2 of classes 1, 0, 0 have the margins 3, -1, 2; the layer (0, 2) has the norm 2."""
+    found = margins(lambda x: x[:, 0], [[3.0], [1.0], [-2.0]], [1, 0, 0], layers=[[[0.0, 2.0]]])
+    np.testing.assert_allclose(found.values, [3.0, -1.0, 2.0])
+    np.testing.assert_allclose(found.normalised, [1.5, -0.5, 1.0])
+    assert found.errors == pytest.approx(1 / 3)
+    assert found.attained is None
+    assert "fails" in str(found)
+
+
+def test_several_classes_by_hand():
+    """Two classes as two scores: the differences are those of one score, with |(w, -w)| = sqrt(2) |w|."""
+    x = np.array([[2.0, 0.5], [1.0, -1.0], [-1.0, 0.2]])
+    model = LogisticRegression(C=1e8, fit_intercept=False, max_iter=10_000).fit(x, [1, 1, 0])
+    one = margins(model, x, [1, 1, 0])
+    model.coef_, model.intercept_ = np.concatenate([-model.coef_, model.coef_]) / 2, np.zeros(2)
+    two = margins(model, x, [1, 1, 0])
+    np.testing.assert_allclose(two.values, one.values)
+    assert (two.attained, two.cosine) == pytest.approx((one.attained, one.cosine))
+    assert two.largest == pytest.approx(one.largest * 2**0.5)
+
+
+def test_network_of_scikit_learn(rows):
+    x, y = rows
+    labels = np.argmax(x[:, :3], axis=1)
+    model = MLPClassifier((20,), max_iter=3000, random_state=0).fit(x, labels)
+    found = margins(model, x, labels, optimiser="adam")
+    chance = model.predict_proba(x)
+    own = chance[np.arange(60), labels]
+    others = np.where(np.arange(3) == labels[:, None], 0.0, chance).max(axis=1)
+    np.testing.assert_allclose(found.values, np.log(own / others), rtol=1e-6)
+    assert found.norm == "l_inf"
+    assert 0 < found.attained <= 1
+    assert found.norms == pytest.approx([np.linalg.norm(layer, 2) for layer in model.coefs_])
+    two = MLPClassifier((9,), random_state=0, max_iter=3000).fit(x, y)
+    assert margins(two, x, y).errors == pytest.approx(1 - two.score(x, y))
+
+
+def test_network_of_torch():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(2, 5), torch.nn.ReLU(), torch.nn.Linear(5, 2)).double()
+    x = np.random.default_rng(0).normal(size=(8, 2))
+    scores = model(torch.as_tensor(x)).detach().numpy()
+    found = margins(model, x, scores.argmax(axis=1))
+    np.testing.assert_allclose(found.values, np.abs(scores[:, 0] - scores[:, 1]))
+    assert found.norms == pytest.approx([float(torch.linalg.matrix_norm(model[k].weight.detach(), 2)) for k in (0, 2)])
+    assert 0 < found.attained <= 1
+    assert model.training
+
+
+def test_features_that_cannot_be_separated():
+    x, y = np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 0])
+    found = margins(LogisticRegression().fit(x, y), x, y)
+    assert found.attained is None
+    assert "can be separated: fails" in str(found)
+
+
+LAYER = [[[1.0]]]
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "options", "error", "words"),
+    [
+        (lambda x: x[:, 0], [0, 1], {}, SettingError, "pass layers"),
+        (lambda x: x[:, 0], [0, 1], {"layers": LAYER, "optimiser": "lion"}, SettingError, "one of sgd"),
+        (lambda x: x[:, 0], [0], {"layers": LAYER}, ShapeError, "one class for each row"),
+        (lambda x: x[:, 0], [0, 3], {"layers": LAYER}, DataError, "whole numbers from 0 to 1"),
+        (lambda x: x[:1, 0], [0, 1], {"layers": LAYER}, ShapeError, "scores of model"),
+        (lambda x: x[:, 0], [0, 1], {"layers": [[1.0]]}, ShapeError, "matrices"),
+        (lambda x: x[:, 0], [0, 1], {"layers": [[[0.0]]]}, DataError, "norm above 0"),
+        (3, [0, 1], {"layers": LAYER}, SettingError, "model"),
+    ],
+)
+def test_bad_input(model, y, options, error, words):
+    with pytest.raises(error, match=words):
+        margins(model, np.array([[1.0], [2.0]]), y, **options)
