@@ -34,9 +34,8 @@ def test_a_linear_model_is_certified_with_the_exact_path():
 
 def test_a_product_by_hand():
     """f = u v x with x = 1 at (1, 1): J = (v, u) is 1-Lipschitz, s² = 2."""
-    found = lazy_certificate(
-        lambda p, row: p[0] * p[1] * row[0], jnp.ones(2), [[1.0]], [1.25], lipschitz=1.0, steps=400
-    )
+    product = lambda p, row: p[0] * p[1] * row[0]
+    found = lazy_certificate(product, jnp.ones(2), [[1.0]], [1.25], lipschitz=1.0, steps=400)
     assert found.rho == pytest.approx(0.125)
     assert found.movement == pytest.approx((1 - np.sqrt(0.75)) * np.sqrt(2))
     assert found.moved == pytest.approx(np.sqrt(2) * (np.sqrt(1.25) - 1), rel=1e-3)
