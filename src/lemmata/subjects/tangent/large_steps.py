@@ -240,7 +240,7 @@ def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step
         steps: of descent.
     """
     first, second = np.ones_like(hidden), np.ones_like(out)
-    found = []
+    found, value = [], 0.0
     for t in range(steps):
         if t % _EVERY == 0:
             values = np.tanh(x @ hidden)
