@@ -240,7 +240,7 @@ def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step
         steps: of descent.
     """
     first, second = np.ones_like(hidden), np.ones_like(out)
-    found, value = [], 0.0
+    found = []
     for t in range(steps):
         if t % _EVERY == 0:
             values = np.tanh(x @ hidden)
@@ -259,7 +259,7 @@ def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step
                 along = np.sum(first * pulled[0]) + np.sum(second * pulled[1])
                 value = along / (np.sum(first**2) + np.sum(second**2))
                 first, second = pulled[0] / size, pulled[1] / size
-            found.append(value)
+            found.append(value)  # pyright: ignore[reportPossiblyUnboundVariable]  # the loop above is not empty
         values = np.tanh(x @ hidden)
         residual = (values @ out - y) / len(x)
         into = x.T @ (np.outer(residual, out) * (1 - values**2))
