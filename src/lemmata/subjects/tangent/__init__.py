@@ -1,1 +1,6 @@
 """When a network acts like its tangent kernel: how fast kernels converge in width, how far training moves them."""
+
+from ._kernel_drift import KernelDrift as KernelDrift
+from ._kernel_drift import kernel_drift as kernel_drift
+from ._lazy_certificate import LazyCertificate as LazyCertificate
+from ._lazy_certificate import lazy_certificate as lazy_certificate

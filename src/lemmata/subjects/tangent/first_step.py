@@ -22,7 +22,7 @@ ABOUT = {
     "OutputKurtosis": {"tool": "Gaussian processes", "object": "sampler"},
 }
 
-_DRAWS = 60_000
+_DRAWS = 100_000
 _SAMPLES = 200
 _SIZES = (24.0, 48.0, 96.0, 192.0)
 # E g'(z), E g(z)² z² and E g(z)² for a standard normal z.
@@ -50,7 +50,7 @@ class OutputKurtosis(Claim[Width]):
         (3 k - 3)/m  with standard normal a_r,    (k - 3)/m  with independent signs a_r.
 
     For the ReLU, k = 6, so that these numbers are 15/m and 3/m. So the output is Gaussian only in the limit, and the
-    distribution of the readout decides how fast. The measurement uses 60000 networks.
+    distribution of the readout decides how fast. The measurement uses 100000 networks.
     """
 
     title = "The excess kurtosis of the output of a random network, for normal readouts and for signs"
@@ -62,12 +62,12 @@ class OutputKurtosis(Claim[Width]):
         activation=Choice("relu", ("relu", "gelu"), "activation"),
         m=Integer(8, 6, 16, "units"),
     )
-    relation = EqualInMean(resolution=0.08)
+    relation = EqualInMean(resolution=0.12)
     control = Control("four fifths of it", lambda excess, problem: 0.8 * excess)
     controls = "how far the output of a network is from a Gaussian process"
     unexplained = "outputs at several inputs; further layers, which add terms of the same order"
     traced = False
-    trials = 24
+    trials = 32
 
     def predict(self, problem: Width) -> Array:
         """By Gauss and Hermite's quadrature."""

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Choice, Claim, Control, Integer, Kind, Rate, Real, Source
-from lemmata.engine.problems.drawn import Drawn, normal, uniform
+from lemmata.engine.problems.drawn import Drawn, normal, signs, uniform
 from lemmata.engine.problems.generators import generator_of
 from lemmata.engine.problems.variables import dimension
 from lemmata.subjects.tangent._training_sets import some_input
@@ -28,7 +28,7 @@ ABOUT = {
 _WIDTHS = (64.0, 128.0, 256.0, 512.0, 1024.0)
 _LARGE = (1024.0, 4096.0, 16384.0)
 _STEPS = 20
-_DRAWS = 4
+_DRAWS = 8
 _UNITS = 2**15
 
 
@@ -46,7 +46,7 @@ def _smooth(*names: str) -> Drawn:
         some_input,
         n=Integer(6, 3, 12, "points"),
         d=dimension(4, 2, 16),
-        target=Real(1.0, 0.2, 1.5, "standard deviation of the targets"),
+        target=Real(0.6, 0.2, 1.0, "standard deviation of the targets"),
         activation=Choice(names[0], names, "activation"),
         x=normal("n", "d"),
         y=normal("n", times="target"),
@@ -58,7 +58,7 @@ def movements(
 ) -> Float[np.ndarray, "2 k"]:
     """The relative movement of the kernel, and the distance of outputs from those of the linearised network.
 
-    Root mean squares over at least 4 draws of each width, after 20 steps of 1/tr Theta_0.
+    Root mean squares over 8 draws of each width, or 2**15 units of each large width, after 20 steps of 1/tr Theta_0.
 
     Args:
         problem: what is trained.
@@ -69,7 +69,7 @@ def movements(
     """
     x, y, generator, found = np.asarray(problem.x), np.asarray(problem.y), generator_of(key), []
     for width in map(int, widths):
-        draws = max(_DRAWS, _UNITS // width) if widths == _LARGE else _DRAWS
+        draws = _UNITS // width if widths == _LARGE else _DRAWS
         weights, readout = generator.normal(size=(draws, width, x.shape[1])), generator.normal(size=(draws, width))
         units = Units(problem.activation, weights, np.ones_like(readout) if equal else readout)
         outputs, before = units.outputs(x), units.tangent_gram(x)
@@ -102,7 +102,7 @@ class SmoothKernelMovement(Claim[Training]):
     controls = "how far a trained network is from kernel regression"
     unexplained = "the constant; activations with a kink, and readouts that are not centred"
     traced = False
-    trials = 32
+    trials = 48
     predict = -1.0
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
@@ -159,7 +159,7 @@ class ReluKernelMovement(Claim[Training]):
         d=dimension(6, 4, 10),
         target=Real(1.75, 1.5, 2.5, "size of the target"),
         activation=Choice("relu", ("relu",), "activation"),
-        x=normal("n", "d"),
+        x=signs("n", "d"),
         y=uniform(0.8, 1.25, "n", times="target"),
     )
     # Fluctuations of m^(-3/4) steepen the small widths, and large targets flatten them.
@@ -223,7 +223,7 @@ class EqualSignsGap(Claim[Training]):
     controls = "how far the outputs of a trained network are from those of kernel regression"
     unexplained = "the constant"
     traced = False
-    trials = 64
+    trials = 32
     predict = -0.5
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:

@@ -141,6 +141,7 @@ class CatapultPhases(Claim[LinearUnits]):
     control = Control(
         "training succeeds only if eta lambda_0 is below 2",
         lambda phase, problem: jnp.where(problem.ratio > 2, 3.0, 1.0),
+        loose="the two statements agree in the first and in the third phase",
     )
     controls = "whether descent with a large step converges, and to which kernel"
     unexplained = "steps near 2 and 4 times 1/lambda_0; nonlinear networks"
@@ -258,7 +259,7 @@ def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step
                 along = np.sum(first * pulled[0]) + np.sum(second * pulled[1])
                 value = along / (np.sum(first**2) + np.sum(second**2))
                 first, second = pulled[0] / size, pulled[1] / size
-            found.append(value)
+            found.append(value)  # pyright: ignore[reportPossiblyUnboundVariable]  # the loop above is not empty
         values = np.tanh(x @ hidden)
         residual = (values @ out - y) / len(x)
         into = x.T @ (np.outer(residual, out) * (1 - values**2))
@@ -274,8 +275,8 @@ class EdgeOfStability(Claim[SmallNetwork]):
 
         eta sharpness / 2 = 1,
 
-    within 5 %. With half the step, the sharpness settles at twice the value: so the step decides, and not the network.
-    The trials use normal targets, 2/eta from 2.3 to 3 times the first sharpness, and 6000 steps.
+    within 5 %. With three quarters of the step, the sharpness settles at 4/3 of the value: so the step decides.
+    The trials use normal targets, 2/eta from 2.8 to 3.3 times the first sharpness, and 6000 steps.
     """
 
     title = "Full-batch descent settles at a sharpness of 2/eta"
@@ -283,7 +284,7 @@ class EdgeOfStability(Claim[SmallNetwork]):
     stated = Kind.STEP
     population = Drawn(
         SmallNetwork,
-        factor=Real(2.6, 2.3, 3.0, "2/eta in units of the first sharpness"),
+        factor=Real(3.0, 2.8, 3.3, "2/eta in units of the first sharpness"),
         n=Integer(100, 80, 140, "rows"),
         d=Integer(8, 6, 10, "dimension"),
         m=Integer(20, 15, 30, "units"),
@@ -302,5 +303,5 @@ class EdgeOfStability(Claim[SmallNetwork]):
         y, hidden, out = (generator.normal(size=s) for s in (problem.n, (x.shape[1], problem.m), problem.m))
         start = (x, y / np.sqrt(np.mean(y**2)), 0.2 * hidden, 0.2 * out / np.sqrt(problem.m))
         step = 2 / (float(problem.factor) * edge(*start, 0.0, 1)[0])
-        found = [edge(*start, own, _EDGE_STEPS) * own / 2 for own in (step, step / 2)]
+        found = [edge(*start, own, _EDGE_STEPS) * own / 2 for own in (step, 0.75 * step)]
         return jnp.asarray([own[2 * len(own) // 3 :].mean() for own in found])

@@ -1,0 +1,137 @@
+"""How far training moves the tangent kernel of one network, and what linearisation at the start would predict."""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from lemmata.answers import Condition, positive, whole
+from lemmata.errors import DataError
+from lemmata.printable import preformatted
+
+from ._training_paths import outputs_of
+
+_CLAIMS = ("tangent.kernel_movement.linearisation_gap", "tangent.kernel_movement.smooth_kernel_movement")
+_PLACES = 16
+_INK = "#7b828c"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class KernelDrift:
+    """A network along its training; each array has one value for each of `steps`.
+
+    Args:
+        steps: after how many steps of descent.
+        drift: |K_t - K_0|_F / |K_0|_F of the tangent kernel at the rows.
+        alignment: y' K_t y / (|K_t|_F |y|²): 1 for the kernel y y'.
+        loss: |f_t - y|²/(2 n).
+        linear: the loss of the network that is linearised at the start, trained in the same way.
+        rate: the step size for the loss |f - y|²/2.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    steps: Int[np.ndarray, " k"]
+    drift: Float[np.ndarray, " k"]
+    alignment: Float[np.ndarray, " k"]
+    loss: Float[np.ndarray, " k"]
+    linear: Float[np.ndarray, " k"]
+    rate: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        lines = [
+            f"after {self.steps[-1]} steps of {self.rate:.3g} the kernel has moved by {100 * self.drift[-1]:.3g} %",
+            f"alignment with y y': {self.alignment[0]:.3g} at the start, {self.alignment[-1]:.3g} at the end",
+            f"loss {self.loss[0]:.3g} -> {self.loss[-1]:.3g}; linearised at the start {self.linear[-1]:.3g}",
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """The loss of the network and of its linearisation, on a logarithmic axis, as an Altair chart."""
+        import altair as alt
+
+        curves = {"network": self.loss, "linearised": self.linear}
+        rows = [
+            {"model": name, "step": int(step), "loss": float(value)}
+            for name, curve in curves.items()
+            for step, value in zip(self.steps, curve, strict=True)
+            if value > 0
+        ]
+        loss = alt.Y("loss:Q", scale=alt.Scale(type="log"), axis=alt.Axis(format=".2~g", tickCount=6, grid=False))
+        names = alt.Color("model:N", sort=list(curves), legend=alt.Legend(title=None, orient="top"))
+        chart = alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2).encode(x="step:Q", y=loss, color=names)
+        ink: dict[str, Any] = {"labelColor": _INK, "titleColor": _INK}
+        chart = chart.properties(width=420, height=260).configure(background="transparent")
+        return chart.configure_axis(**ink, gridOpacity=0.3).configure_view(stroke=None)
+
+
+def kernel_drift(
+    network: Any, params: Any, x: Any, y: Any, *, steps: int = 200, rate: float | None = None
+) -> KernelDrift:
+    """Train a network by descent on all rows, and compare its tangent kernel and its loss with their linearisation.
+
+    The linearised network has the residual (I - rate K_0)^t r_0. If its loss is close to that of the network, training
+    is kernel regression with K_0; if the kernel drifts and aligns with the targets, the network learns features.
+
+    Args:
+        network: a function f(params, row) with one output, or an object with such a method `apply`.
+        params: an array, or a tree of floating-point arrays, at which training starts.
+        x: rows.
+        y: targets, (n,).
+        steps: of descent.
+        rate: the step size for the loss |f - y|²/2; the inverse of the largest eigenvalue of K_0 by default.
+
+    Raises:
+        SettingError: for a network that is not a function, fewer than 1 step, or a rate that is not positive.
+        DataError, ShapeError: for rows, targets, parameters or outputs that do not fit each other, or training that
+            diverges.
+        MemoryPlanError: if the Jacobian has more than 2e8 entries.
+
+    Example:
+        >>> import jax, numpy as np
+        >>> from lemmata.architectures import relu_network
+        >>> x = np.random.default_rng(0).normal(size=(8, 3))
+        >>> network = relu_network(depth=1, width=4000)
+        >>> params, _ = network.init(jax.random.key(0), 3)
+        >>> found = kernel_drift(network, params, x, x[:, 0])
+        >>> bool(found.drift[-1] < 0.1)
+        True
+    """
+    model, steps = outputs_of(network, params, x, y), whole("steps", steps, 1)
+    given = None if rate is None else positive("rate", rate)
+    kernel = lambda at: (lambda slopes: slopes @ slopes.T)(model.jacobian(at))
+    first = kernel(model.start)
+    values, vectors = np.linalg.eigh(first)
+    if values[-1] <= 0:
+        raise DataError("network", found="a tangent kernel of 0", rule="outputs that depend on the parameters")
+    step = given if given is not None else 1 / float(values[-1])
+    targets, residual = np.asarray(model.y), np.asarray(model.of(model.start) - model.y)
+    kept = sorted({0, *np.unique(np.geomspace(1, steps, _PLACES).round().astype(int)).tolist()})
+    path = model.path(jnp.zeros_like(model.y), step, steps, kept)
+    if not np.isfinite(np.asarray(path[-1])).all():
+        raise DataError("training", found=f"parameters that diverge with rate {step:.3g}", rule="a smaller rate")
+    kernels = np.stack([kernel(at) for at in path])
+    sizes = np.linalg.norm(kernels, axis=(1, 2))
+    left = [(1 - step * values) ** after * (vectors.T @ residual) for after in kept]
+    length = float(targets @ targets)
+    return KernelDrift(
+        steps=np.array(kept),
+        drift=np.linalg.norm(kernels - first, axis=(1, 2)) / sizes[0],
+        alignment=np.einsum("i,kij,j->k", targets, kernels, targets) / (sizes * length) if length else 0 * sizes,
+        loss=np.array([float(jnp.mean((model.of(at) - model.y) ** 2)) / 2 for at in path]),
+        linear=np.array([float(own @ own) / (2 * len(targets)) for own in left]),
+        rate=step,
+        conditions=(
+            Condition("rate times the largest eigenvalue of K_0 is below 2", step * float(values[-1]),
+                      step * float(values[-1]) < 2, "else the linearised network diverges"),
+            Condition("some target is not 0", math.sqrt(length), length > 0, "else the alignment is not defined"),
+        ),
+    )  # fmt: skip

@@ -1,0 +1,157 @@
+"""Whether the theory of lazy training applies to one network on its rows, and how far training moves it."""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from lemmata.answers import Condition, positive, whole
+from lemmata.printable import preformatted
+
+from ._training_paths import Outputs, outputs_of
+
+_CLAIMS = ("tangent.laziness.lazy_bootstrap", "tangent.laziness.scaling_is_laziness")
+_SAMPLES = 24
+_FLOOR = 1e-10  # of the largest singular value
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LazyCertificate:
+    """Whether a network is certified to stay lazy on its rows, and what training did.
+
+    Args:
+        least: the least singular value s of the Jacobian at the start.
+        lipschitz: the Lipschitz constant L of the Jacobian: the bound that was given, or the largest quotient seen.
+        residual: the length of the first residual.
+        rho: L |r_0|/s². The theory applies up to 1/2.
+        scale: the least alpha for which the model alpha (f - f_0) is certified on these targets.
+        movement: the bound on the distance of the parameters; infinite where the theory does not apply.
+        moved: their distance after training.
+        left: |r_t|/|r_0| after training.
+        bound: on `left`; 1 where the theory does not apply.
+        least_after: the least singular value of the Jacobian after training.
+        steps: of descent.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    least: float
+    lipschitz: float
+    residual: float
+    rho: float
+    scale: float
+    movement: float
+    moved: float
+    left: float
+    bound: float
+    least_after: float
+    steps: int
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    @property
+    def applies(self) -> bool:
+        """Whether 2 L |r_0| <= s²."""
+        return self.rho <= 0.5
+
+    def __str__(self) -> str:
+        word = "certified lazy" if self.applies else "not certified lazy"
+        lines = [
+            f"{word}: L |r_0|/s² = {self.rho:.3g}, at most 0.5 is needed; "
+            f"s = {self.least:.3g}, L = {self.lipschitz:.3g}",
+            f"after {self.steps} steps: parameters moved by {self.moved:.3g} (bound {self.movement:.3g}), "
+            f"residual {self.left:.3g} of the first (bound {self.bound:.3g}), s = {self.least_after:.3g}",
+            f"alpha (f - f_0) is certified from alpha = {self.scale:.3g}",
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is not True)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def lazy_certificate(
+    network: Any, params: Any, x: Any, y: Any, *, lipschitz: float | None = None, steps: int = 200, seed: int = 0
+) -> LazyCertificate:
+    """Whether the theory of lazy training applies to a network on its rows; then train it and report what happened.
+
+    If the Jacobian of the outputs has the least singular value s and is L-Lipschitz, and 2 L |r_0| <= s², then gradient
+    flow on |f - y|²/2 moves the parameters by at most (1 - sqrt(1 - 2 rho)) s/L, rho = L |r_0|/s², and the residual
+    falls at least as exp(-(1 - 2 rho) s² t). Descent takes steps of a tenth of the inverse of the largest eigenvalue.
+
+    Args:
+        network: a function f(params, row) with one output, or an object with such a method `apply`.
+        params: an array, or a tree of floating-point arrays, at which training starts.
+        x: rows.
+        y: targets, (n,).
+        lipschitz: a bound on L that you have proved. Otherwise L is the largest quotient at 24 random points and on
+            the path, which can be too small: the result is then no certificate.
+        steps: of descent.
+        seed: of the random points.
+
+    Raises:
+        SettingError: for a network that is not a function, a bound that is not positive, or fewer than 1 step.
+        DataError, ShapeError: for rows, targets, parameters or outputs that do not fit each other.
+        MemoryPlanError: if the Jacobian has more than 2e8 entries.
+
+    Example:
+        >>> import jax, numpy as np
+        >>> from lemmata.architectures import relu_network
+        >>> x = np.random.default_rng(0).normal(size=(4, 3))
+        >>> network = relu_network(depth=1, width=50)
+        >>> params, _ = network.init(jax.random.key(0), 3)
+        >>> lazy_certificate(network, params, x, x[:, 0]).applies
+        False
+    """
+    model, steps = outputs_of(network, params, x, y), whole("steps", steps, 1)
+    given = None if lipschitz is None else positive("lipschitz", lipschitz)
+    first = model.jacobian(model.start)
+    values = np.linalg.svd(first, compute_uv=False)
+    least = float(values[-1]) if len(values) == len(model.y) and first.shape[0] <= first.shape[1] else 0.0
+    least = least if least > _FLOOR * values[0] else 0.0
+    residual = float(jnp.linalg.norm(model.of(model.start) - model.y))
+    rate = 0.1 / float(values[0]) ** 2
+    middle, end = model.path(jnp.zeros_like(model.y), rate, steps, [(steps + 1) // 2, steps])
+    moved = float(jnp.linalg.norm(end - model.start))
+    after = model.jacobian(end)
+    seen = [_quotient(first, after, moved), _quotient(first, model.jacobian(middle), _apart(middle, model))]
+    radius = max(residual / least if least else moved, moved)
+    slope = given if given is not None else max([*seen, *_sampled(model, first, radius, seed)])
+    rho = slope * residual / least**2 if least else math.inf
+    room = math.sqrt(max(1 - 2 * rho, 0.0))
+    ends = rho <= 0.5
+    movement = (1 - room) * least / slope if ends and slope else (residual / least if ends else math.inf)
+    return LazyCertificate(
+        least=least, lipschitz=slope, residual=residual, rho=rho,
+        scale=2 * slope * float(jnp.linalg.norm(model.y)) / least**2 if least else math.inf,
+        movement=movement, moved=moved,
+        left=float(jnp.linalg.norm(model.of(end) - model.y)) / residual if residual else 0.0,
+        bound=math.exp(-(1 - 2 * rho) * least**2 * rate * steps) if ends else 1.0,
+        least_after=float(np.linalg.svd(after, compute_uv=False)[-1]), steps=steps,
+        conditions=(
+            Condition("the Jacobian has full rank", least, least > 0, "else some targets cannot be fitted lazily"),
+            Condition("2 rho is at most 1", 2 * rho, ends, "else the kernel may lose its least eigenvalue"),
+            Condition("L bounds the change of the Jacobian", slope, None if given is None else max(seen) <= given,
+                      "an estimate of L from points can be too small; pass `lipschitz` for a certificate"),
+        ),
+    )  # fmt: skip
+
+
+def _apart(at: Any, model: Outputs) -> float:
+    return float(jnp.linalg.norm(at - model.start))
+
+
+def _quotient(first: np.ndarray, other: np.ndarray, apart: float) -> float:
+    return float(np.linalg.norm(other - first, 2)) / apart if apart else 0.0
+
+
+def _sampled(model: Outputs, first: np.ndarray, radius: float, seed: int) -> list[float]:
+    """Quotients at random points of the ball, half of them at a hundredth of the radius."""
+    generator, found = np.random.default_rng(seed), []
+    for number in range(_SAMPLES):
+        direction = generator.normal(size=model.start.shape)
+        length = radius * generator.uniform(0.1, 1.0) * (0.01 if number % 2 else 1.0)
+        at = model.start + jnp.asarray(length * direction / np.linalg.norm(direction), model.start.dtype)
+        found.append(_quotient(first, model.jacobian(at), length))
+    return found

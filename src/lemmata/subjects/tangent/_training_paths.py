@@ -1,0 +1,109 @@
+"""A network as a function of one vector of parameters; its Jacobian, and its path under small steps of descent."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from lemmata.core import check_numbers
+from lemmata.errors import DataError, MemoryPlanError, SettingError, ShapeError
+
+_MOST = 2e8  # numbers of a Jacobian
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Outputs:
+    """The outputs of a network at its rows.
+
+    Args:
+        of: the outputs (n,) of a vector of parameters.
+        start: the parameters.
+        y: targets.
+    """
+
+    of: Callable[[Float[Array, " p"]], Float[Array, " n"]]
+    start: Float[Array, " p"]
+    y: Float[Array, " n"]
+
+    def jacobian(self, at: Float[Array, " p"]) -> Float[np.ndarray, "n p"]:
+        """Gradients of the outputs."""
+        return np.asarray(jax.jacrev(self.of)(at))
+
+    def path(self, first: Array, rate: float, steps: int, kept: list[int]) -> list[Float[Array, " p"]]:
+        """Parameters after some of the steps of descent on |f - first - y|²/2.
+
+        Args:
+            first: outputs that the model subtracts.
+            rate: of each step.
+            steps: how many.
+            kept: after which steps the parameters are wanted, in order.
+        """
+
+        def step(at: Array) -> Array:
+            outputs, pull = jax.vjp(self.of, at)
+            return at - rate * pull(outputs - first - self.y)[0]
+
+        move = jax.jit(lambda at, count: jax.lax.fori_loop(0, count, lambda _, now: step(now), at))
+        at, done, found = self.start, 0, []
+        for after in kept:
+            at, done = move(at, after - done), after
+            found.append(at)
+        return found
+
+
+def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
+    """A network and its rows as functions of one vector of parameters.
+
+    Args:
+        network: a function f(params, row) with one output, or an object with such a method `apply`.
+        params: an array, or a tree of floating-point arrays.
+        x: rows.
+        y: targets, (n,).
+
+    Raises:
+        SettingError: if the network is not a function.
+        DataError, ShapeError: for rows, targets, parameters or outputs that do not fit each other.
+        MemoryPlanError: if the Jacobian has more than 2e8 entries.
+    """
+    apply = getattr(network, "apply", network)
+    if not callable(apply):
+        rule = "a function f(params, row), or an object with such a method `apply`"
+        raise SettingError("network", found=f"a {type(network).__name__}", rule=rule)
+    rows, targets = np.asarray(x), np.asarray(y, dtype=float)
+    check_numbers("x", rows)
+    check_numbers("y", targets)
+    if rows.ndim < 2:
+        raise ShapeError("x", found=f"shape {rows.shape}", rule="one row for each target")
+    if targets.shape != (len(rows),):
+        raise ShapeError(
+            "y", found=f"shape {targets.shape}", rule=f"shape ({len(rows)},), one target for each row of x"
+        )
+    leaves = jax.tree.leaves(params)
+    if not leaves or not all(jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.floating) for leaf in leaves):
+        raise DataError(
+            "params", found="no parameters, or some that are not floating-point", rule="floating-point arrays"
+        )
+    start, tree = ravel_pytree(params)
+    if len(rows) * len(start) > _MOST:
+        raise MemoryPlanError(
+            "the Jacobian",
+            found=f"{len(rows)} rows and {len(start)} parameters",
+            rule=f"at most {_MOST:.0e} entries",
+            remedy="pass fewer rows",
+        )
+    inputs = jnp.asarray(rows)
+
+    def of(at: Float[Array, " p"]) -> Float[Array, " n"]:
+        found = jax.vmap(lambda row: jnp.asarray(apply(tree(at), row)))(inputs)
+        if found.size != len(inputs):
+            rule = "one output; pass a function that returns the output of interest"
+            raise ShapeError("network", found=f"outputs of shape {found.shape[1:]}", rule=rule)
+        return found.reshape(len(inputs))
+
+    check_numbers("the outputs of the network", np.asarray(of(start)))
+    return Outputs(of, start, jnp.asarray(targets, start.dtype))
