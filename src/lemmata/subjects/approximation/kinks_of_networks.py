@@ -111,7 +111,7 @@ class CirclesOfInputs(Population[CircleOfInputs]):
     """Random planes through the origin."""
 
     settings = Space(
-        d=dimension(10, 2, corners=(2, 12)), width=Integer(6, 3, 48, "units in each hidden layer", corners=(4, 12))
+        d=dimension(10, 2, corners=(2, 12)), width=Integer(6, 4, 48, "units in each hidden layer", corners=(4, 12))
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CircleOfInputs:
@@ -145,8 +145,7 @@ class KinksOnACircle(Claim[CircleOfInputs]):
     population = CirclesOfInputs()
     relation = EqualInMean(resolution=0.04)
     control = Control(
-        "only a layer without active units loses kinks",
-        lambda kinks, problem: 2 * (1 - 2.0**-problem.width) ** jnp.arange(1.0, 4.0),
+        "each layer adds a tenth to the kinks of a unit", lambda kinks, problem: kinks * 1.1 ** jnp.arange(1.0, 4.0)
     )
     controls = "the number of kinks that each layer of a random network adds along a circle"
     unexplained = "trained networks, and the spread of the number around its mean"
@@ -160,7 +159,7 @@ class KinksOnACircle(Claim[CircleOfInputs]):
         """Exact zeros in several networks: without biases, each half of the circle is a line, by projection."""
         rng, (u, v), total = generator_of(key), problem.frame, np.zeros(4)
         sizes = (len(u), *(problem.width,) * 4)
-        networks = 96 // problem.width
+        networks = 2 + 600 // problem.width**2
         for _ in range(networks):
             shapes = zip(sizes[1:], sizes, strict=False)
             layers = [Layer(rng.standard_normal(s) * math.sqrt(2 / s[1]), np.zeros(s[0])) for s in shapes]
@@ -195,7 +194,7 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
     population = Drawn(
         SegmentOfInputs,
         positive("weight_std", "else no unit has a kink"),
-        d=dimension(10, 2, corners=(4, 20)),
+        d=dimension(10, 4, corners=(5, 20)),
         a=normal("d"),
         b=normal("d"),
         weight_std=log_uniform(0.5, 2.0),

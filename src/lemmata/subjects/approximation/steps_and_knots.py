@@ -235,7 +235,7 @@ class FrequencyCostsUnits(Claim[CosineToFit]):
         phase=uniform(0.0, 2 * np.pi),
         tolerance=log_uniform(3e-4, 1e-3),
     )
-    relation = Rate("q", (1.0, 2.0, 4.0, 8.0))
+    relation = Rate("q", (1.0, 2.0, 4.0))
     control = Control("like the root of q", lambda rate, problem: rate - 0.5)
     controls = "the number of units that a high frequency needs"
     unexplained = "errors that are averaged, and functions of several variables"
