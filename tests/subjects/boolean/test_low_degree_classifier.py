@@ -80,6 +80,7 @@ def test_conditions_say_that_columns_are_dependent():
     x = rng.integers(0, 2, (300, 4))
     assert "fails" not in str(LowDegreeClassifier().fit(x, x[:, 0]).fit_)
     x[:, 1] = x[:, 0]
+    x[0, 1] = 1 - x[0, 0]
     assert "even and independent" in str(LowDegreeClassifier().fit(x, x[:, 0]).fit_)
     assert "<svg" in LowDegreeClassifier().fit(x, x[:, 0]).fit_._repr_html_()
 
@@ -144,3 +145,18 @@ def test_texts_and_missing_entries_are_refused_in_one_line():
         assert "\n" not in str(caught.value)
     with pytest.raises(DataError, match="contains NaN; rule: finite numbers"):
         model.predict(np.where(x, np.nan, 0))
+
+
+def test_copies_and_constants_change_nothing():
+    """The expected errors of columns that repeat others or never vary are those without them, and not below 0."""
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, 2, size=(300, 6))
+    y = x[:, 0] ^ x[:, 2]
+    more = np.column_stack([x, x[:, 2], 1 - x[:, 0], np.ones(300), x])
+    plain, copied = LowDegreeClassifier().fit(x, y), LowDegreeClassifier().fit(more, y)
+    np.testing.assert_allclose(copied.fit_.errors, plain.fit_.errors)
+    assert copied.degree_ == plain.degree_ == 2
+    assert copied.fit_.errors.min() > -0.1
+    np.testing.assert_array_equal(copied.predict(more), plain.predict(x))
+    left = [condition for condition in copied.fit_.conditions if "left out" in condition.name]
+    assert left[0].value == 9

@@ -111,6 +111,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         fit_: a `LowDegreeFit`: the expected error of each degree, the largest coefficients, and the conditions.
         coefficients_: (products, 1), or (products, classes) for more than two classes.
         thresholds_: above which a column is 1.
+        used_: the places of the columns that products are made of. Columns that are constant, or that repeat another
+            column or its opposite on the training rows, are left out.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -150,8 +152,10 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
             raise DataError("rows", found=f"{n} row (1 sample)", rule="at least 2 rows, to estimate the error")
         names = column_names(frame, d)
         self.thresholds_ = thresholds_of(X, self.columns, names)
-        most = self._most(d)
         signs = signs_of(X, self.thresholds_)
+        self.used_ = _different(signs)
+        signs, names = signs[:, self.used_], tuple(names[place] for place in self.used_)
+        most = self._most(len(names))
         many = len(self.classes_) > 2
         targets = 2.0 * (index[:, None] == (np.arange(len(self.classes_)) if many else 1)) - 1
         found = [_estimates(signs, targets, degree) for degree in range(most + 1)]
@@ -166,8 +170,9 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
             _uniform(signs),
             Condition("columns with two values", float(np.mean([len(np.unique(c)) <= 2 for c in X.T])), None,
                       "a column with more is divided at its median"),
+            Condition("columns left out, because they are constant or repeat another column", float(d - len(names))),
             Condition("degrees above were considered (largest one considered)", float(most),
-                      self.degree != "auto" or self.degree_ < most or most == d,
+                      self.degree != "auto" or self.degree_ < most or most == len(names),
                       "a higher degree has more products than `terms`, but may have a smaller error"),
         )  # fmt: skip
         self.fit_ = LowDegreeFit(self.degree_, errors, products, n, sets, largest, conditions)
@@ -182,7 +187,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         with refusing_in_one_line():
             X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64), float)
-        signs = signs_of(X, self.thresholds_)
+        signs = signs_of(X, self.thresholds_)[:, self.used_]
         outputs, done = np.zeros((len(signs), self.coefficients_.shape[1])), 0
         for degree in range(self.degree_ + 1):
             for products in _products(signs, degree):
@@ -222,6 +227,13 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return degree
 
 
+def _different(signs: np.ndarray) -> np.ndarray:
+    """The places of the columns that vary, one of each group of columns that are equal or opposite."""
+    turned = signs * signs[0]
+    first = np.sort(np.unique(turned, axis=1, return_index=True)[1])
+    return first[(turned[:, first] < 0).any(axis=0)]
+
+
 def _products(signs: np.ndarray, degree: int) -> Iterator[np.ndarray]:
     """The products of the signs over all sets of `degree` columns, in their order, some columns of them at a time."""
     rows, d = signs.shape
@@ -256,8 +268,8 @@ def _uniform(signs: np.ndarray) -> Condition:
     rows, d = signs.shape
     some = signs[:, :_PAIRS].astype(float)
     pairs = np.abs(np.triu(some.T @ some / rows, 1)).max(initial=0.0)
-    largest = float(max(np.abs(signs.mean(axis=0)).max(), pairs))
-    tests = d + min(d, _PAIRS) * (min(d, _PAIRS) - 1) / 2
+    largest = float(max(np.abs(signs.mean(axis=0)).max(initial=0.0), pairs))
+    tests = max(d, 1) + min(d, _PAIRS) * (min(d, _PAIRS) - 1) / 2
     limit = float(stats.norm.isf(0.0005 / tests) / math.sqrt(rows))
     return Condition(
         f"columns are even and independent (largest mean of a column or of a product of two; chance gives {limit:.2g})",
