@@ -52,7 +52,7 @@ class PeresBound(Claim[NoisyFunction]):
 
         2 sqrt(eta).
 
-    The bound does not depend on the number of coordinates.
+    The bound does not depend on the number of coordinates. The constant is from peres2004.
     """
 
     title = "Peres' bound on the noise sensitivity of halfspaces"

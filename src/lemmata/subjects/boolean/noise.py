@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Kind, Population, Rate, Source, Space
-from lemmata.engine.problems.drawn import Drawn, log_uniform
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
 from lemmata.engine.problems.variables import dimension
 from lemmata.functions import degrees, walsh_hadamard, weights_by_degree
 from lemmata.subjects.boolean._cube_functions import (
@@ -253,7 +253,7 @@ class IntersectionsAreStable(Claim[NoiseRate]):
     title = "The noise sensitivity of k orthogonal halfspaces grows like the root of log k"
     source = Source("kane2014", "Main result", note="its order in k is attained, for Gaussian inputs")
     stated = Kind.OWN
-    population = Drawn(NoiseRate, noise_rate, eta=log_uniform(1e-7, 1e-5))
+    population = Drawn(NoiseRate, positive("eta", "without noise nothing changes"), eta=log_uniform(1e-7, 1e-5))
     relation = Rate("log2 k", (16.0, 32.0, 64.0, 128.0), margin=0.06, resolution=0.04)
     control = Control("like log k", lambda exponent, problem: exponent + 0.5)
     controls = "the noise sensitivity of many halfspaces together"

@@ -1,8 +1,8 @@
 """Statistical queries: averages over the distribution, which samples answer and which do not see parities.
 
 A statistical query asks for the expectation of a function of an example, up to a tolerance. This theory counts the
-examples that answer many queries, and the parities that one query can exclude. It assumes inputs that are uniform on
-the cube {-1, 1}^d. It does not explain algorithms that look at single examples, such as elimination.
+examples that answer many queries, and the parities that one query can exclude (blum1994). It assumes inputs that are
+uniform on the cube {-1, 1}^d. It does not explain algorithms that look at single examples, such as elimination.
 """
 
 import equinox as eqx
