@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate
 
 from lemmata.subjects.hardness import lattices
-from lemmata.subjects.hardness._lattices import determinant, reduced, shortest
+from lemmata.subjects.hardness._lattices import reduced, shortest
 
 
 def _gram_schmidt(basis):
@@ -34,7 +34,7 @@ def test_reduced_bases_satisfy_the_definition(d, largest):
     sizes, mu = _gram_schmidt(found)
     assert all(2 * abs(mu[i][j]) <= 1 for i in range(d) for j in range(i))
     assert all(sizes[i] >= (Fraction(3, 4) - mu[i][i - 1] ** 2) * sizes[i - 1] for i in range(1, d))
-    assert determinant(found) == determinant(basis)
+    assert math.prod(sizes) == math.prod(_gram_schmidt(basis)[0])
     if largest == 9:
         change = np.asarray(found, float) @ np.linalg.inv(np.asarray(basis, float))
         assert np.allclose(change, np.rint(change), atol=1e-6)
@@ -45,7 +45,7 @@ def test_shortest_vectors_are_those_of_a_box(d):
     rng = np.random.default_rng(d)
     for _ in range(5):
         basis = rng.integers(-5, 6, (d, d))
-        if determinant(basis.tolist()) == 0:
+        if np.linalg.matrix_rank(basis) < d:
             continue
         multiples = np.asarray([own for own in itertools.product(range(-9, 10), repeat=d) if any(own)])
         box = (np.asarray(reduced(basis.tolist())).T @ multiples.T) ** 2
@@ -71,7 +71,7 @@ def test_the_checkerboard_has_the_shortest_vectors_and_the_volume_of_its_packing
     for own in boards:
         scale = int(np.abs(own).max())
         assert shortest(own.tolist()) == 2 * scale**2
-        assert determinant(own.tolist()) == 2 * scale**5
+        assert abs(np.linalg.det(own)) == pytest.approx(2 * scale**5)
 
 
 @pytest.mark.parametrize("d", [2, 3])

@@ -1,7 +1,5 @@
 """Lattices in exact integers: reduction of a basis, and the shortest vector by enumeration."""
 
-from fractions import Fraction
-
 import numpy as np
 
 Basis = list[list[int]]
@@ -102,18 +100,3 @@ def shortest(basis: Basis) -> int:
 
     descend(n - 1, 0.0)
     return best
-
-
-def determinant(basis: Basis) -> int:
-    """|det| of a square basis, by elimination in fractions."""
-    rows, product = [[Fraction(value) for value in row] for row in basis], Fraction(1)
-    for k in range(len(rows)):
-        pivot = next((i for i in range(k, len(rows)) if rows[i][k]), None)
-        if pivot is None:
-            return 0
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        product *= rows[k][k]
-        for i in range(k + 1, len(rows)):
-            times = rows[i][k] / rows[k][k]
-            rows[i] = [a - times * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return int(abs(product))

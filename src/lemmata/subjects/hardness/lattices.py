@@ -27,7 +27,7 @@ from lemmata.engine.claims import (
 )
 from lemmata.engine.problems.drawn import Drawn, positive, uniform
 from lemmata.engine.problems.generators import generator_of
-from lemmata.subjects.hardness._lattices import determinant, reduced, shortest
+from lemmata.subjects.hardness._lattices import reduced, shortest
 
 ABOUT = {
     "tool": "complexity",
@@ -54,7 +54,10 @@ class Lattices(Population[Lattice]):
         rng, d = generator_of(key), setting["d"]
         kind = rng.integers(4)
         if kind == 0:
-            return Lattice(jnp.asarray(rng.integers(-9, 10, (d, d))))
+            basis = rng.integers(-9, 10, (d, d))
+            while np.linalg.matrix_rank(basis) < d:
+                basis = rng.integers(-9, 10, (d, d))
+            return Lattice(jnp.asarray(basis))
         if kind == 1:  # integer vectors of even sum, a dense packing
             basis = np.eye(d, dtype=int) - np.eye(d, k=1, dtype=int)
             basis[-1, -2] = 1
@@ -97,9 +100,9 @@ class LatticeReduction(Claim[Lattice]):
     traced = False
 
     def predict(self, problem: Lattice) -> Float[Array, "2"]:
-        basis, d = np.asarray(problem.basis).tolist(), len(problem.basis)
-        ball = math.pi ** (d / 2) / math.gamma(d / 2 + 1)
-        return jnp.asarray([(2**d * shortest(basis) / 3) ** 0.5, 2 * (determinant(basis) / ball) ** (1 / d)])
+        basis, d = np.asarray(problem.basis), len(problem.basis)
+        cells = abs(np.linalg.det(basis)) * math.gamma(d / 2 + 1) / math.pi ** (d / 2)
+        return jnp.asarray([(2**d * shortest(basis.tolist()) / 3) ** 0.5, 2 * cells ** (1 / d)])
 
     def measure(self, problem: Lattice, key: Key[Array, ""]) -> Float[Array, "2"]:
         """Reduction in exact integers, and a shortest vector by enumeration."""
