@@ -60,13 +60,14 @@ def last_layer(model: Any, inputs: np.ndarray) -> LastLayer | None:
 
     if not (isinstance(model, torch.nn.Sequential) and len(model) and isinstance(model[-1], torch.nn.Linear)):
         return None
+    last: Any = model[-1]
     kind, training = next(model.parameters()), model.training
     model.eval()
     with torch.no_grad():
         hidden = model[:-1](torch.as_tensor(inputs, dtype=kind.dtype, device=kind.device)).cpu().numpy()
     model.train(training)
-    bias = None if model[-1].bias is None else model[-1].bias.detach().cpu().numpy()
-    return _with_bias(hidden.astype(float), model[-1].weight.detach().cpu().numpy(), bias)
+    bias = None if last.bias is None else last.bias.detach().cpu().numpy()
+    return _with_bias(hidden.astype(float), last.weight.detach().cpu().numpy(), bias)
 
 
 def _with_bias(features: np.ndarray, weights: np.ndarray, bias: np.ndarray | None) -> LastLayer:
