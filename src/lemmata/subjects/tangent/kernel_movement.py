@@ -22,7 +22,6 @@ ABOUT = {
     "architecture": "dense network",
     "object": "kernel",
     "LinearisationGap": {"object": "training"},
-    "EqualSignsGap": {"object": "training"},
 }
 
 _WIDTHS = (64.0, 128.0, 256.0, 512.0, 1024.0)
@@ -202,29 +201,3 @@ class LinearisationGap(Claim[Training]):
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         return jnp.asarray(movements(problem, key, _WIDTHS)[1])
-
-
-class EqualSignsGap(Claim[Training]):
-    """If all weights of the readout are 1 and the model is f - f_0, where f_0 is the network at the start, then the
-    trained model and its linearisation at the start differ by the order
-
-        m^(-1/2)
-
-    at the training points, after a training time that does not depend on the width m. So the bound O(m^(-1/2)) on the
-    linearisation cannot be improved without a condition on the readout. The trials use GELU and softplus.
-    """
-
-    title = "With a readout of equal signs, training differs from its linearisation by m^(-1/2)"
-    source = Source("lee2019", "Theorem 2.1", note="the order of the bound, attained")
-    stated = Kind.OWN
-    population = _smooth("gelu", "softplus")
-    relation = Rate(along="m", rungs=_WIDTHS, margin=0.08, resolution=0.1)
-    control = Control("the difference is m^(-3/4)", lambda exponent, problem: 1.5 * exponent)
-    controls = "how far the outputs of a trained network are from those of kernel regression"
-    unexplained = "the constant"
-    traced = False
-    trials = 32
-    predict = -0.5
-
-    def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
-        return jnp.asarray(movements(problem, key, _WIDTHS, equal=True, centred=True)[1])
