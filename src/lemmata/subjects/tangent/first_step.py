@@ -62,7 +62,7 @@ class OutputKurtosis(Claim[Width]):
         activation=Choice("relu", ("relu", "gelu"), "activation"),
         m=Integer(8, 6, 16, "units"),
     )
-    relation = EqualInMean(resolution=0.12)
+    relation = EqualInMean(resolution=0.1)
     control = Control("four fifths of it", lambda excess, problem: 0.8 * excess)
     controls = "how far the output of a network is from a Gaussian process"
     unexplained = "outputs at several inputs; further layers, which add terms of the same order"
