@@ -125,7 +125,7 @@ def tangent() -> alt.HConcatChart:
         rows.append({"width": m, "moved": float(np.sqrt(np.mean(np.square(moved)))), "what": name})
     guides = [
         {"width": m, "moved": top * (m / 64) ** power, "slope": name}
-        for name, power, top in (("slope -1", -1.0, 0.05), ("slope -3/4", -0.75, 0.3)) for m in (64, 4096)
+        for name, power, top in (("slope -1", -1.0, 0.05), ("slope -1/2", -0.5, 0.25)) for m in (64, 4096)
     ]  # fmt: skip
     across, up = log_axis("width", "width"), log_axis("moved", "relative change of the kernel")
     across["axis"] = alt.Axis(values=[64, 256, 1024, 4096], grid=False)

@@ -30,7 +30,7 @@ PICTURES = {
     "4": (
         "tangent",
         "Left, the relative change of the tangent kernel in training against the width for tanh, gelu and ReLU, "
-        "with guides of slopes -1 and -3/4. Right, the largest curvature in training: it rises to 2 / step size "
+        "with guides of slopes -1 and -1/2. Right, the largest curvature in training: it rises to 2 / step size "
         "and stays there",
     ),
     "6": (
