@@ -142,8 +142,12 @@ class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
         return trained(problem, problem.alpha, _LONG / problem.rates[0])
 
     def condition(self, problem: DiagonalNetwork) -> Array:
-        """Steps are exact to the tolerance; the rates are those of the start, and grow by at most w/alpha²."""
-        return TOLERANCE / jnp.finfo(float).eps * problem.rates[-1] / problem.rates[0]
+        """Each step is exact to the tolerance, and there are as many as the largest rate at the end asks for.
+
+        Rates are proportional to u² + v² = sqrt(w² + 4 alpha⁴), which is 2 alpha² at the start.
+        """
+        growth = jnp.sqrt(1 + (jnp.abs(self.predict(problem)).max() / (2 * problem.alpha**2)) ** 2)
+        return TOLERANCE / jnp.finfo(float).eps * problem.rates[-1] / problem.rates[0] * growth
 
 
 def _limit(problem: DiagonalNetwork, scale: Array) -> Float[Array, " p"]:

@@ -76,7 +76,7 @@ class AbstractMarginOfOptimiser(Claim[SeparableRows]):
         return jnp.asarray([margin(problem.z, w, self.order) for w in ends])
 
 
-def _margin_of(problem: SeparableRows, chosen: float, order: float) -> Array:
+def _margin_of(problem: SeparableRows, chosen: int | float, order: int | float) -> Array:
     """The margin in one norm of the direction that has the largest margin in another."""
     return jnp.asarray(margin(problem.z, separator(problem.z, chosen), order))
 
