@@ -147,14 +147,12 @@ class NoiseKernelError(Claim[SampledFunction]):
     title = "The noise curve gives the expected error of the noise kernel's estimate"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
-    relation = EqualInMean(margin=0.0, resolution=0.02)
-    control = Control(
-        "the variance is (1 + rho²)^d / m", lambda error, problem: error + _stability(problem, 2) / problem.samples
-    )
+    relation = EqualInMean(margin=0.0, resolution=0.015)
+    control = Control("the bias is (1 - Stab_rho)²", lambda error, problem: error + _other_bias(problem))
     controls = "the error of a kernel estimate of a Boolean function"
     unexplained = "kernel ridge regression, which inverts the kernel matrix"
     trivial = "an estimate may have any error"
-    trials = 96
+    trials = 192
 
     def predict(self, problem: SampledFunction) -> Array:
         once, twice = _stability(problem, 1), _stability(problem, 2)
@@ -163,6 +161,10 @@ class NoiseKernelError(Claim[SampledFunction]):
 
     def measure(self, problem: SampledFunction, key: Key[Array, ""]) -> Array:
         return _estimates(problem, key)[0]
+
+
+def _other_bias(problem: SampledFunction) -> Array:
+    return _stability(problem, 1) ** 2 - _stability(problem, 2)
 
 
 def _stability(problem: SampledFunction, power: int) -> Array:
@@ -183,7 +185,7 @@ class LowDegreeAgainstNoiseKernel(Claim[SampledFunction]):
     title = "When low-degree learning has a smaller error than the kernel that it approximates"
     source, stated = OWN, Kind.OWN
     population = SampledFunctions()
-    relation = EqualInMean(margin=0.0, resolution=0.02, relative=False)
+    relation = EqualInMean(margin=0.0, resolution=0.01, relative=False)
     control = Control(
         "the variance of the dropped degrees does not count",
         lambda gap, problem: gap + _dropped_variance(problem),
@@ -191,7 +193,7 @@ class LowDegreeAgainstNoiseKernel(Claim[SampledFunction]):
     controls = "which of two estimates of a Boolean function has the smaller error"
     unexplained = "the choice of the degree and of rho from data"
     trivial = "either estimate may be better"
-    trials = 96
+    trials = 192
 
     def predict(self, problem: SampledFunction) -> Array:
         kernel = problem.rho ** jnp.arange(problem.inputs + 1)
