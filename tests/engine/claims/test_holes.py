@@ -26,7 +26,7 @@ def test_trials_dropped_by_a_hypothesis_are_counted_by_its_name_and_their_share_
     assert verdict.status is Status.FAILED
     assert 0.1 < verdict.dropped["positive"] / verdict.executed < 0.4
     assert "where the sampler may drop 5%: 'positive'" in verdict.reason
-    with pytest.raises(ClaimError, match=r"hypotheses drop \d+ of 138 problems"):
+    with pytest.raises(ClaimError, match=r"hypotheses drop \d+ of \d+ problems"):
         check_claim(holes.Selective())
 
 

@@ -95,7 +95,7 @@ def boolean_fourier(
             return _sampled(f, inputs, search, largest, level, seed)
         if len(inputs) > _ENUMERATED:
             raise _too_many(len(inputs))
-        return _exact(f(np.asarray(cube(len(inputs)), np.int8)), inputs, largest, str(f.codes))
+        return _exact(f(np.asarray(cube(len(inputs)), np.int8)), inputs, largest, f.codes.words)
     values = _table(f_or_values)
     if threshold is not None:
         raise SettingError("threshold", found=threshold, rule="None for a table, because all its values are known")
@@ -184,7 +184,7 @@ def _sampled(
         sensitivity_intervals=curve[:, 1:], evaluations=f.evaluations, level=level, table=None,
         conditions=(
             _EVEN,
-            Condition(f"f reads its inputs as {f.codes}"),
+            Condition(f"f reads its inputs as {f.codes.words}"),
             Condition("no group of sets was dropped for want of room", None, complete, "else raise the threshold"),
             Condition("weight of f that the coefficients found hold", float(weights.sum()), None,
                       "weights by degree count these alone"),

@@ -69,7 +69,9 @@ class Codes:
         points = np.where(signs > 0, self.high, self.low)
         return points.astype(int) if self.low == int(self.low) and self.high == int(self.high) else points
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """The two values."""
         return f"{self.low:g} and {self.high:g}"
 
 

@@ -48,6 +48,9 @@ class Interpolant:
         norms = " ".join(f"{value:9.4g}" for value in self.norms)
         return f"{self.name:24} {norms} {self.support:8d}" + ("" if self.error is None else f" {self.error:9.4g}")
 
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Interpolants:

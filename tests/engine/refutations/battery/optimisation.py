@@ -253,7 +253,7 @@ class DescentLemmaWithALongStep(AbstractDecrease):
         return problem.curvatures @ (problem.start * moved - moved**2 / 2)
 
 
-class DescentLemma(AbstractDecrease):
+class DescentLemmaOfQuadratics(AbstractDecrease):
     """A step of size 1/L along the gradient g of a convex quadratic with curvatures of at most L lowers its value by at
     least |g|² / (2 L). With a start along the largest curvature the two sides are equal.
     """
@@ -351,7 +351,7 @@ CASES = (
     ),
     Case(
         DescentLemmaWithALongStep(),
-        DescentLemma(),
+        DescentLemmaOfQuadratics(),
         "only for gradients along curvatures above 8/9 L; off by up to 4/3",
         {"d": 2},
         4 / 3,
