@@ -77,6 +77,71 @@ def test_repeated_places_and_bad_curves():
         hinges([0, 1, 1], [0, 1, 1], 0.1)
 
 
+def test_no_proof_fails_at_ties_of_decimals():
+    # 3 - x passes every gate of width 2, and touches two of them
+    assert (hinges(range(4), [4, 1, 2, 1], 1.0).fewest, hinges(range(4), [4, 1, 2, 1], 1.0).units) == (0, 0)
+    halves = hinges(np.arange(10.0), [0, 1, 0, 0, 0, 0, 1, 0, 1, 0], 0.5)
+    assert (halves.fewest, halves.units) == (0, 0)
+    assert hinges([0, 0, 1, 2], [0.3, 0.9, 0.6, 0.6], 0.3).units == 0
+    assert hinges(np.arange(7) / 10, np.array([3, 5, 0, 2, 2, 4, 4]) / 10, 0.05).fewest == 1
+
+
+def test_a_tolerance_holds_if_every_place_is_repeated():
+    twice = np.repeat(np.linspace(0, 1, 40), 2)
+    values = np.sin(9 * twice) + np.tile([-0.1, 0.1], 40)
+    for tolerance in (0.11, 0.15, 0.3):
+        found = hinges(twice, values, tolerance)
+        assert np.abs(found(twice) - values).max() <= tolerance * (1 + 1e-6)
+
+
+def test_the_error_is_that_of_the_network_itself():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=300) ** 20, rng.normal(size=300)
+    with pytest.raises(
+        DataError, match=r"of the network, by rounding; rule: at most the tolerance 0\.01; remedy: pass"
+    ):
+        hinges(x, y, 0.01)
+    smooth = np.linspace(0, 1, 101)
+    for places, tolerance in [(smooth, 1e-300), (1e15 + np.arange(101), 0.05)]:
+        with pytest.raises(DataError, match="by rounding"):
+            hinges(places, np.sin(7 * smooth), tolerance)
+
+
+def test_the_units_of_places_and_values_do_not_matter():
+    x = np.linspace(0, 1, 101)
+    y = np.sin(7 * x)
+    plain = hinges(x, y, 0.05)
+    for wide, high in [(1e200, 1.0), (1e-200, 1.0), (1.0, 1e200), (1.0, 1e-200)]:
+        found = hinges(x * wide, y * high, 0.05 * high)
+        assert (found.units, found.fewest) == (plain.units, plain.fewest)
+        assert found.predicted == pytest.approx(plain.predicted)
+    for places, values, words in [(x * 1e-318, y, "x; found places within"), (x, y * 1.7e308, "y; found 1.7e")]:
+        with pytest.raises(DataError, match=words):
+            hinges(places, values, 0.05)
+
+
+def test_curves_of_other_libraries_and_what_they_may_not_hold():
+    torch = pytest.importorskip("torch")
+    x = np.linspace(0, 1, 101)
+    y = np.sin(7 * x)
+    for given in (torch.tensor(y, requires_grad=True), y.astype(object), pd.Series(y, dtype="Float64")):
+        found = hinges(torch.tensor(x, requires_grad=True), given, 0.05)
+        assert found.units == hinges(x, y, 0.05).units
+    with pytest.raises(DataError, match="x; found a list that is not an array"):
+        hinges([[1, 2], [3]], [1, 2], 0.1)
+    with pytest.raises(ShapeError, match=r"x; found shape \(101, 1\); rule: shape \(n,\)"):
+        hinges(pd.DataFrame({0: x}), y, 0.05)
+    with pytest.raises(DataError, match="x; found the entry 'a'"):
+        found(["a"])
+    assert str(hinges(x, np.abs(x - 0.5), 0.01)).startswith("1 ReLU unit fits 101 points")
+
+
+def test_the_tolerance_of_the_remedy_is_enough():
+    with pytest.raises(DataError, match="remedy: pass a tolerance of at least") as refused:
+        hinges([0, 0, 1, 2], [0, 0.246913, 0, 0], 0.05)
+    assert hinges([0, 0, 1, 2], [0, 0.246913, 0, 0], float(str(refused.value).split()[-1])).units <= 1
+
+
 def check(found, network):
     """Against second differences on a grid that is as fine as it needs to be."""
     t = np.linspace(0, 1, 4001)
