@@ -12,7 +12,7 @@ import pytest
 from scipy import optimize
 
 from lemmata.architectures import LeakyRelu, Serial, absolute, erf_network, fully_connected, relu_network
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
 from lemmata.subjects.approximation import hinges, intrinsic_dimension, kinks
 
 RNG = np.random.default_rng(0)
@@ -237,6 +237,80 @@ def test_networks_that_are_refused(key):
         kinks(mlp, A, A)
 
 
+def test_layers_that_bend_again_on_the_way_are_refused(key):
+    cut = eqx.nn.MLP(4, 2, 8, 1, activation=lambda x: jnp.clip(x, 0, 100), key=key)
+    plain = eqx.nn.MLP(4, 2, 8, 1, key=key)
+    assert kinks(cut, A, B).places.tolist() == pytest.approx(kinks(plain, A, B).places.tolist())
+    with pytest.raises(SettingError, match="layer activation 0 of the network; found another function"):
+        kinks(cut, 1e4 * A, -1e4 * B)
+    narrow = eqx.nn.MLP(4, 2, 8, 1, activation=lambda x: jnp.clip(x, -1000, 1000), key=key)
+    with pytest.raises(SettingError, match="found an affine function"):
+        kinks(narrow, A, B)
+
+
+def test_torch_layers_whose_function_is_not_fixed():
+    nn = pytest.importorskip("torch").nn
+    for layer, words in [
+        (nn.BatchNorm1d(8), r"remedy: call network.eval\(\) first"),
+        (nn.Dropout(0.5), r"remedy: call network.eval\(\) first"),
+        (nn.BatchNorm1d(8, track_running_stats=False), "remedy: replace BatchNorm1d, which has no running means"),
+    ]:
+        network = nn.Sequential(nn.Linear(4, 8), layer, nn.ReLU(), nn.Linear(8, 1)).eval()
+        layer.train(layer.__class__ is nn.Dropout or "eval" in words)
+        with pytest.raises(SettingError, match=words):
+            kinks(network, A, B)
+    with pytest.raises(ShapeError, match="LSTM returns a tuple"):
+        kinks(nn.Sequential(nn.LSTM(4, 3)), A, B)
+
+
+def test_weights_that_are_not_finite_or_of_half_precision():
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    with pytest.raises(PrecisionError, match="network; found weights of type bfloat16"):
+        kinks(network.bfloat16(), A, B)
+    network = network.float()
+    for value in (np.nan, np.inf):
+        nn.init.constant_(network[0].bias, value)
+        with pytest.raises(DataError, match=r"layer 0 \(Linear\) of the network; found weights that are not finite"):
+            kinks(network, A, B)
+
+
+def test_params_and_dropout_that_do_not_fit(key):
+    network = relu_network(2, 8)
+    params, _ = network.init(key, 4)
+    for own, words in [
+        ({}, "params; found a dict"),
+        (params[:2], "params; found 2 entries; rule: one entry for each of"),
+    ]:
+        with pytest.raises(SettingError, match=words):
+            kinks(network, A, B, params=own)
+    with pytest.raises(SettingError, match="a dictionary with the matrix 'weight'"):
+        kinks(network, A, B, params=((), *params[1:]))
+    dropout = eqx.nn.Sequential([eqx.nn.Linear(4, 5, key=key), eqx.nn.Dropout(), eqx.nn.Lambda(jax.nn.relu)])
+    with pytest.raises(SettingError, match=r"remedy: pass equinox.nn.inference_mode\(network\)"):
+        kinks(dropout, A, B)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e29])
+def test_kinks_without_biases_depend_on_no_unit(unit, key):
+    network = relu_network(2, 8)
+    params, _ = network.init(key, 4)
+    plain, found = kinks(network, A, B, params=params), kinks(network, unit * A, unit * B, params=params)
+    assert found.places.tolist() == pytest.approx(plain.places.tolist())
+    assert found.expected == pytest.approx(plain.expected)
+    with pytest.raises(DataError, match=r"a and b; found .* as the largest absolute value"):
+        kinks(network, 1e200 * A, B, params=params)
+
+
+def test_inputs_of_other_types(key):
+    network = eqx.nn.MLP(4, 2, 8, 2, key=key)
+    plain = kinks(network, A, B).places.tolist()
+    assert kinks(network, A.astype(object), pd.Series(B, dtype="Float64")).places.tolist() == plain
+    with pytest.raises(DataError, match="a; found a list that is not an array"):
+        kinks(network, [[1], [2, 3]], B)
+
+
 def test_the_dimension_by_all_pairs_and_of_frames():
     x = RNG.uniform(size=(150, 3))
     apart = np.sort(np.linalg.norm(x[:, None] - x, axis=2), axis=1)
@@ -272,9 +346,8 @@ def test_tables_that_are_refused():
     ]:
         with pytest.raises((ShapeError, DataError), match=words):
             intrinsic_dimension(table)
-    for seed in (-1, 1.5, None):
-        with pytest.raises(SettingError, match="seed"):
-            intrinsic_dimension(RNG.normal(size=(50, 2)), seed=seed)
+    with pytest.raises(SettingError, match="seed; found -1"):
+        intrinsic_dimension(RNG.normal(size=(50, 2)), seed=-1)
 
 
 def test_lattices_are_refused_and_rounded_values_are_named():
