@@ -263,6 +263,17 @@ def test_torch_layers_whose_function_is_not_fixed():
         kinks(nn.Sequential(nn.LSTM(4, 3)), A, B)
 
 
+def test_a_torch_module_that_is_used_twice():
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(0)
+    act, middle = nn.ReLU(), nn.Linear(9, 9)
+    network = nn.Sequential(nn.Linear(4, 9), act, middle, act, nn.Sequential(middle, act), nn.Linear(9, 2)).double()
+    found = kinks(network, A, B)
+    assert found.widths == (9, 9, 9)
+    check(found, lambda x: network(torch.tensor(x)).detach().numpy())
+
+
 def test_weights_that_are_not_finite_or_of_half_precision():
     torch = pytest.importorskip("torch")
     nn = torch.nn

@@ -278,14 +278,16 @@ def _torch(torch: Any, network: Any) -> Iterator[Step]:
     def function(module: Any) -> Points:
         def at(x: np.ndarray) -> np.ndarray:
             with torch.no_grad():
-                found = module(torch.as_tensor(x).to(like))
+                found = module(torch.tensor(x).to(like))  # a copy, which a layer may change in place
             if not isinstance(found, torch.Tensor):
                 raise TypeError(f"{type(module).__name__} returns a {type(found).__name__}")
             return found.detach().cpu().double().numpy()
 
         return at
 
-    for name, module in network.named_children():
+    # named_children would leave out a module that is used twice
+    names = [name for name, _ in network.named_modules(remove_duplicate=False) if name and "." not in name]
+    for name, module in zip(names, network, strict=True):
         if isinstance(module, torch.nn.Sequential):
             yield from _torch(torch, module)
         else:
