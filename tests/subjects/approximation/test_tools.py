@@ -263,6 +263,19 @@ def test_torch_layers_whose_function_is_not_fixed():
         kinks(nn.Sequential(nn.LSTM(4, 3)), A, B)
 
 
+def test_torch_networks_far_from_the_origin():
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 40), nn.ReLU(), nn.Linear(40, 1))
+    network[0].running_mean.fill_(1e4)
+    network[0].running_var.fill_(1e-4)
+    a, b = 1e4 + 0.01 * A, 1e4 + 0.01 * B
+    places = kinks(network.eval(), a, b).places
+    assert {own.dtype for own in network.parameters()} == {torch.float32}
+    assert places.tolist() == pytest.approx(kinks(network.double(), a, b).places.tolist(), abs=1e-6)
+
+
 def test_a_torch_module_that_is_used_twice():
     torch = pytest.importorskip("torch")
     nn = torch.nn

@@ -1,5 +1,6 @@
 """Sequential networks of lemmata, Equinox and PyTorch as affine maps and units that bend at 0."""
 
+import copy
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -181,7 +182,7 @@ def _steps(network: Any, params: Any) -> Iterator[Step]:
         yield from _equinox(network)
     elif torch is not None and isinstance(network, torch.nn.Sequential):
         _full_precision(str(own.dtype).removeprefix("torch.") for own in network.parameters())
-        yield from _torch(torch, network)
+        yield from _torch(torch, _doubled(network))
     else:
         rule = "a Serial of lemmata, an equinox.nn.MLP or Sequential, or a torch.nn.Sequential"
         raise SettingError("network", found=type(network).__name__, rule=rule)
@@ -264,6 +265,14 @@ def _each(activation: Any, x: Any) -> Any:
 
 def _mapped(function: Callable[..., Any]) -> Points:
     return lambda x: np.asarray(jax.vmap(function)(jnp.asarray(x)), float)
+
+
+def _doubled(network: Any) -> Any:
+    """A copy in double precision, since weights are read as differences of outputs, whose biases may be large."""
+    try:
+        return copy.deepcopy(network).double()
+    except RuntimeError:  # parameters that PyTorch computes from others
+        return network
 
 
 def _torch(torch: Any, network: Any) -> Iterator[Step]:
