@@ -107,6 +107,17 @@ def test_the_error_is_that_of_the_network_itself():
             hinges(places, np.sin(7 * smooth), tolerance)
 
 
+def test_the_plot_of_many_points():
+    x = np.linspace(0, 1, 12_001)
+    shown = hinges(x, np.sin(7 * x), 1e-6).plot().to_dict()["layer"]
+    assert 1000 < len(shown[0]["data"]["values"]) <= 2000
+    assert len(shown[1]["data"]["values"]) > 100
+
+
+def test_no_curvature_is_printed_as_0():
+    assert "from the curvature: about 0;" in str(hinges([0, 1, 2], [0, 1, 0], 0.5))
+
+
 def test_the_units_of_places_and_values_do_not_matter():
     x = np.linspace(0, 1, 101)
     y = np.sin(7 * x)

@@ -17,7 +17,7 @@ _CLAIMS = ("approximation.steps_and_knots.free_knots",)
 _FACTORS = (16.0, 4.0, 1.0, 0.25)
 _SAMPLES = 8  # steps of the second differences in a piece
 _SLACK, _ROUNDING = 1e-9, 1e-14  # gates are wider by a part of the tolerance, and in the proof by rounding errors too
-_LARGEST, _ROWS = 1e300, 1000
+_LARGEST, _ROWS, _SHOWN = 1e300, 1000, 2000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Hinges:
         lines = [
             f"{count} ReLU {'unit fits' if self.units == 1 else 'units fit'} {len(self.x)} points within "
             f"{self.tolerance:.4g} (largest error {self.error:.4g})",
-            f"from the curvature: about {self.predicted:.3g}; units by tolerance: {curve}",
+            f"from the curvature: about {round(self.predicted, 3):.3g}; units by tolerance: {curve}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -82,14 +82,19 @@ class Hinges:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The points, the function and its hinges as an Altair chart."""
+        """The points (of more than 2000, evenly chosen ones), the function and its hinges as an Altair chart."""
         import altair as alt
-        import polars as pl
 
+        some = slice(None, None, -(-len(self.x) // _SHOWN))
         ends = np.concatenate([self.x[:1], self.places, self.x[-1:]])
-        points = alt.Chart(pl.DataFrame({"x": self.x, "y": self.y})).mark_point(size=8, opacity=0.5)
-        line = alt.Chart(pl.DataFrame({"x": ends, "y": self(ends)})).mark_line(point=True, color="black")
-        return (points.encode(x="x", y="y") + line.encode(x="x", y="y")).properties(title=str(self).split("\n")[0])
+        data = lambda x, y: alt.Data(
+            values=[{"x": float(at), "y": float(value)} for at, value in zip(x, y, strict=True)]
+        )
+        points = alt.Chart(data(self.x[some], self.y[some])).mark_point(size=8, opacity=0.5)
+        line = alt.Chart(data(ends, self(ends))).mark_line(point=True, color="black")
+        return (points.encode(x="x:Q", y="y:Q") + line.encode(x="x:Q", y="y:Q")).properties(
+            title=str(self).split("\n")[0]
+        )
 
 
 def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
