@@ -118,6 +118,16 @@ def test_no_curvature_is_printed_as_0():
     assert "from the curvature: about 0;" in str(hinges([0, 1, 2], [0, 1, 0], 0.5))
 
 
+def test_the_function_takes_places_of_any_shape():
+    found = hinges([0, 1, 2], [0, 1, 0], 0.1)
+    x = np.linspace(-3, 5, 2400).reshape(2, 1200)
+    pairs = zip(found.weights, found.places, strict=True)
+    at = found.height + found.slope * x + sum(weight * np.maximum(x - place, 0) for weight, place in pairs)
+    np.testing.assert_allclose(found(x), at)
+    assert found(1.0) == pytest.approx(1.0, abs=0.1)
+    assert found(pl.DataFrame(x.T[:5])).shape == (5, 2)
+
+
 def test_the_units_of_places_and_values_do_not_matter():
     x = np.linspace(0, 1, 101)
     y = np.sin(7 * x)

@@ -65,8 +65,11 @@ class Hinges:
             ShapeError, PrecisionError, DataError: for anything but finite numbers.
         """
         at = numbers_of("x", x).astype(float)
-        bends = np.maximum(at[..., None] - self.places, 0.0) @ self.weights
-        return self.height + self.slope * (at - self.x[0]) + bends
+        flat, bends = at.ravel(), np.zeros(at.size)
+        for start in range(0, at.size, _ROWS):  # places times hinges may not fit the memory
+            part = flat[start : start + _ROWS, None]
+            bends[start : start + _ROWS] = np.maximum(part - self.places, 0.0) @ self.weights
+        return np.asarray(self.height + self.slope * (at - self.x[0]) + bends.reshape(at.shape))
 
     def __str__(self) -> str:
         count = f"{self.units}" if self.units == self.fewest else f"{self.fewest} to {self.units}"
@@ -152,7 +155,7 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
 def _error(network: Hinges, x: np.ndarray, y: np.ndarray) -> float:
     """The largest difference at the points, of the sum of units itself, whose rounding errors may be large."""
     with np.errstate(over="ignore", invalid="ignore"):
-        error = max(float(np.abs(network(x[i : i + _ROWS]) - y[i : i + _ROWS]).max()) for i in range(0, len(x), _ROWS))
+        error = float(np.abs(network(x) - y).max())
     if not error <= network.tolerance * (1 + 1e-6):
         raise DataError(
             "x and y",
