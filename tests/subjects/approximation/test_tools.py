@@ -12,7 +12,7 @@ import pytest
 from scipy import optimize
 
 from lemmata.architectures import LeakyRelu, Serial, absolute, erf_network, fully_connected, relu_network
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError
 from lemmata.subjects.approximation import hinges, intrinsic_dimension, kinks
 
 RNG = np.random.default_rng(0)
@@ -75,6 +75,92 @@ def test_repeated_places_and_bad_curves():
         hinges([0, 1, 2], [0, 1], 0.1)
     with pytest.raises(DataError, match="2 different places"):
         hinges([0, 1, 1], [0, 1, 1], 0.1)
+
+
+def test_no_proof_fails_at_ties_of_decimals():
+    # 3 - x passes every gate of width 2, and touches two of them
+    assert (hinges(range(4), [4, 1, 2, 1], 1.0).fewest, hinges(range(4), [4, 1, 2, 1], 1.0).units) == (0, 0)
+    halves = hinges(np.arange(10.0), [0, 1, 0, 0, 0, 0, 1, 0, 1, 0], 0.5)
+    assert (halves.fewest, halves.units) == (0, 0)
+    assert hinges([0, 0, 1, 2], [0.3, 0.9, 0.6, 0.6], 0.3).units == 0
+    assert hinges(np.arange(7) / 10, np.array([3, 5, 0, 2, 2, 4, 4]) / 10, 0.05).fewest == 1
+
+
+def test_a_tolerance_holds_if_every_place_is_repeated():
+    twice = np.repeat(np.linspace(0, 1, 40), 2)
+    values = np.sin(9 * twice) + np.tile([-0.1, 0.1], 40)
+    for tolerance in (0.11, 0.15, 0.3):
+        found = hinges(twice, values, tolerance)
+        assert np.abs(found(twice) - values).max() <= tolerance * (1 + 1e-6)
+
+
+def test_the_error_is_that_of_the_network_itself():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=300) ** 20, rng.normal(size=300)
+    with pytest.raises(
+        DataError, match=r"of the network, by rounding; rule: at most the tolerance 0\.01; remedy: pass"
+    ):
+        hinges(x, y, 0.01)
+    smooth = np.linspace(0, 1, 101)
+    for places, tolerance in [(smooth, 1e-300), (1e15 + np.arange(101), 0.05)]:
+        with pytest.raises(DataError, match="by rounding"):
+            hinges(places, np.sin(7 * smooth), tolerance)
+
+
+def test_the_plot_of_many_points():
+    x = np.linspace(0, 1, 12_001)
+    shown = hinges(x, np.sin(7 * x), 1e-6).plot().to_dict()["layer"]
+    assert 1000 < len(shown[0]["data"]["values"]) <= 2000
+    assert len(shown[1]["data"]["values"]) > 100
+
+
+def test_no_curvature_is_printed_as_0():
+    assert "from the curvature: about 0;" in str(hinges([0, 1, 2], [0, 1, 0], 0.5))
+
+
+def test_the_function_takes_places_of_any_shape():
+    found = hinges([0, 1, 2], [0, 1, 0], 0.1)
+    x = np.linspace(-3, 5, 2400).reshape(2, 1200)
+    pairs = zip(found.weights, found.places, strict=True)
+    at = found.height + found.slope * x + sum(weight * np.maximum(x - place, 0) for weight, place in pairs)
+    np.testing.assert_allclose(found(x), at)
+    assert found(1.0) == pytest.approx(1.0, abs=0.1)
+    assert found(pl.DataFrame(x.T[:5])).shape == (5, 2)
+
+
+def test_the_units_of_places_and_values_do_not_matter():
+    x = np.linspace(0, 1, 101)
+    y = np.sin(7 * x)
+    plain = hinges(x, y, 0.05)
+    for wide, high in [(1e200, 1.0), (1e-200, 1.0), (1.0, 1e200), (1.0, 1e-200)]:
+        found = hinges(x * wide, y * high, 0.05 * high)
+        assert (found.units, found.fewest) == (plain.units, plain.fewest)
+        assert found.predicted == pytest.approx(plain.predicted)
+    for places, values, words in [(x * 1e-318, y, "x; found places within"), (x, y * 1.7e308, "y; found 1.7e")]:
+        with pytest.raises(DataError, match=words):
+            hinges(places, values, 0.05)
+
+
+def test_curves_of_other_libraries_and_what_they_may_not_hold():
+    torch = pytest.importorskip("torch")
+    x = np.linspace(0, 1, 101)
+    y = np.sin(7 * x)
+    for given in (torch.tensor(y, requires_grad=True), y.astype(object), pd.Series(y, dtype="Float64")):
+        found = hinges(torch.tensor(x, requires_grad=True), given, 0.05)
+        assert found.units == hinges(x, y, 0.05).units
+    with pytest.raises(DataError, match="x; found a list that is not an array"):
+        hinges([[1, 2], [3]], [1, 2], 0.1)
+    with pytest.raises(ShapeError, match=r"x; found shape \(101, 1\); rule: shape \(n,\)"):
+        hinges(pd.DataFrame({0: x}), y, 0.05)
+    with pytest.raises(DataError, match="x; found the entry 'a'"):
+        found(["a"])
+    assert str(hinges(x, np.abs(x - 0.5), 0.01)).startswith("1 ReLU unit fits 101 points")
+
+
+def test_the_tolerance_of_the_remedy_is_enough():
+    with pytest.raises(DataError, match="remedy: pass a tolerance of at least") as refused:
+        hinges([0, 0, 1, 2], [0, 0.246913, 0, 0], 0.05)
+    assert hinges([0, 0, 1, 2], [0, 0.246913, 0, 0], float(str(refused.value).split()[-1])).units <= 1
 
 
 def check(found, network):
@@ -172,6 +258,104 @@ def test_networks_that_are_refused(key):
         kinks(mlp, A, A)
 
 
+def test_layers_that_bend_again_on_the_way_are_refused(key):
+    cut = eqx.nn.MLP(4, 2, 8, 1, activation=lambda x: jnp.clip(x, 0, 100), key=key)
+    plain = eqx.nn.MLP(4, 2, 8, 1, key=key)
+    assert kinks(cut, A, B).places.tolist() == pytest.approx(kinks(plain, A, B).places.tolist())
+    with pytest.raises(SettingError, match="layer activation 0 of the network; found another function"):
+        kinks(cut, 1e4 * A, -1e4 * B)
+    narrow = eqx.nn.MLP(4, 2, 8, 1, activation=lambda x: jnp.clip(x, -1000, 1000), key=key)
+    with pytest.raises(SettingError, match="found an affine function"):
+        kinks(narrow, A, B)
+
+
+def test_torch_layers_whose_function_is_not_fixed():
+    nn = pytest.importorskip("torch").nn
+    for layer, words in [
+        (nn.BatchNorm1d(8), r"remedy: call network.eval\(\) first"),
+        (nn.Dropout(0.5), r"remedy: call network.eval\(\) first"),
+        (nn.BatchNorm1d(8, track_running_stats=False), "remedy: replace BatchNorm1d, which has no running means"),
+    ]:
+        network = nn.Sequential(nn.Linear(4, 8), layer, nn.ReLU(), nn.Linear(8, 1)).eval()
+        layer.train(layer.__class__ is nn.Dropout or "eval" in words)
+        with pytest.raises(SettingError, match=words):
+            kinks(network, A, B)
+    with pytest.raises(ShapeError, match="LSTM returns a tuple"):
+        kinks(nn.Sequential(nn.LSTM(4, 3)), A, B)
+
+
+def test_torch_networks_far_from_the_origin():
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 40), nn.ReLU(), nn.Linear(40, 1))
+    network[0].running_mean.fill_(1e4)
+    network[0].running_var.fill_(1e-4)
+    a, b = 1e4 + 0.01 * A, 1e4 + 0.01 * B
+    places = kinks(network.eval(), a, b).places
+    assert {own.dtype for own in network.parameters()} == {torch.float32}
+    assert places.tolist() == pytest.approx(kinks(network.double(), a, b).places.tolist(), abs=1e-6)
+
+
+def test_a_torch_module_that_is_used_twice():
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(0)
+    act, middle = nn.ReLU(), nn.Linear(9, 9)
+    network = nn.Sequential(nn.Linear(4, 9), act, middle, act, nn.Sequential(middle, act), nn.Linear(9, 2)).double()
+    found = kinks(network, A, B)
+    assert found.widths == (9, 9, 9)
+    check(found, lambda x: network(torch.tensor(x)).detach().numpy())
+
+
+def test_weights_that_are_not_finite_or_of_half_precision():
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    with pytest.raises(PrecisionError, match="network; found weights of type bfloat16"):
+        kinks(network.bfloat16(), A, B)
+    network = network.float()
+    for value in (np.nan, np.inf):
+        nn.init.constant_(network[0].bias, value)
+        with pytest.raises(DataError, match=r"layer 0 \(Linear\) of the network; found weights that are not finite"):
+            kinks(network, A, B)
+
+
+def test_params_and_dropout_that_do_not_fit(key):
+    network = relu_network(2, 8)
+    params, _ = network.init(key, 4)
+    for own, words in [
+        ({}, "params; found a dict"),
+        (params[:2], "params; found 2 entries; rule: one entry for each of"),
+    ]:
+        with pytest.raises(SettingError, match=words):
+            kinks(network, A, B, params=own)
+    with pytest.raises(SettingError, match="a dictionary with the matrix 'weight'"):
+        kinks(network, A, B, params=((), *params[1:]))
+    dropout = eqx.nn.Sequential([eqx.nn.Linear(4, 5, key=key), eqx.nn.Dropout(), eqx.nn.Lambda(jax.nn.relu)])
+    with pytest.raises(SettingError, match=r"remedy: pass equinox.nn.inference_mode\(network\)"):
+        kinks(dropout, A, B)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e29])
+def test_kinks_without_biases_depend_on_no_unit(unit, key):
+    network = relu_network(2, 8)
+    params, _ = network.init(key, 4)
+    plain, found = kinks(network, A, B, params=params), kinks(network, unit * A, unit * B, params=params)
+    assert found.places.tolist() == pytest.approx(plain.places.tolist())
+    assert found.expected == pytest.approx(plain.expected)
+    with pytest.raises(DataError, match=r"a and b; found .* as the largest absolute value"):
+        kinks(network, 1e200 * A, B, params=params)
+
+
+def test_inputs_of_other_types(key):
+    network = eqx.nn.MLP(4, 2, 8, 2, key=key)
+    plain = kinks(network, A, B).places.tolist()
+    assert kinks(network, A.astype(object), pd.Series(B, dtype="Float64")).places.tolist() == plain
+    with pytest.raises(DataError, match="a; found a list that is not an array"):
+        kinks(network, [[1], [2, 3]], B)
+
+
 def test_the_dimension_by_all_pairs_and_of_frames():
     x = RNG.uniform(size=(150, 3))
     apart = np.sort(np.linalg.norm(x[:, None] - x, axis=2), axis=1)
@@ -201,3 +385,44 @@ def test_tables_that_are_refused():
         intrinsic_dimension(RNG.normal(size=(50, 2)), level=1.0)
     with pytest.raises(DataError):
         intrinsic_dimension(np.full((50, 2), np.nan))
+    for table, words in [
+        (3.0, r"found shape \(\)"),
+        (np.arange(50.0)[:, None].tolist()[:5], "5 different rows; .*add rows"),
+    ]:
+        with pytest.raises((ShapeError, DataError), match=words):
+            intrinsic_dimension(table)
+    with pytest.raises(SettingError, match="seed; found -1"):
+        intrinsic_dimension(RNG.normal(size=(50, 2)), seed=-1)
+
+
+def test_lattices_are_refused_and_rounded_values_are_named():
+    square = np.stack(np.meshgrid(range(20), range(20)), axis=-1).reshape(-1, 2)
+    for table in (square, np.linspace(0, 1, 500)[:, None], np.eye(50)):
+        with pytest.raises(DataError, match=r"% of the rows equally far from the nearest two others, as in a lattice"):
+            intrinsic_dimension(table)
+    shown = str(intrinsic_dimension(np.random.default_rng(0).integers(0, 50, size=(500, 2))))
+    assert "the interval begins at or below the number of columns: fails" in shown
+    assert "share of rows that are equally far from the nearest two others: fails" in shown
+
+
+@pytest.mark.parametrize("columns", [3, 200])
+def test_the_dimension_depends_on_no_origin_and_unit(columns):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 3)) @ rng.normal(size=(3, columns))
+    plain = intrinsic_dimension(x)
+    for moved in (x + 1e6, 1e200 * x, 1e-200 * x, x.astype(object)):
+        assert intrinsic_dimension(moved).dimension == pytest.approx(plain.dimension, rel=1e-4)
+    apart = np.sort(np.linalg.norm(x[:, None] - x, axis=2), axis=1)
+    assert plain.dimension == pytest.approx(1 / np.mean(np.log(apart[:, 2] / apart[:, 1])))
+
+
+def test_tables_of_other_types():
+    torch = pytest.importorskip("torch")
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    plain = intrinsic_dimension(x).dimension
+    nullable = pd.DataFrame({"a": pd.Series(x[:, 0], dtype="Float64"), 1: x[:, 1]})
+    for table in (torch.tensor(x, requires_grad=True), nullable):
+        assert intrinsic_dimension(table).dimension == plain
+    with pytest.raises(DataError, match="found the entry 'u'"):
+        intrinsic_dimension(pd.DataFrame({"a": x[:, 0], "b": "u"}))
+    assert "with 1 column\n" in str(intrinsic_dimension(x[:, :1]))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import polars
 import pytest
-from sklearn.neural_network import MLPRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.subjects.depth import sparsify
@@ -97,6 +97,12 @@ def test_what_is_printed(wide):
         ({"network": (lambda x: x / 0, np.ones(3))}, DataError, "outputs of the hidden units"),
         ({"network": (lambda x: x, np.ones(3), np.ones(2))}, ShapeError, "intercept"),
         ({"x": 3.0}, ShapeError, "at least one row"),
+        ({"x": [[1.0], [2.0, 3.0]]}, DataError, "x; found a list that is not an array"),
+        ({"network": (lambda x: x, np.ones(3), np.nan)}, DataError, "intercept; found 1 entries that are not finite"),
+        ({"network": (lambda x: x, np.ones(3), "a")}, DataError, "intercept; found the entry 'a'"),
+        ({"network": (lambda x: x + 1j, np.ones(3))}, DataError, "outputs of the hidden units; .* complex128"),
+        ({"network": (lambda x: x, np.zeros(3))}, DataError, "network; found output 0 of all units on these rows"),
+        ({"network": (lambda x: x, np.full(3, 1e200))}, DataError, r"products of up to .*e.199; .*: change the unit"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
@@ -117,3 +123,62 @@ def test_the_plot_shows_the_errors_and_the_bound(wide):
     errors = [row["error"] for row in shown if row["curve"] == "measured"]
     assert errors == pytest.approx(few.path.tolist())
     assert shown[-1] == {"units": 4, "error": pytest.approx(few.bound), "curve": "bound"}
+
+
+def test_tensors_that_collect_gradients(wide):
+    torch = pytest.importorskip("torch")
+    (hidden, weights, _), x = wide
+    units = lambda rows: torch.tensor(hidden(rows), requires_grad=True)
+    few = sparsify((units, torch.tensor(weights, requires_grad=True)), torch.tensor(x, requires_grad=True), 5)
+    assert few.error == sparsify((hidden, weights), x, 5).error
+
+
+@pytest.mark.parametrize("classifier", [False, True])
+def test_columns_and_outputs_of_networks_of_scikit_learn(classifier):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(80, 2)), rng.normal(size=80)
+    of = MLPClassifier if classifier else MLPRegressor
+    network = of(hidden_layer_sizes=(12,), max_iter=5, random_state=0)
+    with pytest.warns(UserWarning, match="Maximum iterations"):
+        network.fit(x, y > 0 if classifier else y)
+    if classifier:
+        with pytest.raises(
+            SettingError, match="found a MLPClassifier with 'logistic' of the outputs; rule: outputs that"
+        ):
+            sparsify(network, x, 3)
+        return
+    few = sparsify(network, x, 3)
+    for rows, error, words in [
+        (x[:, :1], ShapeError, r"x; found shape \(80, 1\); rule: shape \(n, 2\), the columns of the network"),
+        ([["a", "b"]], DataError, "x; found the entry 'a'"),
+        (x[0], ShapeError, "x; found shape"),
+    ]:
+        for use in (few, lambda own: sparsify(network, own, 1)):
+            with pytest.raises(error, match=words):
+                use(rows)
+
+
+def test_units_of_very_different_sizes(wide):
+    (hidden, weights, _), x = wide
+    sizes = np.logspace(-200, 200, 40)
+    few = sparsify((lambda rows: hidden(rows) * sizes, weights / sizes), x, 10)
+    assert few.error == pytest.approx(sparsify((hidden, weights), x, 10).error)
+
+
+def test_an_output_of_0_is_printed():
+    x = np.random.default_rng(0).normal(size=(20, 1))
+    few = sparsify((lambda rows: np.repeat(rows, 2, axis=1), [1.0, -1.0]), x, 1)
+    assert str(few).startswith("1 of 2 units: error 0, the network's output 0, on 20 rows\nvacuous")
+
+
+def test_positive_weights_are_not_said_to_cancel():
+    kernel = lambda x: np.exp(-100 * (x - np.linspace(0, 1, 40)) ** 2)
+    x = np.random.default_rng(0).uniform(size=(100, 1))
+    assert "vacuous, since the network's output is not larger: at most" in str(sparsify((kernel, np.ones(40)), x, 1))
+    assert "- rows for each unit: fails (5)" not in str(sparsify((kernel, np.ones(40)), x, 20))
+    assert "- rows for each unit: fails (4)" in str(sparsify((kernel, np.ones(40)), x, 25))
+
+
+def test_too_small_tolerances_are_refused(wide):
+    with pytest.raises(SettingError, match="tolerance; found 1e-200; rule: above"):
+        sparsify(*wide, 3).enough(1e-200)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lemmata.errors import DataError, SettingError
+from lemmata.errors import DataError, SettingError, SolverError
 from lemmata.subjects.depth import worst_case
 
 
@@ -47,17 +47,60 @@ def test_what_is_printed():
 @pytest.mark.parametrize(
     ("steps", "smoothness", "convexity", "error", "message"),
     [
-        ([], 1.0, 0.0, SettingError, "steps; found shape"),
-        ([1.0] * 16, 1.0, 0.0, SettingError, "a list of 1 to 15 numbers"),
+        ([], 1.0, 0.0, SettingError, "steps; found 0 steps; .* remedy: pass at least one step"),
+        (
+            [1.0] * 16,
+            1.0,
+            0.0,
+            SettingError,
+            "steps; found 16 steps; rule: a list of 1 to 15 numbers; remedy: pass fewer",
+        ),
+        ([[1.0], [1.0, 2.0]], 1.0, 0.0, DataError, "steps; found a list that is not an array"),
         (1.0, 1.0, 0.0, SettingError, "steps; found shape"),
         ([1.0, 0.0], 1.0, 0.0, SettingError, "steps; found 0 to 1"),
         ([1.0, 11.0], 1.0, 0.0, SettingError, "at most 10/smoothness = 10"),
         ([1.0, np.nan], 1.0, 0.0, DataError, "steps"),
         ([1.0], 0.0, 0.0, SettingError, "smoothness"),
         ([1.0], 1.0, 1.0, SettingError, "convexity; found 1"),
-        ([1.0], 1.0, -0.1, SettingError, "convexity"),
+        ([1.0], 1.0, -0.1, SettingError, "convexity; found -0.1; rule: 0, or a number below the smoothness 1"),
     ],
 )
 def test_what_is_refused(steps, smoothness, convexity, error, message):
     with pytest.raises(error, match=message):
         worst_case(steps, smoothness, convexity)
+
+
+@pytest.mark.parametrize("steps", [[1e-10], [1e-3] * 15, [10.0] * 15])
+def test_steps_that_rounding_does_not_decide(steps):
+    with pytest.raises(SolverError, match="rule: a relative accuracy of 1e-06; remedy: use fewer steps"):
+        worst_case(steps, 1.0)
+
+
+def test_an_error_shows_both_ends_of_what_was_found():
+    with pytest.raises(SolverError) as refused:
+        worst_case([2.0] * 5, 1.0)
+    low, high = str(refused.value).split("found between ")[1].split(";")[0].split(" and ")
+    assert float(low) < float(high)
+
+
+def test_unit_steps_are_left_out_where_rounding_hides_them():
+    found = worst_case([0.2, 0.2], 1.0, convexity=0.98)
+    assert np.isnan(found.unit_steps)
+    assert str(found).endswith(f"a function attains {found.attained:.5g}")
+    assert "; 1 step of 1/1: " in str(worst_case([0.2], 1.0, convexity=0.5))
+
+
+def test_steps_of_python_objects():
+    assert worst_case(np.array([1.0, 1.0], object), 1.0).bound == pytest.approx(0.1)
+
+
+def test_steps_of_a_tensor():
+    torch = pytest.importorskip("torch")
+    steps = torch.tensor([1.0, 1.0], requires_grad=True)
+    assert worst_case(steps, 1.0).bound == pytest.approx(0.1)
+
+
+def test_distances_whose_square_is_no_number():
+    for distance in (1e200, 1e-200):
+        with pytest.raises(SettingError, match="distance; found 1e"):
+            worst_case([1.0], 1.0).after(distance)

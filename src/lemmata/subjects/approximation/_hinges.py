@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lemmata.answers import Condition, positive
-from lemmata.core import check_numbers
+from lemmata.core import numbers_of
 from lemmata.errors import DataError, ShapeError
 from lemmata.printable import preformatted
 
@@ -16,6 +16,8 @@ from ._stabbed_gates import joined_line, links
 _CLAIMS = ("approximation.steps_and_knots.free_knots",)
 _FACTORS = (16.0, 4.0, 1.0, 0.25)
 _SAMPLES = 8  # steps of the second differences in a piece
+_SLACK, _ROUNDING = 1e-9, 1e-14  # gates are wider by a part of the tolerance, and in the proof by rounding errors too
+_LARGEST, _ROWS, _SHOWN = 1e300, 1000, 2000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,17 +56,28 @@ class Hinges:
     claims: tuple[str, ...] = _CLAIMS
 
     def __call__(self, x: Any) -> np.ndarray:
-        """The function: an affine part and one ReLU unit for each hinge."""
-        at = np.asarray(x, float)
-        bends = np.maximum(at[..., None] - self.places, 0.0) @ self.weights
-        return self.height + self.slope * (at - self.x[0]) + bends
+        """The function: an affine part and one ReLU unit for each hinge.
+
+        Args:
+            x: places, in an array of any shape.
+
+        Raises:
+            ShapeError, PrecisionError, DataError: for anything but finite numbers.
+        """
+        at = numbers_of("x", x).astype(float)
+        flat, bends = at.ravel(), np.zeros(at.size)
+        for start in range(0, at.size, _ROWS):  # places times hinges may not fit the memory
+            part = flat[start : start + _ROWS, None]
+            bends[start : start + _ROWS] = np.maximum(part - self.places, 0.0) @ self.weights
+        return np.asarray(self.height + self.slope * (at - self.x[0]) + bends.reshape(at.shape))
 
     def __str__(self) -> str:
         count = f"{self.units}" if self.units == self.fewest else f"{self.fewest} to {self.units}"
         curve = ", ".join(f"{n} at {t:.3g}" for t, n in zip(self.tolerances, self.counts, strict=True))
         lines = [
-            f"{count} ReLU units fit {len(self.x)} points within {self.tolerance:.4g} (largest error {self.error:.4g})",
-            f"from the curvature: about {self.predicted:.3g}; units by tolerance: {curve}",
+            f"{count} ReLU {'unit fits' if self.units == 1 else 'units fit'} {len(self.x)} points within "
+            f"{self.tolerance:.4g} (largest error {self.error:.4g})",
+            f"from the curvature: about {round(self.predicted, 3):.3g}; units by tolerance: {curve}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -72,14 +85,19 @@ class Hinges:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The points, the function and its hinges as an Altair chart."""
+        """The points (of more than 2000, evenly chosen ones), the function and its hinges as an Altair chart."""
         import altair as alt
-        import polars as pl
 
+        some = slice(None, None, -(-len(self.x) // _SHOWN))
         ends = np.concatenate([self.x[:1], self.places, self.x[-1:]])
-        points = alt.Chart(pl.DataFrame({"x": self.x, "y": self.y})).mark_point(size=8, opacity=0.5)
-        line = alt.Chart(pl.DataFrame({"x": ends, "y": self(ends)})).mark_line(point=True, color="black")
-        return (points.encode(x="x", y="y") + line.encode(x="x", y="y")).properties(title=str(self).split("\n")[0])
+        data = lambda x, y: alt.Data(
+            values=[{"x": float(at), "y": float(value)} for at, value in zip(x, y, strict=True)]
+        )
+        points = alt.Chart(data(self.x[some], self.y[some])).mark_point(size=8, opacity=0.5)
+        line = alt.Chart(data(ends, self(ends))).mark_line(point=True, color="black")
+        return (points.encode(x="x:Q", y="y:Q") + line.encode(x="x:Q", y="y:Q")).properties(
+            title=str(self).split("\n")[0]
+        )
 
 
 def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
@@ -99,8 +117,8 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
 
     Raises:
         SettingError: for a tolerance that is not a positive number.
-        ShapeError, DataError: for points that are not two equally long columns of numbers, fewer than 3 places, or
-            equal places whose values are too far apart.
+        ShapeError, PrecisionError, DataError: for points that are not two equally long columns of numbers, fewer than
+            3 places, equal places whose values are too far apart, or rounding errors above the tolerance.
 
     Example:
         >>> import numpy as np
@@ -110,55 +128,88 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
         from the curvature: about 16.4; units by tolerance: 4 at 0.16, 8 at 0.04, 16 at 0.01, 32 at 0.0025
     """
     tolerance = positive("tolerance", tolerance)
-    places, low, high, values = _gates(x, y, tolerance)
+    given_x, given_y = _column("x", x), _column("y", y)
+    places, low, high, values = _gates(given_x, given_y, tolerance)
     span, height = places[-1] - places[0], max(float(np.ptp(values)), tolerance)
     gate_x, gate_y = (places - places[0]) / span, (values - values[0]) / height
-    reach = (high - low) / (2 * height)
-    through = lambda times: links(gate_x, *_widened(gate_y, reach, times * tolerance / height), True)
-    exact = links(gate_x, gate_y - reach, gate_y + reach, False)
+    reach = (high - low) / (2 * height) + _SLACK * tolerance / height
+    through = lambda times: links(gate_x, *_widened(gate_y, reach, (times - 1) * tolerance / height), True)
+    exact = links(gate_x, gate_y - reach - _ROUNDING, gate_y + reach + _ROUNDING, False)
     found = {times: through(times) for times in _FACTORS}
     knots_x, knots_y = joined_line(found[1.0], gate_x)
-    knots_x, knots_y = places[0] + span * knots_x, values[0] + height * knots_y
-    slopes = np.diff(knots_y) / np.diff(knots_x)
-    error = float(np.abs(np.interp(np.asarray(x, float), knots_x, knots_y) - np.asarray(y, float)).max())
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        knots_x, knots_y = places[0] + span * knots_x, values[0] + height * knots_y
+        slopes = np.diff(knots_y) / np.diff(knots_x)
     units, fewest = len(slopes) - 1, len(exact) - 1
-    predicted = max(_root_curvature(places, values, len(exact)) / (4 * tolerance**0.5) - 1, 0.0)
-    return Hinges(
+    curvature = _root_curvature(gate_x, gate_y, len(exact)) * (height / tolerance) ** 0.5
+    predicted = max(curvature / 4 - 1, 0.0)
+    network = Hinges(
         units=units, fewest=fewest, places=knots_x[1:-1], weights=np.diff(slopes), slope=float(slopes[0]),
-        height=float(knots_y[0]), error=error, tolerance=tolerance, predicted=predicted,
+        height=float(knots_y[0]), error=0.0, tolerance=tolerance, predicted=predicted,
         tolerances=tolerance * np.array(_FACTORS), counts=np.array([len(own) - 1 for own in found.values()]),
         x=places, y=values, conditions=_conditions(units, fewest, predicted, len(places)),
     )  # fmt: skip
+    return dataclasses.replace(network, error=_error(network, given_x, given_y))
 
 
-def _gates(x: Any, y: Any, tolerance: float) -> tuple[np.ndarray, ...]:
+def _error(network: Hinges, x: np.ndarray, y: np.ndarray) -> float:
+    """The largest difference at the points, of the sum of units itself, whose rounding errors may be large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = float(np.abs(network(x) - y).max())
+    if not error <= network.tolerance * (1 + 1e-6):
+        raise DataError(
+            "x and y",
+            found=f"an error of {error:.3g} of the network, by rounding",
+            rule=f"at most the tolerance {network.tolerance:g}",
+            remedy="pass a larger tolerance, subtract a constant from x and y, or drop places that nearly coincide",
+        )
+    return error
+
+
+def _column(name: str, values: Any) -> np.ndarray:
+    column = numbers_of(name, values)
+    if column.ndim != 1:
+        rule, remedy = "shape (n,), one number for each point", f"pass {name} as one column"
+        raise ShapeError(name, found=f"shape {column.shape}", rule=rule, remedy=remedy)
+    column = column.astype(float)
+    if np.abs(column).max() > _LARGEST:
+        found = f"{np.abs(column).max():.3g} as the largest absolute value"
+        raise DataError(name, found=found, rule=f"at most {_LARGEST:g}", remedy="change the unit")
+    return column
+
+
+def _gates(x: np.ndarray, y: np.ndarray, tolerance: float) -> tuple[np.ndarray, ...]:
     """Places in order, without repetition; the lowest and highest value allowed at each; and the middle of both."""
-    given = {"x": np.asarray(x), "y": np.asarray(y)}
-    for name, column in given.items():
-        check_numbers(name, column)
-        if column.ndim != 1:
-            raise ShapeError(name, found=f"shape {column.shape}", rule="one column of numbers")
-    if len(given["x"]) != len(given["y"]):
-        found = f"{len(given['x'])} and {len(given['y'])} values"
-        raise ShapeError("x and y", found=found, rule="one value of y for each place x")
-    places, which = np.unique(given["x"].astype(float), return_inverse=True)
+    if len(x) != len(y):
+        raise ShapeError("x and y", found=f"{len(x)} and {len(y)} values", rule="one value of y for each place x")
+    places, which = np.unique(x, return_inverse=True)
     if len(places) < 3:
-        raise DataError("x", found=f"{len(places)} different places", rule="at least 3 different places")
+        found = f"{len(places)} different place{'s' if len(places) > 1 else ''}"
+        raise DataError("x", found=found, rule="at least 3 different places", remedy="add points")
+    if places[-1] - places[0] < 1 / _LARGEST:
+        found = f"places within {places[-1] - places[0]:.3g}"
+        raise DataError("x", found=found, rule=f"places at least {1 / _LARGEST:g} apart", remedy="change the unit")
     high, low = np.full(len(places), np.inf), np.full(len(places), -np.inf)
-    np.minimum.at(high, which, given["y"].astype(float) + tolerance)
-    np.maximum.at(low, which, given["y"].astype(float) - tolerance)
-    if (low > high).any():
+    np.minimum.at(high, which, y + tolerance)
+    np.maximum.at(low, which, y - tolerance)
+    if (low - high > _SLACK * tolerance).any():
         at = int(np.argmax(low - high))
         least = (low[at] - high[at]) / 2 + tolerance
         raise DataError("y", found=f"values at x = {places[at]:g} that differ by {2 * least:.4g}",
                         rule=f"at most twice the tolerance {tolerance:g}",
-                        remedy=f"pass a tolerance of at least {least:.4g}")  # fmt: skip
-    return places, low, high, (low + high) / 2
+                        remedy=f"pass a tolerance of at least {_rounded_up(least)}")  # fmt: skip
+    middle = (low + high) / 2
+    return places, np.minimum(low, middle), np.maximum(high, middle), middle
 
 
-def _widened(y: np.ndarray, reach: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+def _rounded_up(number: float) -> str:
+    text = f"{number:.4g}"
+    return text if float(text) >= number * (1 - _SLACK / 2) else f"{number * 1.0005:.4g}"
+
+
+def _widened(y: np.ndarray, reach: np.ndarray, more: float) -> tuple[np.ndarray, np.ndarray]:
     """Gates of another tolerance; repeated places keep at least a point."""
-    half = np.maximum(reach + tolerance - reach.max(), 0.0)
+    half = np.maximum(reach + more, 0.0)
     return y - half, y + half
 
 

@@ -7,14 +7,15 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.neighbors import NearestNeighbors
 
-from lemmata.answers import Condition, inside
-from lemmata.core import check_numbers
+from lemmata.answers import Condition, inside, whole
+from lemmata.core import numbers_of
 from lemmata.errors import DataError, ShapeError
 from lemmata.printable import preformatted
 
 _CLAIMS = ("approximation.lookups.two_nearest_neighbours", "approximation.lookups.lookup_error")
 _LEAST, _ASKED, _RESAMPLES = 20, 5000, 1000
 _STABLE = 1.25
+_CANDIDATES, _BLOCK, _EQUAL, _FEW_TIES = 10, 200, 1e-9, 0.01
 # Rows share neighbours. On tori and normal rows of dimension 1 to 8, the variance of the mean was 1.3 to 1.8 times that
 # of independent logarithms.
 _STRETCH = 1.35
@@ -26,7 +27,7 @@ class IntrinsicDimension:
 
     Args:
         dimension: 1 over the mean of log(r_2/r_1), where r_1 and r_2 are the distances to the nearest two rows.
-        interval: of it, from a bootstrap of the rows, widened because neighbours are shared.
+        interval: of it, from a bootstrap of the rows, widened because neighbours are shared. The upper end may be inf.
         sizes: numbers of rows, halved again and again.
         dimensions: the estimates from random subsets of these sizes. They ask at larger distances.
         rows: different rows.
@@ -56,7 +57,7 @@ class IntrinsicDimension:
         curve = ", ".join(f"{d:.3g} at {n}" for n, d in zip(self.sizes, self.dimensions, strict=True))
         lines = [
             f"intrinsic dimension {self.dimension:.3g}, {100 * self.level:g} % interval {low:.3g} to {high:.3g}, "
-            f"of {self.rows} rows with {self.columns} columns",
+            f"of {self.rows} rows with {self.columns} column{'s' if self.columns > 1 else ''}",
             f"by the number of rows: {curve}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -73,13 +74,15 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     raises it at small distances. So subsets are estimated too, whose distances are larger.
 
     Args:
-        x: rows, (n, columns). Distances depend on the units of the columns, which are taken as they are.
+        x: rows, (n, columns); images or other arrays become rows of all their numbers. Distances depend on the units
+            of the columns, which are taken as they are.
         level: confidence of the interval.
         seed: of subsets and resamples.
 
     Raises:
-        SettingError: for a level outside (0, 1).
-        ShapeError, DataError: for anything but a table of at least 20 different rows of numbers.
+        SettingError: for a level outside (0, 1), or a seed that is not a whole number of at least 0.
+        ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers, and
+            for lattices, where the nearest two rows are equally far from most rows.
 
     Example:
         >>> import numpy as np
@@ -89,15 +92,16 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
         by the number of rows: 1.98 at 2000, 1.95 at 1000, 1.95 at 500, 1.95 at 250
     """
     level = inside("level", level, 0.0, 1.0)
-    table = np.asarray(x)
-    check_numbers("x", table)
-    if table.ndim == 1:
-        raise ShapeError("x", found=f"shape {table.shape}", rule="a table (n, columns)")
+    rng = np.random.default_rng(whole("seed", seed))
+    table = numbers_of("x", x)
+    if table.ndim < 2:
+        remedy = "pass one column as a table of shape (n, 1)"
+        raise ShapeError("x", found=f"shape {table.shape}", rule="a table (n, columns)", remedy=remedy)
     table = table.reshape(len(table), -1).astype(float)
-    different = np.unique(table, axis=0)
+    different = _centred(np.unique(table, axis=0))
     if len(different) < _LEAST:
-        raise DataError("x", found=f"{len(different)} different rows", rule=f"at least {_LEAST} different rows")
-    rng = np.random.default_rng(seed)
+        found = f"{len(different)} different row{'s' if len(different) > 1 else ''}"
+        raise DataError("x", found=found, rule=f"at least {_LEAST} different rows", remedy="add rows")
     different = different[rng.permutation(len(different))]
     sizes = [len(different) // 2**k for k in range(4) if len(different) // 2**k >= _LEAST]
     # the first subset is all rows; disjoint parts of a smaller size are averaged
@@ -105,26 +109,58 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     for size in sizes[1:]:
         parts = [different[start : start + size] for start in range(0, len(different) - size + 1, size)]
         logs.append(np.concatenate([_logs(part) for part in parts]))
+    ties = float(np.mean(logs[0] < _EQUAL))
+    if ties > 0.5:
+        raise DataError(
+            "x",
+            found=f"{100 * ties:.3g} % of the rows equally far from the nearest two others, as in a lattice",
+            rule="at most 50 %, because the estimate compares these two distances",
+            remedy="pass values that are not rounded",
+        )
     means = np.array([own.mean() for own in logs])
     resampled = logs[0][rng.integers(0, len(logs[0]), (_RESAMPLES, len(logs[0])))].mean(axis=1)
     ends = means[0] + _STRETCH * (np.quantile(resampled, [(1 + level) / 2, (1 - level) / 2]) - means[0])
-    low, high = 1 / np.maximum(ends, 1e-300)
+    low, high = (1 / end if end > 0 else np.inf for end in ends)
     dimension = float(1 / means[0])
     return IntrinsicDimension(
         dimension=dimension, interval=(float(low), float(high)), sizes=np.array(sizes), dimensions=1 / means,
         rows=len(different), columns=table.shape[1], level=level,
-        conditions=_conditions(dimension, float(1 / means[-1]), len(table), len(different)),
+        conditions=_conditions(dimension, float(1 / means[-1]), len(table), different.shape, float(low), ties),
     )  # fmt: skip
 
 
+def _centred(rows: np.ndarray) -> np.ndarray:
+    """The rows from their middle, in the unit of the largest of them, so that squares neither cancel nor overflow."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    middle = low / 2 + high / 2
+    unit = float(np.abs(rows - middle).max())
+    return (rows - middle) / unit if unit > 0 else rows
+
+
 def _logs(rows: np.ndarray) -> np.ndarray:
-    """log(r_2/r_1) of all rows, or of the first 5000, whose order is random."""
-    near = NearestNeighbors(n_neighbors=3).fit(rows).kneighbors(rows[:_ASKED])[0]
-    return np.log(near[:, 2] / np.maximum(near[:, 1], 1e-300))
+    """log(r_2/r_1) of all rows, or of the first 5000, whose order is random.
+
+    The search in many columns rounds small distances, so the distances to a few candidates are computed again.
+    """
+    asked, logs = rows[:_ASKED], []
+    candidates = NearestNeighbors(n_neighbors=_CANDIDATES).fit(rows).kneighbors(asked, return_distance=False)
+    for start in range(0, len(asked), _BLOCK):
+        apart = rows[candidates[start : start + _BLOCK]] - asked[start : start + _BLOCK, None]
+        unit = np.abs(apart).max(axis=2)
+        sizes = unit * np.sqrt(((apart / np.where(unit > 0, unit, 1.0)[..., None]) ** 2).sum(axis=2))
+        others = np.sort(np.where(candidates[start : start + _BLOCK] == _own(start, len(sizes)), np.inf, sizes), axis=1)
+        logs.append(np.log(others[:, 1] / np.maximum(others[:, 0], 1e-300)))
+    return np.concatenate(logs)
 
 
-def _conditions(dimension: float, coarse: float, rows: int, different: int) -> tuple[Condition, ...]:
-    ratio = max(dimension / coarse, coarse / dimension)
+def _own(start: int, count: int) -> np.ndarray:
+    return np.arange(start, start + count)[:, None]
+
+
+def _conditions(
+    dimension: float, coarse: float, rows: int, shape: tuple[int, ...], low: float, ties: float
+) -> tuple[Condition, ...]:
+    ratio, (different, columns) = max(dimension / coarse, coarse / dimension), shape
     return (
         Condition("the density is constant over the distances to the nearest two rows", None, None,
                   "else the estimate depends on the number of rows"),
@@ -132,6 +168,10 @@ def _conditions(dimension: float, coarse: float, rows: int, different: int) -> t
                   "else noise fills more dimensions at small distances, or the set bends at large ones"),
         Condition("log2 of the rows is above the dimension", float(np.log2(different)),
                   bool(np.log2(different) > dimension), "else every row is near a boundary, and the estimate is low"),
+        Condition("the interval begins at or below the number of columns", low, low <= columns,
+                  "else the estimate is impossible, as for rounded values"),
+        Condition("share of rows that are equally far from the nearest two others", ties, ties <= _FEW_TIES,
+                  "values are rounded or whole, and the estimate is too high"),
         Condition("duplicate rows, which are left out", float(rows - different), rows == different,
                   "values that are rounded, or copies"),
     )  # fmt: skip

@@ -15,6 +15,7 @@ from ._network_layers import PiecewiseLinear, checked_input, piecewise_linear_la
 
 _CLAIMS = ("approximation.kinks_of_networks.kinks_on_a_segment", "approximation.kinks_of_networks.kinks_on_a_circle")
 _SEEN = 1e-9
+_LARGEST, _CHECKED = 1e30, 500
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,7 +65,8 @@ class Kinks:
         units = sum(self.widths)
         parts = ", ".join(f"{own} of {width}" for own, width in zip(self.crossings, self.widths, strict=True))
         lines = [
-            f"{len(self.places)} kinks between a and b, from {units} units; crossings by layer: {parts}",
+            f"{len(self.places)} kink{'s' if len(self.places) != 1 else ''} between a and b, from {units} "
+            f"unit{'s' if units > 1 else ''}; crossings by layer: {parts}",
             f"random weights of this size: {self.expected[0]:.4g} +- {self.spread:.2g} crossings in the first layer",
         ]
         if len(self.expected) == len(self.widths):
@@ -92,6 +94,7 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
     Raises:
         SettingError: for networks that are not piecewise linear in this form, or without hidden layers.
         ShapeError, DataError: for inputs that do not fit the network or each other, or are equal.
+        PrecisionError: for weights of half precision.
 
     Example:
         >>> import jax.numpy as jnp
@@ -114,12 +117,21 @@ def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
     network_layers = piecewise_linear_layers(network, params, start.shape)
     if not network_layers.layers:
         raise SettingError("network", found="an affine function", rule="at least one hidden layer with a kink")
+    largest = float(max(np.abs(start).max(), np.abs(end).max()))
+    if largest > _LARGEST:
+        found = f"{largest:.3g} as the largest absolute value"
+        raise DataError("a and b", found=found, rule=f"at most {_LARGEST:g}", remedy="change the unit")
     found = bends(network_layers.layers, start.ravel(), (end - start).ravel(), 0.0, 1.0)
+    some = found.ends[:: max(1, len(found.ends) // _CHECKED)]
+    at = np.concatenate([some, (some[1:] + some[:-1]) / 2, [1.0]])[:, None]
+    network_layers.check((1 - at) * start.ravel() + at * end.ravel())
     order = np.argsort(found.places, kind="stable")
     slopes = found.slopes @ network_layers.weights.T
-    jumps = np.linalg.norm(np.diff(slopes, axis=0), axis=1)
+    # in the unit of the largest slope, since squares of slopes may be too small for numbers
+    unit = float(np.abs(slopes).max(initial=0.0)) or 1.0
+    jumps = unit * np.linalg.norm(np.diff(slopes / unit, axis=0), axis=1)
     # a unit that no later layer passes on does not bend the output
-    seen = jumps > _SEEN * max(np.linalg.norm(slopes, axis=1).max(initial=0.0), 1e-300)
+    seen = jumps / unit > _SEEN * np.linalg.norm(slopes / unit, axis=1).max(initial=0.0)
     widths = tuple(len(layer.biases) for layer in network_layers.layers)
     crossings = tuple(int(n) for n in np.bincount(found.layers, minlength=len(widths)))
     share, plain = _expected(network_layers, start.ravel(), end.ravel())
@@ -140,6 +152,7 @@ def _expected(network: PiecewiseLinear, a: np.ndarray, b: np.ndarray) -> tuple[f
     first = network.layers[0]
     ratio = np.sqrt(np.mean(first.biases**2) / max(np.mean(first.weights**2), 1e-300))
     left, right = np.append(a, ratio), np.append(b, ratio)
+    left, right = (end / (np.abs(end).max() or 1.0) for end in (left, right))
     size = np.linalg.norm(left) * np.linalg.norm(right)
     angle = np.arccos(np.clip(left @ right / size, -1.0, 1.0)) if size > 0 else 0.0
     return float(angle / np.pi), not any(layer.biases.any() for layer in network.layers)

@@ -1,5 +1,6 @@
 """Sequential networks of lemmata, Equinox and PyTorch as affine maps and units that bend at 0."""
 
+import copy
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -12,8 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.architectures import AbstractLayer, Dense, LeakyRelu, Relu, Serial
-from lemmata.core import check_numbers
-from lemmata.errors import SettingError, ShapeError
+from lemmata.core import numbers_of
+from lemmata.errors import DataError, PrecisionError, SettingError, ShapeError, shortened
 
 from ._bends import Layer
 
@@ -25,14 +26,6 @@ _SIZES = np.array([1e-3, 0.03, 0.3, 1.0, 5.0, 40.0])
 Points = Callable[[np.ndarray], np.ndarray]
 
 
-class PiecewiseLinear(NamedTuple):
-    """Layers of units, and the affine map of their outputs."""
-
-    layers: tuple[Layer, ...]
-    weights: Float[np.ndarray, "out n"]
-    biases: Float[np.ndarray, " out"]
-
-
 class Step(NamedTuple):
     """A layer with its name, as a function of a batch of points; and its weights and biases, or slopes, if known."""
 
@@ -40,6 +33,49 @@ class Step(NamedTuple):
     function: Points
     affine: tuple[np.ndarray, np.ndarray] | None = None
     slopes: tuple[float, float] | None = None
+
+
+class Reading(NamedTuple):
+    """A step on inputs of this shape, and its weights and biases, or its slopes below and above 0."""
+
+    step: Step
+    shape: tuple[int, ...]
+    affine: tuple[np.ndarray, np.ndarray] | None
+    slopes: Any
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The outputs at flat points, from the weights or slopes."""
+        if self.affine is not None:
+            return x @ self.affine[0].T + self.affine[1]
+        return np.where(x > 0, self.slopes[1], self.slopes[0]) * x
+
+
+class PiecewiseLinear(NamedTuple):
+    """Layers of units, the affine map of their outputs, and how each step of the network was read."""
+
+    layers: tuple[Layer, ...]
+    weights: Float[np.ndarray, "out n"]
+    biases: Float[np.ndarray, " out"]
+    readings: tuple[Reading, ...] = ()
+
+    def check(self, x: Float[np.ndarray, "points n"]) -> None:
+        """Refuse layers that are another function on the way of these points, as a ReLU that is cut off at 100.
+
+        Args:
+            x: inputs, flat.
+
+        Raises:
+            SettingError: with the name of the layer.
+        """
+        for reading in self.readings:
+            after = reading(x)
+            if reading.step.affine is None and reading.step.slopes is None:
+                found = reading.step.function(x.reshape(-1, *reading.shape)).reshape(len(x), -1)
+                # numbers of single precision round by their largest terms, and become 0 below 1e-38
+                scale = np.abs(x) if reading.affine is None else np.abs(x) @ np.abs(reading.affine[0]).T
+                if not (np.abs(found - after) <= _EXACT * scale + _EXACT * np.abs(after) + 1e-30).all():
+                    raise _another(reading.step)
+            x = after
 
 
 def piecewise_linear_layers(network: Any, params: Any, shape: tuple[int, ...]) -> PiecewiseLinear:
@@ -52,36 +88,52 @@ def piecewise_linear_layers(network: Any, params: Any, shape: tuple[int, ...]) -
 
     Raises:
         SettingError: for other networks, and for layers that are not affine and do not bend only at 0.
+        DataError, PrecisionError: for weights that are not finite, or of half precision.
         ShapeError: if the network does not take inputs of this shape.
     """
     size = int(np.prod(shape))
-    weights, biases, layers = np.eye(size), np.zeros(size), []
+    weights, biases, layers, readings = np.eye(size), np.zeros(size), [], []
     for step in _steps(network, params):
-        affine, slopes, shape = _read(step, shape)
+        affine, slopes, after = _read(step, shape)
+        readings.append(Reading(step, shape, affine, slopes))
+        shape = after
+        numbers = affine if affine is not None else slopes
+        if numbers is not None and not all(np.isfinite(own).all() for own in numbers):
+            remedy = "check the training of the network"
+            raise DataError(_named(step), found="weights that are not finite", rule="finite numbers", remedy=remedy)
         if affine is not None:
             weights, biases = affine[0] @ weights, affine[0] @ biases + affine[1]
         elif slopes is not None:
             layers.append(Layer(weights, biases, *slopes))
             weights, biases = np.eye(len(biases)), np.zeros(len(biases))
         else:
-            remedy = "pass a network of affine layers and ReLU, LeakyReLU, PReLU or abs, without its last activation"
-            rule = "an affine layer, or an activation with two slopes and a kink at 0"
-            raise SettingError(f"layer {step.name} of the network", found="another function", rule=rule, remedy=remedy)
-    return PiecewiseLinear(tuple(layers), weights, biases)
+            raise _another(step)
+    return PiecewiseLinear(tuple(layers), weights, biases, tuple(readings))
+
+
+def _named(step: Step) -> str:
+    return f"layer {step.name} of the network"
+
+
+def _another(step: Step) -> SettingError:
+    remedy = "pass a network of affine layers and ReLU, LeakyReLU, PReLU or abs, without its last activation"
+    rule = "an affine layer, or an activation with two slopes and a kink at 0"
+    return SettingError(_named(step), found="another function", rule=rule, remedy=remedy)
 
 
 def _read(step: Step, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]]:
     """(weights, biases) or None, slopes or None, and the shape of an output."""
-    size, what = int(np.prod(shape)), f"layer {step.name} of the network"
+    size, what = int(np.prod(shape)), _named(step)
     if step.slopes is not None:
         return None, step.slopes, shape
     if step.affine is not None and shape == step.affine[0].shape[1:]:
         return step.affine, None, step.affine[1].shape
     try:
         after = step.function(np.zeros((1, *shape))).shape[1:]
-    except (TypeError, ValueError, RuntimeError, IndexError) as error:
-        found = f"inputs of shape {shape}"
-        raise ShapeError(what, found=found, rule="inputs of the shape that the layer takes") from error
+    except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
+        found, why = f"inputs of shape {shape}", " ".join(str(error).split())
+        remedy = f"pass one input as the network takes it (the layer says: {shortened(why)})"
+        raise ShapeError(what, found=found, rule="inputs of the shape that the layer takes", remedy=remedy) from error
     if size * np.prod(after) > _LARGEST:
         raise SettingError(what, found=f"{size} inputs and outputs of shape {after}", rule=f"{_LARGEST:.0e} weights")
     flat = lambda x: step.function(x.reshape(-1, *shape)).reshape(len(x), -1)
@@ -95,6 +147,8 @@ def _affine(function: Points, size: int) -> tuple[np.ndarray, np.ndarray] | None
     trial = np.random.default_rng(0).normal(size=(4, size)) * np.array([[0.1], [1.0], [5.0], [20.0]])
     there, middle = function(trial), function((trial[:1] + trial[1:]) / 2)
     scale = np.abs(there).max() + np.abs(bias).max() + 1e-30
+    if not np.isfinite(scale):
+        return there, bias  # refused by the caller
     if np.abs(middle - (there[:1] + there[1:]) / 2).max() > _EXACT * scale:
         return None
     return (function(np.eye(size)) - bias).T, bias[0]
@@ -124,23 +178,40 @@ def _steps(network: Any, params: Any) -> Iterator[Step]:
             raise SettingError("params", found="None", rule="the parameters of a lemmata network", remedy=remedy)
         yield from _lemmata(network, params)
     elif isinstance(network, eqx.nn.MLP | eqx.nn.Sequential):
+        _full_precision(str(leaf.dtype) for leaf in jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array)))
         yield from _equinox(network)
     elif torch is not None and isinstance(network, torch.nn.Sequential):
-        yield from _torch(torch, network)
+        _full_precision(str(own.dtype).removeprefix("torch.") for own in network.parameters())
+        yield from _torch(torch, _doubled(network))
     else:
         rule = "a Serial of lemmata, an equinox.nn.MLP or Sequential, or a torch.nn.Sequential"
         raise SettingError("network", found=type(network).__name__, rule=rule)
 
 
+def _full_precision(types: Iterator[str]) -> None:
+    half = next((own for own in types if own not in ("float32", "float64")), None)
+    if half is not None:
+        remedy = "convert the network to float32"
+        raise PrecisionError("network", found=f"weights of type {half}", rule="float32 or float64", remedy=remedy)
+
+
 def _lemmata(layer: AbstractLayer, params: Any) -> Iterator[Step]:
     function = lambda x: np.asarray(layer.apply(params, jnp.asarray(x)), float)
     if isinstance(layer, Serial):
+        if not isinstance(params, tuple | list) or len(params) != len(layer.layers):
+            found = f"{len(params)} entries" if isinstance(params, tuple | list) else f"a {type(params).__name__}"
+            rule = f"one entry for each of {len(layer.layers)} layers of a Serial"
+            raise SettingError("params", found=found, rule=rule, remedy="pass params=network.init(key, inputs)[0]")
         for own, its in zip(layer.layers, params, strict=True):
             yield from _lemmata(own, its)
     elif isinstance(layer, Relu | LeakyRelu):
         below = float(layer.slope) if isinstance(layer, LeakyRelu) else 0.0
         yield Step(type(layer).__name__, function, slopes=(below, 1.0))
     elif isinstance(layer, Dense):
+        if not isinstance(params, dict) or "weight" not in params or np.ndim(params["weight"]) != 2:
+            remedy = "pass params=network.init(key, inputs)[0]"
+            rule = "a dictionary with the matrix 'weight' for each Dense"
+            raise SettingError("params", found=shortened(repr(params), 60), rule=rule, remedy=remedy)
         weights = np.asarray(params["weight"], float)
         scales = layer.scales(weights.shape[1])
         biases = np.asarray(params["bias"], float) if "bias" in params else np.zeros(len(weights))
@@ -170,6 +241,10 @@ def _equinox(module: Any) -> Iterator[Step]:
     elif isinstance(module, eqx.nn.Lambda):
         yield from _activation("Lambda", module.fn, module)
     else:
+        if isinstance(module, eqx.nn.Dropout) and module.p and not module.inference:
+            found, rule = "dropout in training mode", "layers that are the same function at every call"
+            remedy = "pass equinox.nn.inference_mode(network)"
+            raise SettingError("network", found=found, rule=rule, remedy=remedy)
         yield Step(type(module).__name__, _mapped(module))
 
 
@@ -192,21 +267,36 @@ def _mapped(function: Callable[..., Any]) -> Points:
     return lambda x: np.asarray(jax.vmap(function)(jnp.asarray(x)), float)
 
 
+def _doubled(network: Any) -> Any:
+    """A copy in double precision, since weights are read as differences of outputs, whose biases may be large."""
+    try:
+        return copy.deepcopy(network).double()
+    except RuntimeError:  # parameters that PyTorch computes from others
+        return network
+
+
 def _torch(torch: Any, network: Any) -> Iterator[Step]:
-    leaves = [type(module).__name__ for module in network.modules()]
-    if network.training and any("Dropout" in name or "Norm" in name for name in leaves):
-        found, rule = "dropout or normalisation in training mode", "layers that are the same function at every call"
-        raise SettingError("network", found=found, rule=rule, remedy="call network.eval() first")
+    for module in network.modules():
+        name, fixed = type(module).__name__, getattr(module, "running_mean", 0) is not None
+        if (module.training and any(word in name for word in ("Dropout", "Norm", "RReLU"))) or not fixed:
+            found, rule = "dropout or normalisation in training mode", "layers that are the same function at every call"
+            remedy = "call network.eval() first" if fixed else f"replace {name}, which has no running means"
+            raise SettingError("network", found=found, rule=rule, remedy=remedy)
     like = next(iter(network.parameters()), torch.zeros(()))
 
     def function(module: Any) -> Points:
         def at(x: np.ndarray) -> np.ndarray:
             with torch.no_grad():
-                return module(torch.as_tensor(x).to(like)).detach().cpu().double().numpy()
+                found = module(torch.tensor(x).to(like))  # a copy, which a layer may change in place
+            if not isinstance(found, torch.Tensor):
+                raise TypeError(f"{type(module).__name__} returns a {type(found).__name__}")
+            return found.detach().cpu().double().numpy()
 
         return at
 
-    for name, module in network.named_children():
+    # named_children would leave out a module that is used twice
+    names = [name for name, _ in network.named_modules(remove_duplicate=False) if name and "." not in name]
+    for name, module in zip(names, network, strict=True):
         if isinstance(module, torch.nn.Sequential):
             yield from _torch(torch, module)
         else:
@@ -220,8 +310,8 @@ def checked_input(name: str, x: Any) -> Float[np.ndarray, "..."]:
         name: of it, for messages.
         x: the numbers.
     """
-    found = x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)
-    check_numbers(name, found)
+    found = numbers_of(name, x)
     if found.ndim == 0:
-        raise ShapeError(name, found="a single number", rule="one input of the network")
+        remedy = "pass a list of numbers, for example [1.0]"
+        raise ShapeError(name, found="a single number", rule="one input of the network", remedy=remedy)
     return found.astype(float)

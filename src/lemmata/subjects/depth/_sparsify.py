@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from lemmata.answers import Condition, positive, whole
-from lemmata.core import check_numbers
-from lemmata.errors import SettingError, ShapeError
+from lemmata.core import array_of, numbers_of
+from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
 _CLAIMS = (
@@ -26,6 +26,7 @@ _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "identity": lambda z: z,
 }
 Units = Callable[[Any], Any]
+_SQUARES = 1e100  # of terms whose squares are numbers
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,8 +75,12 @@ class Sparsified:
 
         Args:
             x: rows, as the network takes them.
+
+        Raises:
+            ShapeError, DataError: for anything but rows, or outputs of hidden units that are not finite.
         """
-        return np.asarray(self.hidden(np.asarray(x)), float)[:, self.units] @ self.weights + self.intercept
+        outputs = _outputs(self.hidden, _rows(x), self.network_units)
+        return outputs[:, self.units] @ self.weights + self.intercept
 
     def enough(self, tolerance: float) -> int:
         """The number of units whose error is at most the tolerance, by the bound: an upper bound on what is needed.
@@ -84,9 +89,14 @@ class Sparsified:
             tolerance: root mean square distance from the network.
 
         Raises:
-            SettingError: for a tolerance that is not positive.
+            SettingError: for a tolerance that is not positive, or too small for a number of units.
         """
-        return max(1, math.ceil((self.mass**2 - self.size**2) / positive("tolerance", tolerance) ** 2 * (1 - 1e-12)))
+        tolerance = positive("tolerance", tolerance)
+        root = math.sqrt(max(self.mass**2 - self.size**2, 0.0)) / tolerance
+        if not root < _SQUARES:
+            rule = f"above {math.sqrt(self.mass**2 - self.size**2) / _SQUARES:.3g}"
+            raise SettingError("tolerance", found=f"{tolerance:g}", rule=rule, remedy="pass a larger tolerance")
+        return max(1, math.ceil(root**2 * (1 - 1e-12)))
 
     def plot(self) -> Any:
         """An Altair chart of the error with the first 1, 2, ..., k units, and of the bound, on logarithmic axes."""
@@ -114,12 +124,14 @@ class Sparsified:
         )
 
     def __str__(self) -> str:
-        k, share = len(self.units), self.error / self.size
-        found = (
-            f"{k} of {self.network_units} units: error {self.error:.4g}, {100 * share:.2g} % of the network's output"
-        )
-        word = "vacuous, since weights of both signs cancel" if self.vacuous else "proved"
-        return f"{found} {self.size:.4g}, on {self.rows} rows\n{word}: at most {self.bound:.4g}"
+        share = f"{100 * self.error / self.size:.2g} % of " if self.size > 0 else ""
+        word = "vacuous, since the network's output is not larger" if self.vacuous else "proved"
+        lines = [
+            f"{len(self.units)} of {self.network_units} units: error {self.error:.4g}, {share}the network's output "
+            f"{self.size:.4g}, on {self.rows} row{'s' if self.rows > 1 else ''}",
+            f"{word}: at most {self.bound:.4g}",
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -141,7 +153,8 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
 
     Raises:
         SettingError: for another kind of network, or a number of units that is not between 1 and those of the network.
-        ShapeError, DataError: for rows, outputs or weights that do not fit each other or are not finite.
+        ShapeError, DataError: for rows, outputs or weights that do not fit each other, or are not finite, or whose
+            products have squares that are not.
 
     Example:
         >>> import numpy as np
@@ -153,24 +166,25 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
         (True, 10)
     """
     hidden, weights, intercept = _read(network)
-    rows = np.asarray(x)
-    if rows.ndim < 1 or len(rows) < 1:
-        raise ShapeError("x", found=f"shape {rows.shape}", rule="at least one row")
-    outputs = np.asarray(hidden(rows), float)
-    if outputs.shape != (len(rows), len(weights)):
-        rule = f"shape {(len(rows), len(weights))}, one row for each row of x and one column for each weight"
-        raise ShapeError("outputs of the hidden units", found=f"shape {outputs.shape}", rule=rule)
-    check_numbers("outputs of the hidden units", outputs)
-    sizes = np.sqrt((outputs**2).mean(axis=0)) * np.linalg.norm(weights, axis=1)
+    rows = _rows(x)
+    outputs = _outputs(hidden, rows, len(weights))
+    with np.errstate(over="ignore", under="ignore"):
+        # Atoms as vectors whose squared norm is the mean square: outputs (rows) times weights (outputs of the network).
+        atoms = (outputs.T[:, :, None] * weights[:, None, :]).reshape(len(weights), -1) / math.sqrt(len(rows))
+    largest = float(np.abs(atoms).max())
+    if largest > _SQUARES or 0 < largest < 1 / _SQUARES:
+        found, rule = f"products of up to {largest:.3g}", f"0, or between {1 / _SQUARES:g} and {_SQUARES:g}"
+        raise DataError("outputs and weights of the hidden units", found=found, rule=rule, remedy="change the unit")
+    sizes = np.linalg.norm(atoms, axis=1)
     alive = np.flatnonzero(sizes > 0)
     count = whole("units", units, least=1)
+    if not len(alive):
+        rule, remedy = "units whose output and weight are not 0", "pass other rows or another network"
+        raise DataError("network", found="output 0 of all units on these rows", rule=rule, remedy=remedy)
     if count > len(alive):
         rule = f"at most the {len(alive)} units whose output and weight are not 0 on these rows"
         raise SettingError("units", found=count, rule=rule, remedy="pass a smaller number of units")
-    # Atoms as vectors whose squared norm is the mean square: outputs (rows) times weights (outputs of the network).
-    atoms = (outputs[:, alive].T[:, :, None] * weights[alive][:, None, :]).reshape(len(alive), -1) / math.sqrt(
-        len(rows)
-    )
+    atoms = atoms[alive]
     target, mass = atoms.sum(axis=0), float(sizes.sum())
     order = _chosen(atoms * (mass / sizes[alive])[:, None], target, count)
     path, factors = _refitted(outputs[:, alive[order]], outputs @ weights)
@@ -194,14 +208,43 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
     )
 
 
+def _rows(x: Any) -> np.ndarray:
+    rows = array_of("x", x)
+    if rows.ndim < 1 or len(rows) < 1:
+        raise ShapeError("x", found=f"shape {rows.shape}", rule="at least one row", remedy="pass a table of rows")
+    return rows
+
+
+def _outputs(hidden: Units, rows: np.ndarray, units: int) -> np.ndarray:
+    outputs, name = hidden(rows), "outputs of the hidden units"
+    found = array_of(name, outputs)
+    if found.shape != (len(rows), units):
+        rule = f"shape {(len(rows), units)}, one row for each row of x and one column for each weight"
+        raise ShapeError(name, found=f"shape {found.shape}", rule=rule)
+    return numbers_of(name, found).astype(float)
+
+
 def _read(network: Any) -> tuple[Units, np.ndarray, np.ndarray]:
     """The hidden units, their weights (m, outputs) and the intercept."""
     if hasattr(network, "coefs_") and hasattr(network, "intercepts_"):
         if len(network.coefs_) != 2 or network.activation not in _ACTIVATIONS:
             found = f"{len(network.coefs_) - 1} hidden layers with activation {network.activation!r}"
             raise SettingError("network", found=found, rule="one hidden layer, with an activation of scikit-learn")
+        if getattr(network, "out_activation_", "identity") != "identity":
+            found = f"a {type(network).__name__} with {network.out_activation_!r} of the outputs"
+            rule = "outputs that are sums of units"
+            remedy = "pass a tuple (hidden, weights, intercept), whose output is before this function"
+            raise SettingError("network", found=found, rule=rule, remedy=remedy)
         inner, shift, act = network.coefs_[0], network.intercepts_[0], _ACTIVATIONS[network.activation]
-        return lambda x: act(np.asarray(x, float) @ inner + shift), *_arrays(network.coefs_[1], network.intercepts_[1])
+
+        def hidden(x: Any) -> np.ndarray:
+            rows = numbers_of("x", x)
+            if rows.ndim != 2 or rows.shape[1] != len(inner):
+                rule = f"shape (n, {len(inner)}), the columns of the network"
+                raise ShapeError("x", found=f"shape {rows.shape}", rule=rule)
+            return act(rows.astype(float) @ inner + shift)
+
+        return hidden, *_arrays(network.coefs_[1], network.intercepts_[1])
     if isinstance(network, tuple) and len(network) in (2, 3) and callable(network[0]):
         return network[0], *_arrays(network[1], network[2] if len(network) == 3 else 0.0)
     rule = "a fitted MLPRegressor with one hidden layer, or a tuple (hidden, weights) or (hidden, weights, intercept)"
@@ -210,12 +253,12 @@ def _read(network: Any) -> tuple[Units, np.ndarray, np.ndarray]:
 
 
 def _arrays(weights: Any, intercept: Any) -> tuple[np.ndarray, np.ndarray]:
-    found = np.asarray(weights)
+    found = array_of("weights", weights)
     if found.ndim not in (1, 2) or found.size == 0:
         raise ShapeError("weights", found=f"shape {found.shape}", rule="shape (units,) or (units, outputs)")
-    check_numbers("weights", found)
+    found = numbers_of("weights", found)
     found = found.reshape(len(found), -1).astype(float)
-    shift = np.atleast_1d(np.asarray(intercept, float))
+    shift = np.atleast_1d(numbers_of("intercept", intercept).astype(float))
     if shift.shape not in ((1,), (found.shape[1],)):
         raise ShapeError(
             "intercept", found=f"shape {shift.shape}", rule=f"one number for each of {found.shape[1]} outputs"
@@ -245,7 +288,10 @@ def _chosen(atoms: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
 def _refitted(chosen: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The root mean square errors of least squares on the first columns, and the weights of all of them."""
     path, factors = [], np.zeros((0, target.shape[1]))
+    # columns of one size, since least squares drops directions that are small
+    size = np.abs(chosen).max(axis=0)
+    chosen = chosen / size
     for k in range(1, chosen.shape[1] + 1):
         factors = np.linalg.lstsq(chosen[:, :k], target, rcond=None)[0]
         path.append(math.sqrt(((chosen[:, :k] @ factors - target) ** 2).sum(axis=1).mean()))
-    return np.asarray(path), factors
+    return np.asarray(path), factors / size[:, None]

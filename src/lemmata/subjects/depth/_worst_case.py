@@ -1,22 +1,24 @@
 """The worst case of a schedule of gradient steps, with proof and with a function that attains it."""
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from lemmata.answers import Condition, positive
-from lemmata.core import check_numbers
+from lemmata.core import array_of, numbers_of
 from lemmata.errors import SettingError, SolverError
 from lemmata.printable import preformatted
 
-from ._performance import certificate
+from ._performance import Certificate, certificate
 
 _CLAIMS = ("depth.worst_cases.gradient_descent_worst", "depth.worst_cases.long_steps")
 _MOST = 15
 _ACCURACY = 1e-6
 _LONGEST = 10.0
+_DIVERGED = 1e12  # of a steep quadratic function
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -26,7 +28,8 @@ class WorstCase:
     Args:
         bound: no function exceeds it; the multipliers prove it.
         attained: a function attains it.
-        unit_steps: the worst case of as many steps 1/smoothness; for convexity 0 the formula smoothness/(4n + 2).
+        unit_steps: the worst case of as many steps 1/smoothness; for convexity 0 the formula smoothness/(4n + 2). It is
+            nan if rounding prevents the accuracy.
         steps: the steps.
         smoothness, convexity: of the functions.
         multipliers: of the inequalities between the points x_0, ..., x_n, x* (rows) and each other (columns).
@@ -51,16 +54,22 @@ class WorstCase:
             distance: |x_0 - x*|, or an upper bound.
 
         Raises:
-            SettingError: for a distance that is not positive.
+            SettingError: for a distance that is not positive, or whose square is too large or small for the answer.
         """
-        return self.bound * positive("distance", distance) ** 2
+        number = positive("distance", distance)
+        loss = self.bound * number * number
+        if not 0 < loss < math.inf:
+            rule, remedy = "a distance for which bound * distance² is a positive number", "change the unit"
+            raise SettingError("distance", found=f"{number:g}", rule=rule, remedy=remedy)
+        return loss
 
     def __str__(self) -> str:
         n = len(self.steps)
         kind = f"{self.convexity:g}-strongly convex" if self.convexity else "convex"
         found = f"f(x_{n}) - f(x*) <= {self.bound:.5g} |x_0 - x*|² for every {kind}, {self.smoothness:g}-smooth f"
-        other = f"{n} steps of 1/{self.smoothness:g}: {self.unit_steps:.5g}"
-        return f"{found}\na function attains {self.attained:.5g}; {other}"
+        other = f"; {n} step{'s' if n > 1 else ''} of 1/{self.smoothness:g}: {self.unit_steps:.5g}"
+        known = "" if math.isnan(self.unit_steps) else other
+        return f"{found}\na function attains {self.attained:.5g}{known}"
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -88,16 +97,19 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
     """
     smoothness = positive("smoothness", smoothness)
     given, ratio = _checked(steps, smoothness), _ratio(convexity, smoothness)
-    found = certificate(given * smoothness, ratio, accuracy=_ACCURACY / 100)
-    if not found.bound - found.attained <= _ACCURACY * found.bound:
+    found = _solved(given * smoothness, ratio)
+    if not _accurate(found):
         raise SolverError(
             "worst case of these steps",
-            found=f"between {found.attained * smoothness:.3g} and {found.bound * smoothness:.3g}",
+            found=f"between {found.attained * smoothness:.8g} and {found.bound * smoothness:.8g}",
             rule=f"a relative accuracy of {_ACCURACY:g}",
-            remedy="use fewer steps, or a smaller convexity",
+            remedy="use fewer steps or a smaller convexity, or change very short and very long steps",
         )
     n = len(given)
-    unit = 1 / (4 * n + 2) if not ratio else certificate(np.ones(n), ratio).bound
+    unit = 1 / (4 * n + 2)
+    if ratio:
+        usual = _solved(np.ones(n), ratio)
+        unit = usual.bound if _accurate(usual) else math.nan
     multipliers = np.zeros((n + 2, n + 2))
     multipliers[~np.eye(n + 2, dtype=bool)] = found.multipliers
     conditions = (
@@ -116,22 +128,44 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
     )
 
 
+def _solved(steps: np.ndarray, ratio: float) -> Certificate:
+    """The certificate, or that of nothing where rounding makes a matrix of the search singular."""
+    nothing = Certificate(np.inf, 0.0, np.zeros(0), -np.inf)
+    if np.prod((1 - steps) ** 2) > _DIVERGED:
+        return nothing
+    try:
+        with np.errstate(all="ignore"):
+            return certificate(steps, ratio, accuracy=_ACCURACY / 100)
+    except np.linalg.LinAlgError:
+        return nothing
+
+
+def _accurate(found: Certificate) -> bool:
+    return bool(found.bound - found.attained <= _ACCURACY * found.bound < math.inf)
+
+
 def _checked(steps: Any, smoothness: float) -> np.ndarray:
-    given = np.asarray(steps)
+    given = array_of("steps", steps)
     if given.ndim != 1 or not 1 <= len(given) <= _MOST:
-        found = f"shape {given.shape}"
-        raise SettingError("steps", found=found, rule=f"a list of 1 to {_MOST} numbers", remedy="pass fewer steps")
-    check_numbers("steps", given)
-    given = given.astype(float)
-    if not (given.min() > 0 and given.max() <= _LONGEST / smoothness):
+        found = f"{len(given)} steps" if given.ndim == 1 else f"shape {given.shape}"
+        remedy = "pass fewer steps" if given.ndim == 1 and len(given) else "pass at least one step, in a list"
+        raise SettingError("steps", found=found, rule=f"a list of 1 to {_MOST} numbers", remedy=remedy)
+    given = numbers_of("steps", given).astype(float)
+    # in units of 1/smoothness, which may be too large or too small for numbers
+    if not (given.min() > 0 and given.max() * smoothness <= _LONGEST * (1 + 1e-12)):
         rule = f"above 0 and at most {_LONGEST:g}/smoothness = {_LONGEST / smoothness:g}"
-        remedy = "leave out steps of 0, and shorten the others"
+        remedy = "pass steps within these limits, and leave out steps of 0"
         raise SettingError("steps", found=f"{given.min():g} to {given.max():g}", rule=rule, remedy=remedy)
     return given
 
 
 def _ratio(convexity: Any, smoothness: float) -> float:
-    number = 0.0 if isinstance(convexity, int | float) and convexity == 0 else positive("convexity", convexity)
+    rule = f"0, or a number below the smoothness {smoothness:g}"
+    remedy = "pass convexity=0 for functions that are convex only"
+    if isinstance(convexity, int | float) and not isinstance(convexity, bool) and not 0 <= convexity < smoothness:
+        raise SettingError("convexity", found=f"{convexity:g}", rule=rule, remedy=remedy)
+    zero = not isinstance(convexity, bool | str) and np.ndim(convexity) == 0 and convexity == 0
+    number = 0.0 if zero else positive("convexity", convexity)
     if not number < smoothness:
-        raise SettingError("convexity", found=f"{number:g}", rule=f"0, or a number below the smoothness {smoothness:g}")
+        raise SettingError("convexity", found=f"{number:g}", rule=rule, remedy=remedy)
     return number / smoothness
