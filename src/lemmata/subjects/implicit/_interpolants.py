@@ -140,7 +140,7 @@ def interpolants(
         Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None, "Adam's ray needs it"),
         Condition("the sparse solution is unique (largest |x_j'nu| outside)", eta, eta < 1 - 1e-9,
                   "otherwise small starts choose among several"),
-        Condition("every limit was found (limits missing)", float(lost), lost == 0, "the dual problems of the others could not be solved"),
+        Condition("every limit was found (limits missing)", float(lost), lost == 0, "else duals were not solved"),
     ))  # fmt: skip
 
 
