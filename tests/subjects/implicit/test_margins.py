@@ -204,3 +204,12 @@ def test_columns_that_the_model_does_not_have(rows):
     for wrong in (x[:, :2], x[:, :, None]):
         with pytest.raises(ShapeError, match="the columns of the model"):
             margins(model, wrong, y)
+
+
+def test_columns_of_a_frame_in_another_order():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "b": [5.0, 1.0, 4.0, 2.0]})
+    model = LogisticRegression().fit(frame, [0, 0, 1, 1])
+    assert margins(model, frame, [0, 0, 1, 1]).errors == 0
+    with pytest.raises(DataError, match="columns 'b', 'a'; rule: the columns of the model in its order: 'a', 'b'"):
+        margins(model, frame[["b", "a"]], [0, 0, 1, 1])

@@ -115,6 +115,10 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
     """
     if optimiser is not None and not (isinstance(optimiser, str) and optimiser in _NORMS):
         raise SettingError("optimiser", found=repr(optimiser), rule=f"one of {', '.join(_NORMS)}")
+    names, trained = getattr(x, "columns", None), getattr(model, "feature_names_in_", None)
+    if names is not None and trained is not None and list(names) != list(trained):
+        rule = f"the columns of the model in its order: {_few(trained)}"
+        raise DataError("x", found=f"columns {_few(names)}", rule=rule, remedy="pass x[list(model.feature_names_in_)]")
     inputs, classes = numbers_of("x", x), array_of("y", y)
     if classes.shape != inputs.shape[:1]:
         raise ShapeError("y", found=f"shape {classes.shape}", rule=f"shape ({len(inputs)},), one class for each row")
@@ -149,6 +153,10 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
                       "pass fewer rows, or columns of similar scales"),
         ),
     )  # fmt: skip
+
+
+def _few(names: Any) -> str:
+    return ", ".join(map(repr, list(names)[:4])) + (", ..." if len(names) > 4 else "")
 
 
 def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
