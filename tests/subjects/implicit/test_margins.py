@@ -213,3 +213,15 @@ def test_columns_of_a_frame_in_another_order():
     assert margins(model, frame, [0, 0, 1, 1]).errors == 0
     with pytest.raises(DataError, match="columns 'b', 'a'; rule: the columns of the model in its order: 'a', 'b'"):
         margins(model, frame[["b", "a"]], [0, 0, 1, 1])
+
+
+def test_rows_of_which_only_a_part_can_be_separated():
+    """The first rows decide nothing: their margin is tiny, and a later row contradicts them."""
+    x = np.concatenate([np.random.default_rng(0).normal(size=(60, 1)) * 1e7, [[0.0], [0.0]]])
+    x = np.concatenate([x, np.tile([-0.5, 0.5], 31)[:, None]], axis=1)
+    x[-1, 1] = -0.5
+    y = np.tile([0, 1], 31)
+    model = LogisticRegression(fit_intercept=False).fit(x / [1e7, 1.0], y)
+    found = margins(model, x, y)
+    assert found.attained is None
+    assert "can be separated: fails" in str(found)
