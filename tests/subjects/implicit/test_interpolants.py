@@ -107,3 +107,35 @@ def test_held_out_rows_and_data_frames(rows):
 def test_bad_input(x, y, options, error, words):
     with pytest.raises(error, match=words):
         interpolants(x, y, **options)
+
+
+@pytest.mark.parametrize(("of_x", "of_y"), [(1.0, 1e-9), (1e9, 1.0), (1.0, 1e200), (1.0, 1e-200), (1e200, 1.0)])
+def test_units_do_not_matter(rows, of_x, of_y):
+    """Linear programs with absolute tolerances took w = 0 for a solution where y is small."""
+    x, y = rows
+    found, scaled = interpolants(x, y, [0.3]), interpolants(of_x * x, of_y * y, [0.3 * (of_y / of_x) ** 0.5])
+    for plain, own in zip(found.found.values(), scaled.found.values(), strict=True):
+        np.testing.assert_allclose(own.norms, np.array(plain.norms) * (of_y / of_x), rtol=1e-6)
+        assert own.support == plain.support
+    assert scaled.eta == pytest.approx(found.eta)
+
+
+def test_one_equation_in_another_unit(rows):
+    x, y = rows
+    units = np.ones(10)
+    units[0] = 1e-10
+    found = interpolants(units[:, None] * x, units * y, [0.3])
+    np.testing.assert_allclose(found["least l_1"].w, interpolants(x, y, [0.3])["least l_1"].w, atol=1e-9)
+
+
+def test_tables_of_several_types_and_tensors(rows):
+    torch = pytest.importorskip("torch")
+    x, y = rows
+    plain = interpolants(x, y, [0.3])["diagonal 0.3"].w
+    frame = pd.DataFrame(x, dtype=object), pd.Series(y, dtype=object)
+    for given in (frame, (torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True))):
+        np.testing.assert_array_equal(interpolants(*given, [0.3])["diagonal 0.3"].w, plain)
+    with pytest.raises(DataError, match="equally long rows"):
+        interpolants([[1.0, 2.0], [3.0]], [1.0, 2.0])
+    with pytest.raises(DataError, match="the entry 'a'"):
+        interpolants(pd.DataFrame(x).assign(text="a"), y)

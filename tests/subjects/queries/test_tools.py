@@ -158,3 +158,115 @@ def test_bad_directions(rows, direction, options, error):
     x = np.random.default_rng(0).normal(size=(rows, 2))
     with pytest.raises(error):
         information_exponent(x, x[:, 0], direction, **options)
+
+
+def test_tables_of_several_types_and_tensors():
+    pandas, torch = pytest.importorskip("pandas"), pytest.importorskip("torch")
+    x = np.random.default_rng(0).normal(size=(300, 3))
+    y, way = x[:, 0] ** 2 + x[:, 1], [1.0, 0.0, 0.0]
+    frame = pandas.DataFrame(x, dtype=object)
+    tensors = torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True)
+    for inputs, labels in ((frame, pandas.Series(y, dtype=object)), tensors):
+        np.testing.assert_array_equal(filtered_pca(inputs, labels).directions, filtered_pca(x, y).directions)
+        assert information_exponent(inputs, labels, way).exponent == information_exponent(x, y, way).exponent
+    outputs, params = _network(4)
+    family = torch.tensor(np.eye(16)[:3], requires_grad=True)
+    assert gradient_signal(outputs, params, family).signal == gradient_signal(outputs, params, np.eye(16)[:3]).signal
+    with pytest.raises(DataError, match="the entry 'a'"):
+        filtered_pca(frame.assign(text="a"), y)
+    with pytest.raises(DataError, match="equally long rows"):
+        information_exponent([[1.0], [1.0, 2.0]], [1.0, 2.0], way)
+
+
+@pytest.mark.parametrize(("of_x", "of_y"), [(1e200, 1.0), (1e-200, 1.0), (1.0, 1e200), (1.0, 1e-200)])
+def test_units_do_not_matter(of_x, of_y):
+    x = np.random.default_rng(0).normal(size=(2000, 3))
+    y, way = x[:, 0] ** 2 + x[:, 1], np.array([1.0, 0.0, 0.0])
+    plain, scaled = filtered_pca(x, y), filtered_pca(of_x * x, of_y * y)
+    np.testing.assert_allclose(scaled.directions, plain.directions, atol=1e-9)
+    assert scaled.linear_p == pytest.approx(plain.linear_p)
+    one, other = information_exponent(x, y, way), information_exponent(of_x * x, of_y * y, way)
+    assert (one.exponent, one.label_exponent) == (other.exponent, other.label_exponent)
+    np.testing.assert_allclose(other.coefficients, of_y * one.coefficients, rtol=1e-9)
+    assert max(map(len, str(other).splitlines())) < 100
+    assert f"{of_y * one.coefficients[1]:.3g}"[:3] in str(other)
+
+
+def test_two_equally_frequent_labels():
+    """All deviations of such labels are equal, so that the filter "square" would not vary."""
+    x = np.random.default_rng(0).normal(size=(1000, 3))
+    found = filtered_pca(x, np.abs(x[:, 0]) > np.median(np.abs(x[:, 0])))
+    assert found.best == "label"
+    assert abs(found.directions[0, 0]) > 0.9
+    assert "square" not in [own.name for own in found.results]
+
+
+def test_a_weak_linear_label_is_said():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(800, 8))
+    found = filtered_pca(x, 0.25 * x[:, 0] + rng.normal(size=800))
+    assert (found.directions.shape[1], found.correlation) == (0, True)
+    assert "linear functions correlate with the label" in str(found)
+
+
+def _fails(y):
+    raise ValueError("two\nlines")
+
+
+@pytest.mark.parametrize(
+    ("filters", "words"),
+    [
+        ({"a": _fails}, "filter 'a'; found ValueError: two lines"),
+        ({"label": abs}, "rename it"),
+        ([], "a dictionary"),
+        ({"a": lambda y: np.full(len(y), 1e-200)}, "one value"),
+    ],
+)
+def test_bad_filters(filters, words):
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    with pytest.raises(SettingError, match=words):
+        filtered_pca(x, x[:, 0], filters)
+
+
+def test_a_filter_cannot_change_the_labels():
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    y = x[:, 0] + 3.0
+    filtered_pca(x, y, {"a": lambda own: own.__isub__(own.mean())})
+    np.testing.assert_array_equal(y, x[:, 0] + 3.0)
+
+
+def test_high_levels_can_be_reached():
+    """With 499 permutations, no p-value is below 1/500, and 0.001/4 was never reached."""
+    x = np.random.default_rng(0).normal(size=(2000, 3))
+    assert information_exponent(x, x[:, 0], np.eye(3)[0], level=0.999).exponent == 1
+    with pytest.raises(SettingError, match="a lower level"):
+        information_exponent(x, x[:, 0], np.eye(3)[0], level=0.99999)
+
+
+def test_a_filter_of_noise_rarely_has_an_exponent():
+    rng = np.random.default_rng(0)
+    found = [information_exponent(rng.normal(size=(100, 1)), rng.normal(size=100), [1.0]) for _ in range(300)]
+    assert np.mean([own.label_exponent is not None for own in found]) <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / 300)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "params", "words"),
+    [
+        (lambda p: p, np.ones(16, int), "params; found an array of type int64"),
+        (lambda p: p["b"], {"a": np.ones(16)}, "outputs; found KeyError"),
+        (lambda p: p["a"], {"a": np.ones(16), "b": jnp.tanh}, "params; found a leaf"),
+        (lambda p: np.ones(16), {}, "no parameters"),
+    ],
+)
+def test_bad_models(outputs, params, words):
+    with pytest.raises((DataError, SettingError), match=words):
+        gradient_signal(outputs, params, np.eye(16)[:3])
+
+
+def test_equal_targets_and_a_model_without_gradient():
+    outputs, params = _network(4)
+    with pytest.raises(DataError, match="different targets"):
+        gradient_signal(outputs, params, np.ones((3, 16)))
+    assert "nan" not in str(gradient_signal(lambda p: 0 * outputs(p), params, np.eye(16)[:3]))
+    with pytest.raises(DataError, match="scale the targets"):
+        gradient_signal(outputs, params, 1e200 * np.eye(16)[:3])

@@ -119,3 +119,65 @@ def test_bad_rates_and_bounds():
         kernel_drift(lambda w, row: (row @ w) ** 3 + row @ w, jnp.ones(6), x, y, rate=10.0)
     with pytest.raises(DataError, match="tangent kernel of 0"):
         kernel_drift(lambda w, row: 0.0 * (row @ w), jnp.ones(6), x, y)
+
+
+def product(p, row):
+    return p[0] * p[1] * row[0]
+
+
+def test_only_a_bound_that_was_given_certifies():
+    given = lazy_certificate(product, jnp.ones(2), [[1.0]], [1.25], lipschitz=1.0)
+    assert given.certified
+    assert str(given).startswith("certified lazy")
+    assert "is certified from" in str(given)
+    sampled = lazy_certificate(product, jnp.ones(2), [[1.0]], [1.25])
+    assert (sampled.applies, sampled.certified) == (True, False)
+    assert str(sampled).startswith("lazy if L is right")
+    assert "certified" not in str(sampled).replace("for a certificate", "")
+    refuted = lazy_certificate(product, jnp.ones(2), [[1.0]], [1.25], lipschitz=1e-9)
+    assert (refuted.applies, refuted.certified) == (True, False)
+    assert str(refuted).startswith("not certified lazy")
+
+
+def test_rank_in_single_precision():
+    """The last row is the mean of two others, up to the rounding of float32."""
+    x = np.random.default_rng(0).normal(size=(4, 300))
+    x[3] = 0.7 * x[0] + 0.3 * x[1]
+    found = lazy_certificate(linear, jnp.zeros(300, jnp.float32), x.astype(np.float32), np.ones(4))
+    assert (found.least, found.applies) == (0.0, False)
+
+
+@pytest.mark.parametrize("tool", [lazy_certificate, kernel_drift])
+def test_tables_of_several_types_and_tensors(tool):
+    pandas, torch = pytest.importorskip("pandas"), pytest.importorskip("torch")
+    x, y = rows()
+    plain = str(tool(linear, jnp.zeros(6), x, y))
+    tensors = torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True)
+    for given in ((pandas.DataFrame(x, dtype=object), pandas.Series(y, dtype=object)), tensors):
+        assert str(tool(linear, jnp.zeros(6), *given)) == plain
+
+
+@pytest.mark.parametrize("tool", [lazy_certificate, kernel_drift])
+def test_more_bad_input(tool):
+    x, y = rows()
+    with pytest.raises(DataError, match="the entry '1'"):
+        tool(linear, jnp.zeros(6), x, ["1", "2", "3", "4"])
+    with pytest.raises(DataError, match="datetime"):
+        tool(linear, jnp.zeros(6), x, np.arange(4).astype("datetime64[D]"))
+    with pytest.raises(DataError, match="equally long rows"):
+        tool(linear, jnp.zeros(6), [[1.0], [1.0, 2.0]], [1.0, 2.0])
+    with pytest.raises(DataError, match="params"):
+        tool(lambda p, row: row @ p[0], (jnp.zeros(6), jnp.tanh), x, y)
+    with pytest.raises(SettingError, match=r"network; found TypeError: .*; rule: .* shape \(6,\)"):
+        tool(lambda w, row: w[:3] @ row, jnp.zeros(6), x, y)
+    with pytest.raises(DataError, match="gradients"):
+        tool(lambda w, row: jnp.sqrt(row @ w), jnp.zeros(6), x, y)
+    with pytest.raises(DataError, match="of 0"):
+        tool(lambda w, row: 0.0 * (row @ w), jnp.zeros(6), x, y)
+    with pytest.raises(DataError, match="scale the"):
+        tool(linear, jnp.zeros(6), x, 1e200 * y)
+
+
+def test_a_seed_below_0():
+    with pytest.raises(SettingError, match="seed"):
+        lazy_certificate(linear, jnp.zeros(6), *rows(), seed=-1)

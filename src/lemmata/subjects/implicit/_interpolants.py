@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.answers import Condition, positive
-from lemmata.core import check_numbers
+from lemmata.core import numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
@@ -114,30 +114,36 @@ def interpolants(
         >>> x, truth = rng.normal(size=(15, 30)), np.zeros(30)
         >>> truth[:2] = 1.0
         >>> found = interpolants(x, x @ truth, alphas=[1, 0.001])
-        >>> [round(own.norms[0], 3) for own in found.found.values() if own.name != "least l_inf"]
-        [3.852, 3.808, 2.0, 2.0]
+        >>> {name: round(own.norms[0], 3) for name, own in found.found.items() if "square" not in name}
+        {'descent': 3.598, 'diagonal 1': 3.595, 'diagonal 0.001': 2.006, 'least l_1': 2.0, 'least l_inf': 6.003}
     """
-    rows, targets = _checked(x, y)
+    given = rows, targets = _checked(x, y)
     new = None if held is None else _held(held, rows)
     starts = [positive("alphas", alpha) for alpha in _listed(alphas)]
+    rows, targets, unit = _scaled(rows, targets)
+    inner = [alpha / unit**0.5 for alpha in starts]  # w in units of `unit` starts at alpha² / unit
     sparse, eta = least_sum(rows, targets)
     candidates = {"descent": np.linalg.lstsq(rows, targets, rcond=None)[0]}
-    candidates |= {f"diagonal {alpha:g}": _diagonal(rows, targets, alpha) for alpha in starts}
+    candidates |= {
+        f"diagonal {alpha:g}": _diagonal(rows, targets, own) for alpha, own in zip(starts, inner, strict=True)
+    }
     positive_solution = nonnegative(rows, targets)
     if positive_solution:
-        candidates |= {f"square {alpha:g}": _square(rows, targets, alpha) for alpha in starts}
-    ray, share = _ray(rows, targets)
+        candidates |= {
+            f"square {alpha:g}": _square(rows, targets, own) for alpha, own in zip(starts, inner, strict=True)
+        }
+    ray, share = _ray(*given)
     if ray is not None:
-        candidates["adam"] = ray
+        candidates["adam"] = ray / unit
     candidates |= {"least l_1": sparse, "least l_inf": least_largest(rows, targets)}
-    found = {name: _interpolant(name, w, rows, targets, new) for name, w in candidates.items() if w is not None}
+    found = {name: _interpolant(name, w, rows, targets, unit, new) for name, w in candidates.items() if w is not None}
     lost = len(candidates) - len(found)
     return Interpolants(found, eta, (
         Condition("a solution w >= 0 exists", None, positive_solution, "the square network needs one"),
         Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None, "Adam's ray needs it"),
         Condition("the sparse solution is unique (largest |x_j'nu| outside)", eta, eta < 1 - 1e-9,
                   "otherwise small starts choose among several"),
-        Condition("every limit was found (limits missing)", float(lost), lost == 0, "their duals have no minimum"),
+        Condition("every limit was found (limits missing)", float(lost), lost == 0, "else duals were not solved"),
     ))  # fmt: skip
 
 
@@ -148,12 +154,11 @@ def _listed(alphas: Any) -> list:
 
 
 def _checked(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[np.ndarray, np.ndarray]:
-    rows, targets = np.asarray(x), np.asarray(y)
+    rows, targets = numbers_of(names[0], x), numbers_of(names[1], y)
     for name, values, axes in ((names[0], rows, 2), (names[1], targets, 1)):
         if values.ndim != axes:
             rule = "a table of rows and columns" if axes == 2 else "one number for each row"
             raise ShapeError(name, found=f"shape {values.shape}", rule=rule)
-        check_numbers(name, values)
     if len(rows) != len(targets):
         raise ShapeError(" and ".join(names), found=f"{len(rows)} and {len(targets)} rows", rule="equally many rows")
     if names[0] != "x":
@@ -162,7 +167,8 @@ def _checked(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[np.nd
     if n >= p:
         raise DataError("x", found=f"{n} rows and {p} columns", rule="fewer rows than columns",
                         remedy="pass fewer rows or more features: otherwise there is one solution at most")  # fmt: skip
-    if np.linalg.matrix_rank(rows.astype(float)) < n:
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    if not largest.all() or np.linalg.matrix_rank(rows / largest) < n:
         raise DataError("x", found="rows that depend on others linearly", rule="independent rows",
                         remedy="drop duplicate rows")  # fmt: skip
     if not targets.any():
@@ -180,13 +186,21 @@ def _held(held: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _interpolant(
-    name: str, w: np.ndarray, rows: np.ndarray, targets: np.ndarray, new: tuple[np.ndarray, np.ndarray] | None
+    name: str, w: np.ndarray, rows: np.ndarray, targets: np.ndarray, unit: float, new: tuple[np.ndarray, ...] | None
 ) -> Interpolant:
     size = np.abs(w)
-    norms = float(size.sum()), float(np.linalg.norm(w)), float(size.max())
+    norms = unit * float(size.sum()), unit * float(np.linalg.norm(w)), unit * float(size.max())
     residual = float(np.abs(rows @ w - targets).max() / np.abs(targets).max())
-    error = None if new is None else float(np.mean((new[0] @ w - new[1]) ** 2))
-    return Interpolant(name, w, norms, int((size > _USED * size.max()).sum()), residual, error)
+    error = None if new is None else float(np.mean((new[0] @ (unit * w) - new[1]) ** 2))
+    return Interpolant(name, unit * w, norms, int((size > _USED * size.max()).sum()), residual, error)
+
+
+def _scaled(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """The same equations for w / unit, with entries of at most 1: linear programs have absolute tolerances."""
+    largest = np.abs(rows).max(axis=1)
+    targets = targets / largest
+    unit = float(np.abs(targets).max())
+    return rows / largest[:, None], targets / unit, unit
 
 
 def _diagonal(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray | None:
@@ -213,8 +227,10 @@ def _square(rows: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray |
 
 def _ray(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray | None, float]:
     """The interpolant along sign(X'y), if there is one, and how far X sign(X'y) is from multiples of y."""
+    wide, high = np.abs(rows).max(), np.abs(targets).max()
+    rows, targets, unit = rows / wide, targets / high, high / wide
     signs = np.sign(rows.T @ targets)
     moved = rows @ signs
     factor = moved @ targets / (targets @ targets)
     apart = float(np.abs(moved - factor * targets).max() / np.abs(moved).max()) if moved.any() else np.inf
-    return (signs / factor, apart) if apart <= 1e-9 and factor > 0 else (None, apart)
+    return (unit * signs / factor, apart) if apart <= 1e-9 and factor > 0 else (None, apart)

@@ -1,18 +1,18 @@
 """The margins of a trained classifier, and how far its last layer is from the separator of largest margin."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from lemmata.answers import Condition
-from lemmata.core import check_numbers
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.core import array_of, numbers_of
+from lemmata.errors import DataError, MemoryPlanError, SettingError, ShapeError, SolverError
 from lemmata.printable import preformatted
 
-from ._last_layer import LastLayer, last_layer, weights_of
+from ._last_layer import LastLayer, is_torch, last_layer, outputs_of_torch, weights_of
 from ._programs import largest_separator
 
 _CLAIMS = (
@@ -24,6 +24,7 @@ _CLAIMS = (
     "implicit.margins_by_norm.sign_descent_margin",
     "implicit.margins_by_norm.adam_margin",
 )
+_MOST = 2e8  # numbers of the program for several classes
 _NORMS = {
     "sgd": ("l_2", "implicit.margins_by_norm.normalised_descent_margin"),
     "boosting": ("l_1", "implicit.margins_by_norm.coordinate_descent_margin"),
@@ -44,7 +45,7 @@ class Margins:
         errors: the share of rows with a margin of at most 0.
         norm: in which a linear classifier's margin grows under the optimiser, or None if no optimiser is named.
         attained: the margin of the last layer over the largest that is possible on its features, in the l_2 norm; None
-            if the last layer is not known, or its features cannot be separated.
+            if the last layer is not known, its features cannot be separated, or the margin cannot be computed.
         cosine: of the last layer with the separator of largest margin on its features.
         largest: this largest margin.
         conditions: what the numbers rest on.
@@ -83,9 +84,7 @@ class Margins:
         return preformatted(self)
 
 
-def margins(
-    model: Any, x: Any, y: Any, *, layers: Sequence[Any] | None = None, optimiser: str | None = None
-) -> Margins:
+def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, optimiser: str | Any = None) -> Margins:
     """The normalised margins of a classifier, and how far its last layer is from the separator of largest margin.
 
     Gradient flow on a fitted network raises its normalised margin for ever, but only like 1/log t. `attained` shows how
@@ -93,16 +92,18 @@ def margins(
     last layer counts as the weight of a constant feature.
 
     Args:
-        model: a linear classifier or an MLPClassifier of scikit-learn, a torch.nn.Sequential, or a function of x that
-            returns scores, (n,) for two classes or (n, classes).
+        model: a linear classifier or an MLPClassifier of scikit-learn, a torch.nn.Module, or a function of x that
+            returns scores, (n,) for two classes or (n, classes). The last layer of a module is known if the module is a
+            torch.nn.Sequential that ends in torch.nn.Linear.
         x: inputs, (n, ...).
         y: classes, one for each row; for a function or torch, whole numbers from 0, or -1 and 1 for scores (n,).
         layers: weight matrices of a model that is a function, the first layer first.
         optimiser: how it was trained: "sgd", "adam", "sign" or "boosting".
 
     Raises:
-        ShapeError, DataError: for rows, classes or scores that do not fit each other.
-        SettingError: for a model that cannot be called, missing layers, or an unknown optimiser.
+        ShapeError, DataError: for rows, classes or scores that do not fit each other, or rows of one class.
+        SettingError: for a model that is not a classifier, cannot be called or fails, missing layers, or an unknown
+            optimiser.
 
     Example:
         >>> import numpy as np
@@ -112,12 +113,17 @@ def margins(
         margins over the product of 1 layer norms: 10 % below 1, half below 1, 90 % below 1.8
         this optimiser drives a linear classifier to the largest l_inf margin
     """
-    if optimiser is not None and optimiser not in _NORMS:
+    if optimiser is not None and not (isinstance(optimiser, str) and optimiser in _NORMS):
         raise SettingError("optimiser", found=repr(optimiser), rule=f"one of {', '.join(_NORMS)}")
-    inputs, classes = np.asarray(x), np.asarray(y)
-    check_numbers("x", inputs)
+    names, trained = getattr(x, "columns", None), getattr(model, "feature_names_in_", None)
+    if names is not None and trained is not None and list(names) != list(trained):
+        rule = f"the columns of the model in its order: {_few(trained)}"
+        raise DataError("x", found=f"columns {_few(names)}", rule=rule, remedy="pass x[list(model.feature_names_in_)]")
+    inputs, classes = numbers_of("x", x), array_of("y", y)
     if classes.shape != inputs.shape[:1]:
         raise ShapeError("y", found=f"shape {classes.shape}", rule=f"shape ({len(inputs)},), one class for each row")
+    if len(set(classes.tolist())) < 2:
+        raise DataError("y", found=f"class {classes.tolist()[0]!r} in every row", rule="at least two classes")
     last = last_layer(model, inputs)
     scores = _scores(model if last is None else last.scores, inputs)
     labels = _numbers(scores, classes, getattr(model, "classes_", None))
@@ -126,29 +132,49 @@ def margins(
     if 0.0 in norms:
         raise DataError("layers", found="a layer of zeros", rule="layers with a norm above 0")
     normalised = values / np.prod(norms)
-    attained = cosine = largest = None
+    attained = cosine = largest = separable = computed = None
     if last is not None:
-        attained, cosine, largest = _compared(last, labels)
+        try:
+            attained, cosine, largest = _compared(last, labels)
+            separable = largest is not None
+            computed = separable or None
+        except MemoryPlanError:
+            computed = False
+        except SolverError:
+            separable, computed = True, False
     return Margins(
         values, norms, normalised, float(values.min()), float(np.mean(values <= 0)),
         None if optimiser is None else _NORMS[optimiser][0], attained, cosine, largest, (
             Condition("all rows are fitted (smallest margin)", float(values.min()), bool(values.min() > 0),
                       "the theory of margins begins there"),
-            Condition("the features of the last layer can be separated", None,
-                      None if last is None else largest is not None, "otherwise the weights do not diverge"),
+            Condition("the features of the last layer can be separated", None, separable,
+                      "otherwise the weights do not diverge"),
+            Condition("the largest margin can be computed", None, computed,
+                      "pass fewer rows, or columns of similar scales"),
         ),
     )  # fmt: skip
 
 
+def _few(names: Any) -> str:
+    return ", ".join(map(repr, list(names)[:4])) + (", ..." if len(names) > 4 else "")
+
+
 def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
     if not (callable(model) or isinstance(model, np.ndarray)):
-        rule = "a fitted linear model or MLPClassifier, a torch.nn.Module, or a function of x that returns scores"
+        rule = "a fitted linear classifier or MLPClassifier, a torch.nn.Module, or a function of x that returns scores"
         raise SettingError("model", found=f"a {type(model).__name__}", rule=rule, remedy="fit the model first")
-    found = np.asarray(model(inputs) if callable(model) else model)
+    if is_torch(model):
+        model = outputs_of_torch(model, inputs)
+    try:
+        given = model(inputs) if callable(model) else model
+    except Exception as error:  # whatever a user's function raises
+        found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
+        rule = f"a function of a NumPy array of shape {inputs.shape}, which returns scores"
+        raise SettingError("model", found=found, rule=rule) from error
+    found = numbers_of("scores of model", given)
     if found.ndim not in (1, 2) or len(found) != len(inputs):
         rule = f"shape ({len(inputs)},) or ({len(inputs)}, classes)"
         raise ShapeError("scores of model", found=f"shape {found.shape}", rule=rule)
-    check_numbers("scores of model", found)
     return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
 
 
@@ -157,17 +183,21 @@ def _numbers(scores: np.ndarray, classes: np.ndarray, known: Any) -> np.ndarray:
     count = 2 if scores.ndim == 1 else scores.shape[1]
     if known is not None:
         places = {label: place for place, label in enumerate(np.asarray(known).tolist())}
-        missing = [label for label in np.unique(classes).tolist() if label not in places]
+        missing = [label for label in classes.tolist() if label not in places]
         if missing:
             raise DataError(
-                "y", found=f"class {missing[0]!r}", rule=f"classes of the model: {', '.join(map(str, places))}"
+                "y", found=f"class {missing[0]!r}", rule=f"classes of the model: {', '.join(map(repr, places))}"
             )
         return np.array([places[label] for label in classes.tolist()])
-    if scores.ndim == 1 and set(np.unique(classes).tolist()) <= {-1, 1}:
+    if scores.ndim == 1 and set(classes.tolist()) <= {-1, 1}:
         return (classes > 0).astype(int)
-    if not (classes.dtype.kind in "fiub" and np.isin(classes, np.arange(count)).all()):
+    present = set(classes.tolist())
+    if not all(isinstance(label, bool | int | float) and label in range(count) for label in present):
         rule = f"whole numbers from 0 to {count - 1}" + (", or -1 and 1" if scores.ndim == 1 else "")
-        raise DataError("y", found=f"classes {', '.join(map(str, np.unique(classes)[:5].tolist()))}", rule=rule)
+        shown = ", ".join(repr(label) for label in sorted(present, key=str)[:5])
+        raise DataError(
+            "y", found=f"classes {shown}", rule=rule, remedy="number the classes in the order of the scores"
+        )
     return classes.astype(int)
 
 
@@ -180,8 +210,8 @@ def _values(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return scores[own] - others.max(axis=1)
 
 
-def _layers(model: Any, layers: Sequence[Any] | None) -> list[np.ndarray]:
-    found = weights_of(model) if layers is None else [np.asarray(layer, float) for layer in layers]
+def _layers(model: Any, layers: Any) -> list[np.ndarray]:
+    found = weights_of(model) if layers is None else _listed(layers)
     if not found:
         raise SettingError("layers", found="no weights in this model", rule="the weight matrices of the model",
                            remedy="pass layers=[first, ..., last]")  # fmt: skip
@@ -190,8 +220,13 @@ def _layers(model: Any, layers: Sequence[Any] | None) -> list[np.ndarray]:
             raise ShapeError(
                 "layers", found=f"a layer of shape {layer.shape}", rule="matrices, as layer.reshape(m, -1)"
             )
-        check_numbers("layers", layer)
     return found
+
+
+def _listed(layers: Any) -> list[np.ndarray]:
+    if not np.iterable(layers) or isinstance(layers, str | bytes | Mapping):
+        raise SettingError("layers", found=f"a {type(layers).__name__}", rule="a list of weight matrices")
+    return [numbers_of("layers", layer).astype(float) for layer in layers]
 
 
 def _compared(last: LastLayer, labels: np.ndarray) -> tuple[float | None, float | None, float | None]:
@@ -201,13 +236,16 @@ def _compared(last: LastLayer, labels: np.ndarray) -> tuple[float | None, float 
         rows, flat = features * (2.0 * labels[:, None] - 1), weights[0]
     else:
         count = len(weights)
+        if len(labels) * (count - 1) * weights.size > _MOST:
+            raise MemoryPlanError("the differences of scores", rule=f"at most {_MOST:.0e} numbers")
         eye = np.eye(count)
         differences = [(eye[label] - eye[other], row) for row, label in zip(features, labels, strict=True)
                        for other in range(count) if other != label]  # fmt: skip
         rows, flat = np.array([np.outer(change, row).ravel() for change, row in differences]), weights.ravel()
-    scale = np.abs(rows).max()
+    scale = float(np.abs(rows).max())
     best = largest_separator(rows / scale)
     if best is None:
         return None, None, None
     largest, size = scale / float(np.linalg.norm(best)), float(np.linalg.norm(flat))
-    return float((rows @ flat).min()) / size / largest, float(best @ flat) / size * largest / scale, largest
+    attained, cosine = float((rows @ flat).min()) / size / largest, float(best @ flat) / size * largest / scale
+    return attained, cosine, float(largest)

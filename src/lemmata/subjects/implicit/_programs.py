@@ -52,7 +52,11 @@ def least_largest(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> np
 
 def nonnegative(a: Float[np.ndarray, "n p"], b: Float[np.ndarray, " n"]) -> bool:
     """Whether A w = b has a solution w >= 0."""
-    return bool(nnls(a, b)[1] <= 1e-9 * np.linalg.norm(b))
+    try:
+        return bool(nnls(a, b)[1] <= 1e-9 * np.linalg.norm(b))
+    except RuntimeError as error:  # too many steps
+        found, remedy = "no decision whether a solution w >= 0 exists", "scale columns alike"
+        raise SolverError("non-negative least squares", found=found, remedy=remedy) from error
 
 
 def dual_solution(
@@ -96,13 +100,21 @@ def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:
     """The shortest w with <w, z_i> >= 1 for all i, or None if the rows cannot be separated.
 
     Few rows decide it: the program is solved on a growing set of rows, until no other row is violated.
+
+    Raises:
+        SolverError: if the margin is so small that rounding decides it.
     """
     chosen = np.zeros(len(z), bool)
     chosen[: min(len(z), 2 * z.shape[1])] = True
     while True:
         system, target = np.concatenate([z[chosen].T, np.ones((1, chosen.sum()))]), np.append(np.zeros(z.shape[1]), 1.0)
-        residual = target - system @ nnls(system, target)[0]
-        if np.linalg.norm(residual) <= 1e-7:
+        try:
+            residual = target - system @ nnls(system, target)[0]
+        except RuntimeError:  # too many steps
+            residual = np.zeros(len(target))
+        if np.linalg.norm(residual) <= 1e-6:
+            if _separable(z):
+                raise SolverError("the largest margin", found="a margin too small for double precision")
             return None
         w = -residual[:-1] / residual[-1]
         values = z @ w
@@ -110,3 +122,12 @@ def largest_separator(z: Float[np.ndarray, "m d"]) -> np.ndarray | None:
         if not missed.any():
             return w
         chosen[np.flatnonzero(missed)[np.argsort(values[missed])[: 2 * z.shape[1]]]] = True
+
+
+def _separable(z: Float[np.ndarray, "m d"]) -> bool:
+    """Whether <w, z_i> > 0 for some w and all i, from columns of one scale."""
+    scaled = z / np.maximum(np.abs(z).max(axis=0), 1e-300)
+    d = z.shape[1]
+    upper, bounds = np.concatenate([-scaled, np.ones((len(z), 1))], axis=1), [(-1, 1)] * d + [(0, 1)]
+    w = linprog(np.append(np.zeros(d), -1.0), upper, np.zeros(len(z)), bounds=bounds, method="highs")
+    return bool(w.status == 0 and (scaled @ w.x[:d]).min() > 1e-6)

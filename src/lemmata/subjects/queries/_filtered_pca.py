@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.answers import Condition, inside, whole
-from lemmata.core import check_numbers
+from lemmata.core import numbers_of
 from lemmata.errors import SettingError, ShapeError
 from lemmata.printable import preformatted
 
@@ -30,7 +30,7 @@ def _large(y: np.ndarray) -> np.ndarray:
 
 FILTERS: dict[str, Filter] = {
     "label": lambda y: y,
-    "square": lambda y: (y - y.mean()) ** 2,
+    "square": lambda y: (y / np.abs(y).max() - np.mean(y / np.abs(y).max())) ** 2,
     "large": _large,
     "top": lambda y: y >= np.quantile(y, 0.9),
 }
@@ -88,7 +88,11 @@ class FilteredPCA:
             f"{own.name:<12}{own.count:>10}{own.eigenvalues[0]:>12.3f}{own.p_values[0]:>10.2g}" for own in self.results
         ]
         found = self.directions.shape[1]
-        if not found:
+        if not found and self.correlation:
+            lines.append(
+                f"no filter finds a direction in {self.rows} rows, but linear functions correlate with the label"
+            )
+        elif not found:
             lines.append(f"no filter finds a direction in {self.rows} rows")
         elif self.correlation:
             lines.append(f"{found} found by '{self.best}'; correlations with the label find a direction as well")
@@ -134,13 +138,13 @@ def filtered_pca(
     Args:
         x: inputs, (n, d).
         y: one number a row.
-        filters: by name, functions of all labels that return one number a row; None for "square", "large" and "top".
-            The filter "label" is always added.
+        filters: by name, functions of all labels that return one number a row; None for those of "square", "large" and
+            "top" that vary with the label. The filter "label" is always added.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
         seed: of the halves.
 
     Raises:
-        SettingError: for a filter that is not a function, or a level outside (0, 1).
+        SettingError: for a filter that is not a function, fails or does not vary, or a level outside (0, 1).
         DataError, ShapeError: for rows that do not fit each other, dependent columns, or too few rows.
 
     Example:
@@ -151,17 +155,20 @@ def filtered_pca(
         ('large', False, [0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
     """
     level, seed = inside("level", level, 0.0, 1.0), whole("seed", seed)
-    chosen = _chosen(FILTERS if filters is None else filters)
+    chosen = FILTERS if filters is None else _chosen(filters)
     inputs, labels = checked(x, y)
+    if filters is None:  # of two labels, a square or a large one can be the same for all rows
+        chosen = {name: function for name, function in chosen.items() if _varies(function(labels).astype(float))}
     z, back = whitened(inputs)
     weights = {name: _standardised(name, function, labels) for name, function in chosen.items()}
     order = np.random.default_rng(seed).permutation(len(labels))
     halves = order[::2], order[1::2]
     share = level / (len(chosen) + 1)
     found = {name: _judged(name, z, weight, halves, share) for name, weight in weights.items()}
-    linear_p = _linear(z, labels - labels.mean(), halves)
+    linear_p = _linear(z, weights["label"], halves)
     best = max(found.values(), key=lambda own: (own.count, -own.p_values[0], abs(own.eigenvalues[0])))
     directions = back @ _eigen(z, weights[best.name])[1][:, : best.count]
+    directions = directions / np.abs(directions).max(axis=0)  # their squares may overflow
     directions = directions / np.linalg.norm(directions, axis=0)
     return FilteredPCA(
         tuple(found.values()), best.name, directions, bool(found["label"].count or linear_p <= share), linear_p,
@@ -171,8 +178,11 @@ def filtered_pca(
 
 def _chosen(filters: Any) -> dict[str, Filter]:
     if not isinstance(filters, Mapping) or not filters:
-        found = "none" if filters == {} else f"a {type(filters).__name__}"
+        found = "none" if isinstance(filters, Mapping) else f"a {type(filters).__name__}"
         raise SettingError("filters", found=found, rule="a dictionary of functions of the labels, at least one")
+    if "label" in filters:
+        raise SettingError("filter 'label'", found="a filter of this name", rule="a name other than 'label'",
+                           remedy="rename it: lemmata adds the filter psi(y) = y as 'label'")  # fmt: skip
     for name, function in filters.items():
         if not callable(function):
             raise SettingError(
@@ -182,16 +192,27 @@ def _chosen(filters: Any) -> dict[str, Filter]:
 
 
 def _standardised(name: str, function: Filter, y: np.ndarray) -> np.ndarray:
-    weight = np.asarray(function(y))
+    try:
+        given = function(y.copy())
+    except Exception as error:  # whatever a user's function raises
+        found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
+        rule = "a function of the array of all labels, which returns one number a row"
+        raise SettingError(f"filter '{name}'", found=found, rule=rule) from error
+    weight = numbers_of(f"filter '{name}'", given)
     if weight.shape != y.shape:
         raise ShapeError(f"filter '{name}'", found=f"shape {weight.shape}", rule=f"shape {y.shape}, one number a row")
-    check_numbers(f"filter '{name}'", weight)
-    weight = weight.astype(float) - weight.mean()
-    if not weight.std() > 1e-12 * max(np.abs(weight).max(), 1e-300):
+    if not _varies(weight):
         raise SettingError(
             f"filter '{name}'", found="one value for all rows", rule="a filter that varies with the label"
         )
+    weight = weight / np.abs(weight).max()
+    weight = weight - weight.mean()
     return weight / weight.std()
+
+
+def _varies(weight: np.ndarray) -> bool:
+    largest = np.abs(weight).max()
+    return bool(largest > 0 and (weight / largest).std() > 1e-12)
 
 
 def _eigen(z: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

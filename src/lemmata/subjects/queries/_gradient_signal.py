@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.answers import Condition, inside, positive, whole
-from lemmata.core import check_numbers
+from lemmata.core import check_numbers, numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
@@ -71,7 +71,6 @@ class GradientSignal:
         return 4 * noise**2 * advantage**2 / self.signal if self.signal > 0 else float("inf")
 
     def __str__(self) -> str:
-        ratio = self.signal / self.random if self.random > 0 else float("nan")
         limits = ""
         if self.interval is not None:
             limits = f", {100 * self.level:g} % interval {self.interval[0]:.3g} to {self.interval[1]:.3g}"
@@ -79,12 +78,17 @@ class GradientSignal:
         return "\n".join(
             [
                 f"gradient signal {self.signal:.4g} over {self.targets} targets{limits}",
-                f"{ratio:.3g} times that of random signs; the part that all targets share has length {self.common:.4g}",
+                f"{self._ratio()}; the part that all targets share has length {self.common:.4g}",
                 f"noise of 1 hides the target for {self.steps(1.0):.3g} steps, noise of 0.1 for {self.steps(0.1):.3g}",
                 "shares: " + ", ".join(f"{name} {share:.0%}" for name, share in largest),
                 *(f"- {condition}" for condition in self.conditions if condition.holds is False),
             ]
         )
+
+    def _ratio(self) -> str:
+        if self.random > 0:
+            return f"{self.signal / self.random:.3g} times that of random signs"
+        return "the signal of random signs is 0, so that no ratio is given"
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -115,8 +119,10 @@ def gradient_signal(
         seed: of the random signs.
 
     Raises:
-        SettingError: if `outputs` is not a function, if `sampled` is not true or false, or for a level outside (0, 1).
-        ShapeError, DataError: for outputs and targets that do not fit each other, or fewer than 2 targets.
+        SettingError: if `outputs` is not a function or fails, if `sampled` is not true or false, or for a level outside
+            (0, 1).
+        ShapeError, DataError: for outputs and targets that do not fit each other, parameters that are not floating
+            point, or fewer than 2 different targets.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -134,22 +140,34 @@ def gradient_signal(
     if not isinstance(sampled, bool | np.bool_):
         raise SettingError("sampled", found=repr(sampled), rule="True or False")
     level, seed = inside("level", level, 0.0, 1.0), whole("seed", seed)
-    family = np.asarray(targets)
+    family = numbers_of("targets", targets)
     if family.ndim != 2:
         raise ShapeError("targets", found=f"shape {family.shape}", rule="shape (targets, inputs)")
-    check_numbers("targets", family)
     if len(family) < 2:
         raise DataError("targets", found=f"{len(family)} targets", rule="at least 2 targets")
-    values, back = jax.vjp(outputs, params)
+    _check(params)
+    try:
+        values, back = jax.vjp(outputs, params)
+    except Exception as error:  # whatever a user's function raises
+        found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
+        rule = "a function of the parameters in JAX, which returns one number for each input"
+        raise SettingError("outputs", found=found, rule=rule, remedy="call outputs(params) to see the error") from error
     if getattr(values, "shape", None) != family.shape[1:]:
         found = f"outputs of shape {getattr(values, 'shape', None)}"
         raise ShapeError("outputs", found=found, rule=f"shape ({family.shape[1]},), one number for each target value")
+    if np.array_equal(family, np.broadcast_to(family[0], family.shape)):
+        raise DataError("targets", found=f"{len(family)} equal targets", rule="at least 2 different targets")
     values = np.asarray(values)
     check_numbers("outputs", values)
+    if values.dtype.kind != "f":
+        raise DataError("outputs", found=f"entries of type {values.dtype}", rule="floating-point numbers")
     family, n, k = family.astype(values.dtype), family.shape[1], len(family)
     mean = family.mean(axis=0)
     squares = _squares(back, (family - mean) / n)
     distances = np.sum(list(squares.values()), axis=0)
+    if not np.isfinite(distances).all():
+        rule = "a signal that can be computed"
+        raise DataError("targets", found="gradients that are not finite", rule=rule, remedy="scale the targets")
     correction = k / (k - 1) if sampled else 1.0
     signal = correction * float(distances.mean())
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (_RANDOM, n)) * np.sqrt(np.mean((family - mean) ** 2))
@@ -158,10 +176,28 @@ def gradient_signal(
     reach = stats.t.ppf((1 + level) / 2, k - 1) * correction * distances.std(ddof=1) / np.sqrt(k)
     total = max(float(distances.sum()), 1e-300)
     return GradientSignal(
-        signal, (max(signal - reach, 0.0), signal + reach) if sampled else None, float(baseline.mean()),
+        signal, (float(max(signal - reach, 0.0)), float(signal + reach)) if sampled else None, float(baseline.mean()),
         {name: float(own.sum()) / total for name, own in squares.items()}, np.sqrt(distances), float(np.sqrt(common)),
         k, n, level, _conditions(family, mean),
     )  # fmt: skip
+
+
+def _check(params: Any) -> None:
+    leaves = jax.tree.leaves(params)
+    kinds = [getattr(leaf, "dtype", np.asarray(leaf).dtype if isinstance(leaf, float) else None) for leaf in leaves]
+    wrong = [leaf for leaf, kind in zip(leaves, kinds, strict=True)
+             if not isinstance(kind, np.dtype) or not jnp.issubdtype(kind, jnp.floating)]  # fmt: skip
+    if not leaves or wrong:
+        kind = getattr(wrong[0], "dtype", None) if wrong else None
+        found = (
+            f"an array of type {kind}"
+            if kind is not None
+            else f"a leaf of type {type(wrong[0]).__name__}"
+            if wrong
+            else "no parameters"
+        )
+        raise DataError("params", found=found, rule="a tree of floating-point arrays",
+                        remedy="convert the arrays with astype(float), and pass only arrays")  # fmt: skip
 
 
 def _squares(back: Callable, errors: Float[np.ndarray, "k n"]) -> dict[str, Float[np.ndarray, " k"]]:

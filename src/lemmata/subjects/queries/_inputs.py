@@ -7,7 +7,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.answers import Condition
-from lemmata.core import check_numbers
+from lemmata.core import numbers_of
 from lemmata.errors import DataError, ShapeError
 
 
@@ -21,14 +21,12 @@ def checked(x: Any, y: Any) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray,
     Raises:
         ShapeError, DataError: if the arrays do not fit each other, or a label or all rows do not vary.
     """
-    inputs, labels = np.asarray(x), np.asarray(y)
+    inputs, labels = numbers_of("x", x), numbers_of("y", y)
     if inputs.ndim != 2:
         raise ShapeError("x", found=f"shape {inputs.shape}", rule="shape (rows, columns)")
     if labels.shape != inputs.shape[:1]:
         found = f"shape {labels.shape}"
         raise ShapeError("y", found=found, rule=f"shape ({len(inputs)},), one number for each row of x")
-    check_numbers("x", inputs)
-    check_numbers("y", labels)
     inputs, labels = inputs.astype(float), labels.astype(float)
     if np.ptp(labels) == 0:
         raise DataError("y", found=f"{labels[0]:g} in every row", rule="at least two different labels")
@@ -44,17 +42,19 @@ def whitened(x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Flo
     n, d = x.shape
     if n < 10 * d:
         raise DataError("x", found=f"{n} rows", rule=f"at least {10 * d} rows for {d} columns")
-    centred = x - x.mean(axis=0)
-    scales = centred.std(axis=0)
-    if (scales == 0).any():
-        column = int(np.argmin(scales))
+    constant = np.ptp(x, axis=0) == 0
+    if constant.any():
+        column = int(np.argmax(constant))
         raise DataError("x", found=f"column {column} with one value", rule="columns that vary", remedy="leave it out")
+    units = np.abs(x).max(axis=0)  # squares of the entries may overflow
+    centred = x / units - (x / units).mean(axis=0)
+    scales = centred.std(axis=0)
     values, vectors = np.linalg.eigh((centred / scales).T @ (centred / scales) / n)
     if values[0] < 1e-8 * values[-1]:
         raise DataError("x", found="linearly dependent columns", rule="a covariance of full rank",
                         remedy="leave out columns that others determine")  # fmt: skip
     back = (vectors / np.sqrt(values)) @ vectors.T / scales[:, None]
-    return centred @ back, back
+    return centred @ back, back / units[:, None]
 
 
 def normality(z: Float[np.ndarray, "n d"], what: str) -> Condition:

@@ -16,6 +16,7 @@ from ._training_paths import outputs_of
 
 _CLAIMS = ("tangent.kernel_movement.linearisation_gap", "tangent.kernel_movement.smooth_kernel_movement")
 _PLACES = 16
+_LARGEST = 1e150  # its square is finite
 _INK = "#7b828c"
 
 
@@ -114,6 +115,10 @@ def kernel_drift(
         raise DataError("network", found="a tangent kernel of 0", rule="outputs that depend on the parameters")
     step = given if given is not None else 1 / float(values[-1])
     targets, residual = np.asarray(model.y), np.asarray(model.of(model.start) - model.y)
+    largest = max(float(np.abs(targets).max()), float(np.abs(residual).max()))
+    if largest > _LARGEST:
+        raise DataError("y", found=f"targets or residuals of {largest:.3g}", rule=f"at most {_LARGEST:.0e}",
+                        remedy="scale the targets")  # fmt: skip
     kept = sorted({0, *np.unique(np.geomspace(1, steps, _PLACES).round().astype(int)).tolist()})
     path = model.path(jnp.zeros_like(model.y), step, steps, kept)
     if not np.isfinite(np.asarray(path[-1])).all():

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.answers import Condition, positive, whole
+from lemmata.errors import DataError
 from lemmata.printable import preformatted
 
 from ._training_paths import Outputs, outputs_of
@@ -56,14 +57,22 @@ class LazyCertificate:
         """Whether 2 L |r_0| <= s²."""
         return self.rho <= 0.5
 
+    @property
+    def certified(self) -> bool:
+        """Whether the theory applies with a bound L that was given, and that no point on the path refutes."""
+        return self.applies and all(condition.holds is True for condition in self.conditions)
+
     def __str__(self) -> str:
-        word = "certified lazy" if self.applies else "not certified lazy"
+        bounds = self.conditions[-1].holds  # False if a point on the path refutes the given L, None if none was given
+        unproved = "lazy if L is right" if self.applies and bounds is None else "not certified lazy"
+        word = "certified lazy" if self.certified else unproved
         lines = [
             f"{word}: L |r_0|/s² = {self.rho:.3g}, at most 0.5 is needed; "
             f"s = {self.least:.3g}, L = {self.lipschitz:.3g}",
             f"after {self.steps} steps: parameters moved by {self.moved:.3g} (bound {self.movement:.3g}), "
             f"residual {self.left:.3g} of the first (bound {self.bound:.3g}), s = {self.least_after:.3g}",
-            f"alpha (f - f_0) is certified from alpha = {self.scale:.3g}",
+            f"alpha (f - f_0) is {'certified' if bounds else 'lazy'} from alpha = {self.scale:.3g}"
+            + ("" if bounds else ", if L is right"),
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is not True)])
 
@@ -104,14 +113,20 @@ def lazy_certificate(
         >>> lazy_certificate(network, params, x, x[:, 0]).applies
         False
     """
-    model, steps = outputs_of(network, params, x, y), whole("steps", steps, 1)
+    model, steps, seed = outputs_of(network, params, x, y), whole("steps", steps, 1), whole("seed", seed)
     given = None if lipschitz is None else positive("lipschitz", lipschitz)
     first = model.jacobian(model.start)
     values = np.linalg.svd(first, compute_uv=False)
+    if not float(values[0]) ** 2 > 0:
+        raise DataError("network", found="a Jacobian of 0", rule="outputs that depend on the parameters")
     least = float(values[-1]) if len(values) == len(model.y) and first.shape[0] <= first.shape[1] else 0.0
-    least = least if least > _FLOOR * values[0] else 0.0
+    floor = max(_FLOOR, 4 * max(first.shape) * float(np.finfo(first.dtype).eps))
+    least = least if least > floor * values[0] else 0.0
     residual = float(jnp.linalg.norm(model.of(model.start) - model.y))
     rate = 0.1 / float(values[0]) ** 2
+    if not (np.isfinite(rate) and np.isfinite(residual)):
+        raise DataError("network and y", found=f"a Jacobian of {values[0]:.3g} and a residual of {residual:.3g}",
+                        rule="squares that double precision can hold", remedy="scale the rows and targets")  # fmt: skip
     middle, end = model.path(jnp.zeros_like(model.y), rate, steps, [(steps + 1) // 2, steps])
     moved = float(jnp.linalg.norm(end - model.start))
     after = model.jacobian(end)

@@ -10,7 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from lemmata.core import check_numbers
+from lemmata.core import check_numbers, numbers_of
 from lemmata.errors import DataError, MemoryPlanError, SettingError, ShapeError
 
 _MOST = 2e8  # numbers of a Jacobian
@@ -31,8 +31,16 @@ class Outputs:
     y: Float[Array, " n"]
 
     def jacobian(self, at: Float[Array, " p"]) -> Float[np.ndarray, "n p"]:
-        """Gradients of the outputs."""
-        return np.asarray(jax.jacrev(self.of)(at))
+        """Gradients of the outputs.
+
+        Raises:
+            DataError: if a gradient is not finite.
+        """
+        found = np.asarray(jax.jacrev(self.of)(at))
+        if not np.isfinite(found).all():
+            rule = "outputs with finite gradients, and targets and steps that are not too large"
+            raise DataError("the gradients of the network", found="entries that are not finite", rule=rule)
+        return found
 
     def path(self, first: Array, rate: float, steps: int, kept: list[int]) -> list[Float[Array, " p"]]:
         """Parameters after some of the steps of descent on |f - first - y|²/2.
@@ -74,9 +82,7 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
     if not callable(apply):
         rule = "a function f(params, row), or an object with such a method `apply`"
         raise SettingError("network", found=f"a {type(network).__name__}", rule=rule)
-    rows, targets = np.asarray(x), np.asarray(y, dtype=float)
-    check_numbers("x", rows)
-    check_numbers("y", targets)
+    rows, targets = numbers_of("x", x), numbers_of("y", y).astype(float)
     if rows.ndim < 2:
         raise ShapeError("x", found=f"shape {rows.shape}", rule="one row for each target")
     if targets.shape != (len(rows),):
@@ -84,10 +90,12 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
             "y", found=f"shape {targets.shape}", rule=f"shape ({len(rows)},), one target for each row of x"
         )
     leaves = jax.tree.leaves(params)
-    if not leaves or not all(jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.floating) for leaf in leaves):
+    if not leaves or not all(_is_floating(leaf) for leaf in leaves):
         raise DataError(
             "params", found="no parameters, or some that are not floating-point", rule="floating-point arrays"
         )
+    for leaf in leaves:
+        check_numbers("params", leaf)
     start, tree = ravel_pytree(params)
     if len(rows) * len(start) > _MOST:
         raise MemoryPlanError(
@@ -98,8 +106,16 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
         )
     inputs = jnp.asarray(rows)
 
+    def called(at: Any, row: Array) -> Any:
+        try:
+            return apply(at, row)
+        except Exception as error:  # whatever a user's network raises
+            found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
+            rule = f"a function f(params, row) in JAX, where row has the shape {row.shape}"
+            raise SettingError("network", found=found, rule=rule) from error
+
     def of(at: Float[Array, " p"]) -> Float[Array, " n"]:
-        found = jax.vmap(lambda row: jnp.asarray(apply(tree(at), row)))(inputs)
+        found = jax.vmap(lambda row: jnp.asarray(called(tree(at), row)))(inputs)
         if found.size != len(inputs):
             rule = "one output; pass a function that returns the output of interest"
             raise ShapeError("network", found=f"outputs of shape {found.shape[1:]}", rule=rule)
@@ -107,3 +123,8 @@ def outputs_of(network: Any, params: Any, x: Any, y: Any) -> Outputs:
 
     check_numbers("the outputs of the network", np.asarray(of(start)))
     return Outputs(of, start, jnp.asarray(targets, start.dtype))
+
+
+def _is_floating(leaf: Any) -> bool:
+    kind = getattr(leaf, "dtype", None)
+    return isinstance(leaf, float) or (isinstance(kind, np.dtype) and bool(jnp.issubdtype(kind, jnp.floating)))
