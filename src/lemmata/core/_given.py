@@ -19,8 +19,15 @@ def array_of(name: str, values: Any) -> np.ndarray:
         values: what was given.
 
     Raises:
-        DataError: for what is not an array, as a list of rows of different lengths.
+        DataError: for what is not an array, as a list of rows of different lengths, and for masked entries.
     """
+    if np.ma.is_masked(values):
+        raise DataError(
+            name,
+            found=f"{np.ma.count_masked(values)} masked entries",
+            rule="an array without missing entries",
+            remedy="drop or fill them, for example with .filled(value)",
+        )
     try:
         # A tensor of PyTorch that still collects gradients does not convert itself.
         return np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
@@ -55,7 +62,10 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
                 rule="real numbers",
                 remedy="encode texts and categories as numbers, and drop or fill rows with missing entries",
             )
-        array = array.astype(float)
+        try:
+            array = array.astype(float)
+        except OverflowError as error:
+            raise DataError(name, found="a whole number above 1e308", rule="numbers of double precision") from error
     check_numbers(name, array)
     return array
 

@@ -1,0 +1,31 @@
+"""What users pass as arrays, and what is refused."""
+
+import numpy as np
+import pandas
+import pytest
+
+from lemmata.core import numbers_of
+from lemmata.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.ma.masked_array([1.0, 2.0, 3.0], [False, True, True]), "2 masked entries"),
+        ([[1.0, 2.0], [3.0]], "not an array"),
+        ([1, 10**400], "above 1e308"),
+        (["a", "b"], "the entry 'a'"),
+        (pandas.DataFrame({"a": [1.0, None]}), "not finite"),
+    ],
+    ids=["mask", "ragged", "large", "text", "missing"],
+)
+def test_one_line_says_what_is_wrong(values, said):
+    with pytest.raises(DataError, match=said) as caught:
+        numbers_of("x", values)
+    assert "\n" not in str(caught.value)
+
+
+def test_masked_arrays_without_a_mask_and_mixed_frames_pass():
+    np.testing.assert_array_equal(numbers_of("x", np.ma.masked_array([1.0, 2.0], False)), [1.0, 2.0])
+    frame = pandas.DataFrame({"a": [True, False], "b": [0.5, 2.0]})
+    np.testing.assert_array_equal(numbers_of("x", frame), [[1.0, 0.5], [0.0, 2.0]])
