@@ -270,3 +270,16 @@ def test_equal_targets_and_a_model_without_gradient():
     assert "nan" not in str(gradient_signal(lambda p: 0 * outputs(p), params, np.eye(16)[:3]))
     with pytest.raises(DataError, match="scale the targets"):
         gradient_signal(outputs, params, 1e200 * np.eye(16)[:3])
+
+
+def test_a_signal_of_rounding_alone_is_0():
+    """A linear model sees no parity of two or more inputs: its gradient is 0 in exact arithmetic."""
+    x = cube(6)
+    parities = jnp.stack([x[:, i] * x[:, j] for i in range(6) for j in range(i)])
+    turn = jnp.linalg.qr(jax.random.normal(jax.random.key(1), (6, 6)))[0]  # sums of many numbers that cancel
+    found = gradient_signal(lambda w: x @ turn @ w, jax.random.normal(jax.random.key(0), (6,)), parities)
+    assert found.signal == 0
+    assert found.steps(1.0) == math.inf
+    assert "e-3" not in str(found).split("\n")[0]
+    seen = gradient_signal(lambda w: x @ w, jnp.zeros(6), x.T)
+    assert seen.signal == pytest.approx(1 - 1 / 6)

@@ -22,6 +22,7 @@ _CLAIMS = (
 )
 _BATCH = 16
 _RANDOM = 64
+_ROUNDING = 16.0  # roundings of a correlation, in units of eps
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ def gradient_signal(
     The gradient of mean (f - y)²/2 for the target y differs from the gradient for the mean target by one correlation
     for each parameter. The signal is the sum of the variances of these correlations over the family. If it is small,
     noise of the size of its root hides the target: see `steps`. A signal near that of random signs means that the
-    family is no more visible than labels without a pattern.
+    family is no more visible than labels without a pattern. A gradient that differs by rounding alone counts as equal.
 
     Args:
         outputs: a function of the parameters that returns one output for each of n inputs, in JAX.
@@ -168,10 +169,13 @@ def gradient_signal(
     if not np.isfinite(distances).all():
         rule = "a signal that can be computed"
         raise DataError("targets", found="gradients that are not finite", rule=rule, remedy="scale the targets")
-    correction = k / (k - 1) if sampled else 1.0
-    signal = correction * float(distances.mean())
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (_RANDOM, n)) * np.sqrt(np.mean((family - mean) ** 2))
     baseline = np.sum(list(_squares(back, signs.astype(values.dtype) / n).values()), axis=0)
+    # n times that of random signs is E |grad f|² times the variance of the targets: rounding leaves eps² of it
+    seen = distances > (_ROUNDING * np.finfo(values.dtype).eps) ** 2 * n * baseline.mean()
+    distances, squares = distances * seen, {name: own * seen for name, own in squares.items()}
+    correction = k / (k - 1) if sampled else 1.0
+    signal = correction * float(distances.mean())
     common = np.sum(list(_squares(back, (values - mean)[None] / n).values()))
     reach = stats.t.ppf((1 + level) / 2, k - 1) * correction * distances.std(ddof=1) / np.sqrt(k)
     total = max(float(distances.sum()), 1e-300)
