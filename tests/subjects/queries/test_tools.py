@@ -280,6 +280,6 @@ def test_a_signal_of_rounding_alone_is_0():
     found = gradient_signal(lambda w: x @ turn @ w, jax.random.normal(jax.random.key(0), (6,)), parities)
     assert found.signal == 0
     assert found.steps(1.0) == math.inf
-    assert "e-3" not in str(found).split("\n")[0]
+    assert "no target changes the gradient" in str(found)
     seen = gradient_signal(lambda w: x @ w, jnp.zeros(6), x.T)
     assert seen.signal == pytest.approx(1 - 1 / 6)

@@ -72,6 +72,12 @@ class GradientSignal:
         return 4 * noise**2 * advantage**2 / self.signal if self.signal > 0 else float("inf")
 
     def __str__(self) -> str:
+        failed = [f"- {condition}" for condition in self.conditions if condition.holds is False]
+        if self.signal == 0:
+            first = (
+                f"gradient signal 0 over {self.targets} targets: at these parameters, no target changes the gradient"
+            )
+            return "\n".join([first, f"the gradient that all targets share has length {self.common:.4g}", *failed])
         limits = ""
         if self.interval is not None:
             limits = f", {100 * self.level:g} % interval {self.interval[0]:.3g} to {self.interval[1]:.3g}"
@@ -82,7 +88,7 @@ class GradientSignal:
                 f"{self._ratio()}; the part that all targets share has length {self.common:.4g}",
                 f"noise of 1 hides the target for {self.steps(1.0):.3g} steps, noise of 0.1 for {self.steps(0.1):.3g}",
                 "shares: " + ", ".join(f"{name} {share:.0%}" for name, share in largest),
-                *(f"- {condition}" for condition in self.conditions if condition.holds is False),
+                *failed,
             ]
         )
 
