@@ -43,3 +43,10 @@ def test_missing_cells_and_words_are_no_obstacle(tmp_path):
 )
 def test_nothing_is_said_where_distances_say_nothing(tmp_path, columns):
     assert told(tmp_path, columns) is None
+
+
+def test_nothing_is_said_where_the_estimate_depends_on_the_number_of_rows(tmp_path):
+    """A line with noise of the distance between neighbours: few rows fill one dimension, and many fill more."""
+    rng = np.random.default_rng(3)
+    line = rng.uniform(size=(1600, 1)) * np.ones(6) + 1e-3 * rng.normal(size=(1600, 6))
+    assert told(tmp_path, {f"c{i}": column for i, column in enumerate(line.T)}) is None
