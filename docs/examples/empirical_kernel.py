@@ -14,7 +14,7 @@ for width in (16, 64, 256, 1024):
     module = eqx.nn.MLP(4, 1, width, 2, activation=jnp.tanh, key=jax.random.key(1))
     f, start = equinox_function(module)
     kernel = EmpiricalKernel(f, start)
-    rate, params = 0.5 / float(jnp.linalg.eigvalsh(kernel.gram(x, outputs="mean"))[-1]), start
+    rate, params = 0.1 / float(jnp.linalg.eigvalsh(kernel.gram(x, outputs="mean"))[-1]), start
     for step in range(0, 500, 50):
         rows.append({"step": step, "change": float(kernel.relative_change(params, x)), "width": width})
         params = train(f, params, x, y, learning_rate=rate, steps=50, record_at=[0]).params
