@@ -8,7 +8,7 @@ from sklearn.neural_network import MLPClassifier
 from lemmata.subjects.robustness import certify
 
 x, y = load_digits(return_X_y=True)
-model = MLPClassifier((12,), alpha=1.0, max_iter=300, random_state=0).fit(x[:1500] / 16, y[:1500])
+model = MLPClassifier((12,), alpha=1.0, max_iter=1000, random_state=0).fit(x[:1500] / 16, y[:1500])
 layers = [(w.T, b) for w, b in zip(model.coefs_, model.intercepts_, strict=True)]
 images, rows = x[1500:1520] / 16, []
 for size in (0.01, 0.02, 0.04, 0.06, 0.08):

@@ -73,7 +73,7 @@ def without_marks(title: str) -> str:
     >>> without_marks("[The `gram`](kernels.md)")
     'The gram'
     """
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", title)
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "")
 
 
 def _printed(tokens: list[Token]) -> Iterable[int]:

@@ -58,7 +58,7 @@ def reduced(basis: Basis) -> Basis:
     """An LLL-reduced basis of the same lattice, with the constant 3/4; the rows must be independent.
 
     >>> reduced([[1, 0], [1000, 1]])
-    [[0, 1], [1, 0]]
+    [[1, 0], [0, 1]]
     """
     own, k = _Reduction(basis), 1
     while k < len(basis):

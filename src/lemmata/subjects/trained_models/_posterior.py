@@ -67,8 +67,8 @@ def posterior_spread(
     >>> model = read_model((lambda w, x: x @ w, jnp.array([8.9 / 10.2])))
     >>> task = read_task(model, x, y)
     >>> found = posterior_spread(model, x, task.encode(y), task, 0.4, np.array([[3.0]]))
-    >>> print(found.spread.ravel(), 9 / (9 + 3 * 0.4))  # x² / (sum x_i² + n delta)
-    [0.88235294] 0.8823529411764706
+    >>> print(found.spread.ravel(), f"{9 / (9 + 3 * 0.4):.8f}")  # x² / (sum x_i² + n delta)
+    [0.88235294] 0.88235294
     """
     double, sizes = model.in_double(), (len(x), len(others), y.shape[1])
     readout = lambda: part_of(double, chosen) if (chosen := linear_layers(double, x)).any() else None
