@@ -1,6 +1,7 @@
 """Draws the pictures of softmax.md and papers.md: python docs/pictures.py [name ...] writes docs/pictures/*.svg.
 
-A picture of papers.md is the function `picture` of the file with its name in docs/paper_pictures.
+A picture of papers.md is the function `picture` of the file with its name in docs/paper_pictures. In the same way,
+docs/chapter_pictures has pictures of monograph.md.
 """
 
 import pathlib
@@ -184,7 +185,8 @@ PICTURES = {
 }
 PICTURES |= {
     path.stem: lambda path=path: runpy.run_path(str(path))["picture"]()
-    for path in sorted((pathlib.Path(__file__).parent / "paper_pictures").glob("*.py"))
+    for folder in ("paper_pictures", "chapter_pictures")
+    for path in sorted((pathlib.Path(__file__).parent / folder).glob("*.py"))
 }
 
 

@@ -1,5 +1,6 @@
 """Writes the tables of the pages from the catalogue, no claim is run: python docs/tables.py."""
 
+import ast
 import pathlib
 import re
 from typing import Any
@@ -58,6 +59,9 @@ PICTURES = {
     ),
 }
 """The picture of a chapter, where there is one, and what it shows."""
+for _path in sorted(pathlib.Path(__file__).with_name("chapter_pictures").glob("chapter_*.py")):
+    _drawn = next(part for part in ast.parse(_path.read_text()).body if getattr(part, "name", "") == "picture")
+    PICTURES[_path.stem.split("_")[1]] = (_path.stem, " ".join((ast.get_docstring(_drawn) or "").split()).rstrip("."))
 PROBLEMS = ("<!-- problems: written by docs/tables.py -->", "<!-- end of problems -->")
 REFERENCES = ("<!-- references: written by docs/tables.py -->", "<!-- end of references -->")
 ENTERED = ("<!-- entered: written by docs/tables.py -->", "<!-- end of entered -->")
