@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import linalg
 
 _BELOW, _PROVED = 1 - 1e-3, 1 - 1e-4  # what silent directions are held to, and what proves them silent
-_ROUNDS, _BATCH = 60, 32
+_ROUNDS, _MORE, _PATIENCE, _ADDED, _BATCH, _SEARCHES = 20, 12_800, 5, 10, 32, 10
 
 
 def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draws most"]:
@@ -51,13 +51,13 @@ def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) 
         unit: directions of length 1.
         sets: of active directions.
     """
-    found = [_undecoded(unit, sets[start : start + _BATCH]) for start in range(0, len(sets), _BATCH)]
+    found = [_undecoded(unit, sets[start : start + _SEARCHES]) for start in range(0, len(sets), _SEARCHES)]
     return np.concatenate(found)
 
 
 def _undecoded(unit: np.ndarray, sets: np.ndarray) -> np.ndarray:
     searches = [_Search(unit, own) for own in sets]
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS + _MORE // unit.shape[1]):  # more where a round is cheap
         open_ = [own for own in searches if own.proved is None]
         if not open_:
             break
@@ -72,32 +72,44 @@ class _Search:
 
     def __init__(self, unit: np.ndarray, active: np.ndarray):
         self.unit, self.active = unit, active
+        self.pool, self.rows, self.gram = np.array([], int), np.zeros((0, unit.shape[1])), np.zeros((0, 0))
         self.met = np.array([], int)
         self.proved: bool | None = None
         self.vector = np.zeros(unit.shape[1])
         self.multipliers = np.array([])
-        self.fewest, self.patience = len(unit) + 1, 5
+        self.fewest, self.patience = len(unit) + 1, _PATIENCE
+        self._grow(active)
         self.solve()
+
+    def _grow(self, new: np.ndarray) -> None:
+        """Inner products of all directions that were met so far."""
+        rows = self.unit[new].astype(float)
+        cross = rows @ self.rows.T
+        self.gram = np.block([[self.gram, cross.T], [cross, rows @ rows.T]])
+        self.pool, self.rows = np.concatenate([self.pool, new]), np.concatenate([self.rows, rows])
 
     def solve(self) -> None:
         """The shortest vector with 1 at active directions and just below 1 at those that are met."""
-        rows = self.unit[np.concatenate([self.active, self.met])].astype(float)
-        if len(rows) > rows.shape[1]:
+        count = len(self.active)
+        if count + len(self.met) > self.unit.shape[1]:
             self.proved = False
             return
-        target = np.where(np.arange(len(rows)) < len(self.active), 1.0, _BELOW)
+        self._grow(np.setdiff1d(self.met, self.pool))
+        order = np.argsort(self.pool)
+        places = np.concatenate([np.arange(count), order[np.searchsorted(self.pool[order], self.met)]])
+        gram = self.gram[np.ix_(places, places)]
+        target = np.where(np.arange(len(places)) < count, 1.0, _BELOW)
         try:
-            factor = linalg.cho_factor(rows @ rows.T)
-            weights = linalg.cho_solve(factor, target)
+            weights = linalg.cho_solve(linalg.cho_factor(gram, check_finite=False), target, check_finite=False)
         except linalg.LinAlgError:  # dependent directions
             self.proved = False
             return
-        self.vector, self.multipliers = rows.T @ weights, -weights[len(self.active) :]
-        if not np.allclose(rows @ self.vector, target, atol=1e-8):
+        self.vector, self.multipliers = weights @ self.rows[places], -weights[count:]
+        if not np.allclose(gram @ weights, target, atol=1e-8):
             self.proved = False
 
     def exchange(self, scores: np.ndarray) -> None:
-        """Block principal pivoting, and single exchanges of the last wrong one where blocks do not help."""
+        """Exchange inequalities in blocks; where that no longer helps, by the method of Lawson and Hanson."""
         scores = scores.copy()
         scores[self.active] = -np.inf
         if scores.max() < _PROVED:
@@ -106,19 +118,35 @@ class _Search:
         scores[self.met] = -np.inf
         above = np.flatnonzero(scores > _BELOW)
         below = self.met[self.multipliers < 0]
-        wrong = len(above) + len(below)
-        room = self.unit.shape[1] - len(self.active) - len(self.met) + len(below)
-        if len(above) > room:  # more equations than unknowns: the largest alone
-            above = above[np.argsort(-scores[above])[: room // 2 + 1]]
-        if wrong == 0:
-            self.proved = False  # held inequalities are met at 1: rounding
-            return
-        if wrong < self.fewest:
-            self.fewest, self.patience = wrong, 5
+        if len(above) + len(below) < self.fewest:
+            self.fewest, self.patience = len(above) + len(below), _PATIENCE
         else:
             self.patience -= 1
-        if self.patience <= 0:
-            last = max(above.max(initial=-1), below.max(initial=-1))
-            above, below = above[above == last], below[below == last]
-        self.met = np.concatenate([np.setdiff1d(self.met, below), above])
-        self.solve()
+        kept = np.setdiff1d(self.met, below)
+        room = self.unit.shape[1] - len(self.active) - len(kept)
+        above = above[np.argsort(-scores[above], kind="stable")]
+        if self.patience > 0:
+            # More equations than unknowns have no solution: then the largest alone.
+            self.met = np.concatenate([kept, above if len(above) <= room else above[: room // 2 + 1]])
+            self.solve()
+        elif len(below) or len(above):
+            self._ascend(above[: max(min(_ADDED, room), 1)])
+        else:
+            self.proved = False  # held inequalities are met at 1: rounding
+
+    def _ascend(self, above: np.ndarray) -> None:
+        """Raise the dual value: new multipliers from 0, and steps only as far as all of them stay positive."""
+        kept = self.multipliers > 0
+        self.met, now = np.concatenate([self.met[kept], above]), np.append(self.multipliers[kept], np.zeros(len(above)))
+        while True:
+            self.solve()
+            aim = self.multipliers
+            if self.proved is False or (aim > 0).all():
+                return
+            down = aim <= 0
+            step = float((now[down] / np.maximum(now[down] - aim[down], 1e-300)).min())
+            now = now + step * (aim - now)
+            stays = ~down | (now > 1e-12 * now.max())
+            if step > 0 and stays.all():
+                stays[np.flatnonzero(down)[0]] = False
+            self.met, now = self.met[stays], np.maximum(now[stays], 0.0)

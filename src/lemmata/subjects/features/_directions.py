@@ -213,7 +213,9 @@ def inner_products(unit: Float[np.ndarray, "n d"]) -> InnerProducts:
         place = np.unravel_index(int(np.argmin(block)), block.shape)
         smallest = min(smallest, (float(block[place]), start + int(place[0]), start + int(place[1])), key=_value)
     pairs = sorted((first, later) for later, first in repeated.items())
-    return InnerProducts(_exact(unit, largest), _exact(unit, smallest), tuple(pairs), squares / (len(unit) * (len(unit) - 1) / 2))
+    return InnerProducts(
+        _exact(unit, largest), _exact(unit, smallest), tuple(pairs), squares / (len(unit) * (len(unit) - 1) / 2)
+    )
 
 
 def _value(pair: tuple[float, int, int]) -> float:

@@ -93,9 +93,9 @@ class PatchingReport:
         more, less = (-gap * math.copysign(1.0, self.restore_all + self.ablate_all) / size for gap in self.gaps)
         if max(abs(more), abs(less)) <= _APART:
             return "single effects add up to the joint effect"
-        if more > _APART and less < _APART or less < -_APART and more > -_APART:
+        if (more > _APART and less < _APART) or (less < -_APART and more > -_APART):
             return "sites stand in for each other, as in an OR: ablating one site understates it"
-        if more < -_APART and less > -_APART or less > _APART and more < _APART:
+        if (more < -_APART and less > -_APART) or (less > _APART and more < _APART):
             return "sites need each other, as in an AND: restoring one site understates it"
         return "single effects do not add up to the joint effect"
 
@@ -201,7 +201,9 @@ def patching_report(
         ablated = [cleaned(one(place)) for place in range(len(names))]
         destroyed = cleaned(everywhere)
         if shapley:
-            chosen = [tuple(bool(index >> place & 1) for place in range(len(names))) for index in range(1 << len(names))]
+            chosen = [
+                tuple(bool(index >> place & 1) for place in range(len(names))) for index in range(1 << len(names))
+            ]
             sets = np.stack([corrupted(each) for each in chosen])
             worst, restored, whole = sets[0], [sets[1 << place] for place in range(len(names))], sets[-1]
         else:

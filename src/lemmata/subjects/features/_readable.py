@@ -31,7 +31,8 @@ _CLAIMS = (
     "features.superposition.sparse_decoding",
 )
 _ONE_LENGTH, _MARGIN = 1.01, 0.1
-_STEPS = 20  # the search stops at a step of a twentieth of the number of active features
+_STEPS, _FACTOR = 16, 1.25  # the search stops at a step of a sixteenth, and starts with steps of a quarter
+_LOOK = 10  # sets after which a number of active features may be excluded
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -181,8 +182,8 @@ def readable(
     matrix of all pairs is held; the largest and the smallest are computed again in double precision.
 
     Args:
-        decoder: directions as the rows of an array or tensor; a .safetensors file, a mapping or an object with the array
-            W_dec, as SAELens has it.
+        decoder: directions as the rows of an array or tensor; a .safetensors file, a mapping or an object with the
+            array W_dec, as SAELens has it.
         active: how many features are active at once.
         directions: "rows" or "columns". With "auto", the axis that b_dec does not have; or the one whose vectors have
             length 1; or rows, if there are at least as many rows as columns. Otherwise it must be told.
@@ -204,7 +205,7 @@ def readable(
         >>> rows = np.random.default_rng(0).normal(size=(400, 100))
         >>> found = readable(rows, 8)
         >>> found.read, found.linear.most, found.sparse.most
-        ('400 directions in 100 dimensions: rows of decoder', 1, 19)
+        ('400 directions in 100 dimensions: rows of decoder', 1, 32)
     """
     level, allowed = inside("level", level, 0.0, 1.0), inside("failure", failure, 0.0, 1.0)
     active, seed = whole("active", active, 1), whole("seed", seed)
@@ -220,8 +221,8 @@ def readable(
     most = max(active, min(n, dimension))
     sets, fewer = (orderings(n, most, count, seed) for count in (draws, decodings))
     free = rank == n  # independent directions: any codes are recovered
-    by_linear = lambda k: misread(unit, sets[:, :k])
-    by_sparse = lambda k: np.zeros(decodings, bool) if free else undecoded(unit, fewer[:, :k])
+    by_linear = lambda k, some: misread(unit, sets[some, :k])
+    by_sparse = lambda k, some: np.zeros(len(fewer[some]), bool) if free else undecoded(unit, fewer[some, :k])
     limits = allowed, level
     ways = (
         _readout("linear readout", by_linear, active, min(n, dimension), limits,
@@ -240,38 +241,55 @@ def readable(
 
 
 def _readout(
-    name: str, fails: Callable[[int], np.ndarray], active: int, limit: int, limits: tuple[float, float],
+    name: str, fails: Callable[[int, slice], np.ndarray], active: int, limit: int, limits: tuple[float, float],
     predicted: float, most_predicted: int, certain: int,
 ) -> Readout:  # fmt: skip
     allowed, level = limits
+    wrong = fails(active, slice(None))
+    looks = range(_LOOK, len(wrong), _LOOK)
+    careful = 1 - (1 - level) / (len(looks) + 1)
+    limits_at = lambda own, level: share_interval(float(own.sum()), float(len(own) - own.sum()), level)
     tried: dict[int, tuple[float, tuple[float, float]]] = {}
 
     def share(k: int) -> float:
-        if k not in tried:
-            wrong = fails(k)
-            count = float(wrong.sum())
-            tried[k] = float(wrong.mean()), share_interval(count, len(wrong) - count, level)
+        """Of failures among the first sets, as many as it takes to exclude k."""
+        if k in tried:
+            return tried[k][0]
+        own, done = np.zeros(0, bool), 0
+        for end in [*looks, len(wrong)]:
+            own = np.concatenate([own, fails(k, slice(done, end))])
+            tried[k], done = (float(own.mean()), limits_at(own, careful)), end
+            if tried[k][1][0] > allowed:
+                return tried[k][0]
+        tried[k] = float(own.mean()), limits_at(own, level)
         return tried[k][0]
 
-    failure = share(active)
+    tried[active] = float(wrong.mean()), limits_at(wrong, level)
     most = _largest(lambda k: share(k) <= allowed, min(max(most_predicted, 1), limit), limit)
-    sure = [k for k, own in tried.items() if own[1][1] <= allowed]
-    excluded = [k for k, own in tried.items() if own[1][0] > allowed]
-    between = max([k for k in sure if k <= most], default=0), min([k for k in excluded if k > most], default=limit + 1)
-    order = sorted(tried)
+    sure = reach = most
+    while sure > 0 and (share(sure), tried[sure][1][1])[1] > allowed:
+        sure = math.floor(sure / _FACTOR)
+    excluded = [k for k, own in tried.items() if own[1][0] > allowed and k > most]
+    while not excluded and reach < limit:
+        reach = min(math.ceil(reach * _FACTOR) + (reach == 0), limit)
+        excluded = [reach] if share(reach) > allowed and tried[reach][1][0] > allowed else []
+    order, end = sorted(tried), min(excluded, default=max(limit, most) + 1) - 1
     return Readout(
-        name, failure, tried[active][1], predicted, most, (between[0], between[1] - 1), most_predicted, certain,
+        name, *tried[active], predicted, most, (sure, end), most_predicted, certain,
         np.array(order), np.array([tried[k][0] for k in order]),
     )  # fmt: skip
 
 
 def _largest(holds: Callable[[int], bool], start: int, limit: int) -> int:
     """The largest k up to the limit for which a falling condition holds, near the start; 0 if it holds for none."""
-    low, high, k = 0, limit + 1, start
+    low, high, k, factor = 0, limit + 1, start, _FACTOR
     while high - low > max(1, low // _STEPS):
         low, high = (k, high) if holds(k) else (low, k)
-        k = min(2 * low, limit) if high > limit and 0 < low < limit else k // 2 if low == 0 else (low + high) // 2
-        k = max(k, 1)
+        if low == 0 or high > limit:  # no bracket yet: faster and faster
+            k = max(math.floor(high / factor), 1) if low == 0 else min(math.ceil(low * factor), limit)
+            k, factor = min(max(k, low + 1), high - 1), factor**2
+        else:
+            k = (low + high) // 2
     return low
 
 
@@ -293,7 +311,7 @@ def _conditions(
     d, count = found.unit.shape[1], len(products.repeated)
     alike = [
         Condition(f"random directions predict the failures of {own.name} (difference)", own.failure - own.predicted,
-                  own.interval[0] - _MARGIN <= own.predicted <= own.interval[1] + _MARGIN,
+                  own.interval[0] <= (1 + _MARGIN) * own.predicted and own.predicted <= (1 + _MARGIN) * own.interval[1],
                   "else these directions are closer to each other, or farther apart, than random ones")
         for own in ways
     ]  # fmt: skip

@@ -30,9 +30,8 @@ def value_of(output: Any, metric: Metric) -> Float[np.ndarray, " rows"]:
         SettingError: for anything but a number or one number for each row.
         DataError: for numbers that are not finite.
     """
-    if metric is None and (isinstance(output, tuple | list | Mapping) or not hasattr(output, "shape")):
-        if not isinstance(output, int | float | np.number):
-            raise _no_number("output of the model", f"a {type(output).__name__}")
+    if metric is None and not hasattr(output, "shape") and not isinstance(output, int | float):
+        raise _no_number("output of the model", f"a {type(output).__name__}")
     found = output if metric is None else _tried("metric", lambda: metric(output), "a function of the model's output")
     what = "output of the model" if metric is None else "metric"
     values = single_of(what, found)
