@@ -5,7 +5,8 @@ from jaxtyping import Bool, Float, Int
 from scipy import linalg
 
 _BELOW, _PROVED = 1 - 1e-3, 1 - 1e-4  # what silent directions are held to, and what proves them silent
-_ROUNDS, _MORE, _PATIENCE, _ADDED, _BATCH, _SEARCHES = 20, 12_800, 5, 10, 32, 10
+_FEW, _MORE = 15, 20_000  # systems that are solved for one set, and more in small dimensions, where they are cheap
+_PATIENCE, _ADDED, _BATCH, _SEARCHES = 5, 10, 32, 10
 
 
 def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draws most"]:
@@ -57,10 +58,7 @@ def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) 
 
 def _undecoded(unit: np.ndarray, sets: np.ndarray) -> np.ndarray:
     searches = [_Search(unit, own) for own in sets]
-    for _ in range(_ROUNDS + _MORE // unit.shape[1]):  # more where a round is cheap
-        open_ = [own for own in searches if own.proved is None]
-        if not open_:
-            break
+    while open_ := [own for own in searches if own.proved is None]:
         scores = unit @ np.stack([own.vector for own in open_], axis=1).astype(np.float32)
         for place, own in enumerate(open_):
             own.exchange(scores[:, place])
@@ -78,6 +76,7 @@ class _Search:
         self.vector = np.zeros(unit.shape[1])
         self.multipliers = np.array([])
         self.fewest, self.patience = len(unit) + 1, _PATIENCE
+        self.left = _FEW + _MORE // unit.shape[1]
         self._grow(active)
         self.solve()
 
@@ -90,8 +89,8 @@ class _Search:
 
     def solve(self) -> None:
         """The shortest vector with 1 at active directions and just below 1 at those that are met."""
-        count = len(self.active)
-        if count + len(self.met) > self.unit.shape[1]:
+        count, self.left = len(self.active), self.left - 1
+        if self.left < 0 or count + len(self.met) > self.unit.shape[1]:
             self.proved = False
             return
         self._grow(np.setdiff1d(self.met, self.pool))
