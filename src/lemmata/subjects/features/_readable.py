@@ -31,7 +31,7 @@ _CLAIMS = (
     "features.superposition.sparse_decoding",
 )
 _ONE_LENGTH, _MARGIN = 1.01, 0.1
-_STEPS, _FACTOR = 16, 1.25  # the search stops at a step of a sixteenth, and starts with steps of a quarter
+_STEPS, _FACTOR, _DOWN = 16, 1.1, 1.25  # the search stops at a step of a sixteenth, and starts with steps of a tenth
 _LOOK = 10  # sets after which a number of active features may be excluded
 
 
@@ -268,10 +268,10 @@ def _readout(
     most = _largest(lambda k: share(k) <= allowed, min(max(most_predicted, 1), limit), limit)
     sure = reach = most
     while sure > 0 and (share(sure), tried[sure][1][1])[1] > allowed:
-        sure = math.floor(sure / _FACTOR)
+        sure = math.floor(sure / _DOWN)
     excluded = [k for k, own in tried.items() if own[1][0] > allowed and k > most]
     while not excluded and reach < limit:
-        reach = min(math.ceil(reach * _FACTOR) + (reach == 0), limit)
+        reach = min(math.ceil(reach * _DOWN) + (reach == 0), limit)
         excluded = [reach] if share(reach) > allowed and tried[reach][1][0] > allowed else []
     order, end = sorted(tried), min(excluded, default=max(limit, most) + 1) - 1
     return Readout(
