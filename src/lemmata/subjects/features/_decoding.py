@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import linalg
 
 _BELOW, _PROVED = 1 - 1e-3, 1 - 1e-4  # what silent directions are held to, and what proves them silent
+_TIE = 1e-5  # within which of the threshold rounding decides
 _FEW, _MORE = 15, 20_000  # systems that are solved for one set, and more in small dimensions, where they are cheap
 _PATIENCE, _ADDED, _BATCH, _SEARCHES = 5, 10, 32, 10
 
@@ -36,7 +37,7 @@ def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) ->
         columns = np.arange(len(some))[:, None]
         least = scores[some, columns].min(axis=1)
         scores[some, columns] = -np.inf
-        wrong.append((least <= 0.5) | (scores.max(axis=0) >= 0.5))
+        wrong.append((least <= 0.5 + _TIE) | (scores.max(axis=0) >= 0.5 - _TIE))
     return np.concatenate(wrong)
 
 

@@ -32,6 +32,7 @@ _CLAIMS = (
 )
 _ONE_LENGTH, _MARGIN = 1.01, 0.1
 _STEPS, _FACTOR, _DOWN = 16, 1.1, 1.25  # the search stops at a step of a sixteenth, and starts with steps of a tenth
+_ROUNDING = 1e-6  # of inner products in single precision
 _LOOK = 10  # sets after which a number of active features may be excluded
 
 
@@ -265,10 +266,11 @@ def _readout(
         return tried[k][0]
 
     tried[active] = float(wrong.mean()), limits_at(wrong, level)
-    most = _largest(lambda k: share(k) <= allowed, min(max(most_predicted, 1), limit), limit)
+    least = min(certain, limit)
+    most = _largest(lambda k: share(k) <= allowed, least, min(max(most_predicted, least + 1), limit), limit)
     sure = reach = most
-    while sure > 0 and (share(sure), tried[sure][1][1])[1] > allowed:
-        sure = math.floor(sure / _DOWN)
+    while sure > least and (share(sure), tried[sure][1][1])[1] > allowed:
+        sure = max(math.floor(sure / _DOWN), least)
     excluded = [k for k, own in tried.items() if own[1][0] > allowed and k > most]
     while not excluded and reach < limit:
         reach = min(math.ceil(reach * _DOWN) + (reach == 0), limit)
@@ -280,13 +282,13 @@ def _readout(
     )  # fmt: skip
 
 
-def _largest(holds: Callable[[int], bool], start: int, limit: int) -> int:
-    """The largest k up to the limit for which a falling condition holds, near the start; 0 if it holds for none."""
-    low, high, k, factor = 0, limit + 1, start, _FACTOR
+def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -> int:
+    """The largest k up to the limit for which a falling condition holds, as it does for the least; near the start."""
+    low, high, k, factor = least, limit + 1, start, _FACTOR
     while high - low > max(1, low // _STEPS):
         low, high = (k, high) if holds(k) else (low, k)
-        if low == 0 or high > limit:  # no bracket yet: faster and faster
-            k = max(math.floor(high / factor), 1) if low == 0 else min(math.ceil(low * factor), limit)
+        if low == least or high > limit:  # no bracket yet: faster and faster
+            k = math.floor(high / factor) if high <= limit else math.ceil(low * factor)
             k, factor = min(max(k, low + 1), high - 1), factor**2
         else:
             k = (low + high) // 2
@@ -295,14 +297,14 @@ def _largest(holds: Callable[[int], bool], start: int, limit: int) -> int:
 
 def _certain_linear(largest: float, smallest: float, n: int) -> int:
     """Every k with k times the largest inner product below 1/2, and k - 1 times the opposite of the smallest, too."""
-    silent = math.ceil(0.5 / largest) - 1 if largest > 0 else n
-    missed = math.ceil(0.5 / -smallest) if smallest < 0 else n
+    silent = math.ceil(0.5 / (largest + _ROUNDING)) - 1 if largest > 0 else n
+    missed = math.ceil(0.5 / (_ROUNDING - smallest)) if smallest < 0 else n
     return max(min(silent, missed, n), 0)
 
 
 def _certain_decoded(coherence: float, n: int) -> int:
     """Every k below (1 + 1/coherence)/2 (Donoho and Elad 2003)."""
-    return n if coherence <= 0 else min(math.ceil((1 + 1 / coherence) / 2) - 1, n)
+    return n if coherence <= 0 else min(math.ceil((1 + 1 / (coherence + _ROUNDING)) / 2) - 1, n)
 
 
 def _conditions(
