@@ -1,5 +1,7 @@
 """How many random directions can be active at once, before a linear readout or sparse decoding fails."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import optimize, special, stats
@@ -63,7 +65,7 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
     """
     share = k / n
     slope = lambda t: share * t - (1 - share) * (stats.norm.pdf(t) - t * stats.norm.sf(t))
-    t = optimize.brentq(slope, 0.0, 40.0) if share < 1 else 0.0
+    t: Any = optimize.brentq(slope, 0.0, 40.0) if share < 1 else 0.0
     tail, density = stats.norm.sf(t), stats.norm.pdf(t)
     square = (1 + t**2) * tail - t * density
     fourth = (t**4 + 6 * t**2 + 3) * tail - (t**3 + 5 * t) * density

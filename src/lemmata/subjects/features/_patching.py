@@ -74,14 +74,11 @@ class PatchingReport:
         columns |= {} if self.shapley is None else {"Shapley": self.shapley}
         lines = [f"output {self.clean:.4g} on the clean input, {self.corrupt:.4g} on the corrupted input{rows}"]
         lines.append(f"{'site':<{width}}" + "".join(f"{name:>10}" for name in columns))
-        lines += [
-            f"{site:<{width}}" + "".join(f"{_zero(own[place]):>10.3g}" for own in columns.values())
-            for place, site in enumerate(self.sites)
-        ]
+        scale = max(abs(self.clean), abs(self.corrupt))
+        line = lambda name, values: f"{name:<{width}}" + "".join(_shown(own, scale) for own in values)
+        lines += [line(site, [own[place] for own in columns.values()]) for place, site in enumerate(self.sites)]
         joint = (self.restore_all, self.ablate_all, self.restore_all)[: len(columns)]
-        lines.append(f"{'sum':<{width}}" + "".join(f"{_zero(own.sum()):>10.3g}" for own in columns.values()))
-        lines.append(f"{'all':<{width}}" + "".join(f"{_zero(own):>10.3g}" for own in joint))
-        lines.append(self.reading)
+        lines += [line("sum", [own.sum() for own in columns.values()]), line("all", joint), self.reading]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     @property
@@ -126,8 +123,9 @@ class PatchingReport:
         )
 
 
-def _zero(value: float) -> float:
-    return 0.0 if abs(value) < 1e-12 else float(value)
+def _shown(value: float, scale: float) -> str:
+    """The value in ten places; 0 for what is rounding beside the outputs."""
+    return f"{0.0 if abs(value) < _ROUNDING**2 * scale else float(value):>10.3g}"
 
 
 def patching_report(

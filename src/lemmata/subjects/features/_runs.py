@@ -11,11 +11,12 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.core import known, numbers_of
-from lemmata.errors import LemmataError, SettingError, ShapeError, UnknownNameError
+from lemmata.errors import DataError, LemmataError, SettingError, ShapeError, UnknownNameError
 
 from ._numbers import single_of
 
 _UNTRACEABLE = (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError, TypeError)
+_LARGEST = 1e300
 Metric = Callable[[Any], Any] | None
 
 
@@ -28,7 +29,7 @@ def value_of(output: Any, metric: Metric) -> Float[np.ndarray, " rows"]:
 
     Raises:
         SettingError: for anything but a number or one number for each row.
-        DataError: for numbers that are not finite.
+        DataError: for numbers that are not finite, or too large for sums.
     """
     if metric is None and not hasattr(output, "shape") and not isinstance(output, int | float):
         raise _no_number("output of the model", f"a {type(output).__name__}")
@@ -37,7 +38,11 @@ def value_of(output: Any, metric: Metric) -> Float[np.ndarray, " rows"]:
     values = single_of(what, found)
     if values.ndim > 2 or (values.ndim == 2 and values.shape[1] != 1):
         raise _no_number(what, f"shape {values.shape}")
-    return numbers_of(what, values).astype(float).reshape(-1)
+    numbers = numbers_of(what, values).astype(float).reshape(-1)
+    if np.abs(numbers).max() > _LARGEST:
+        found = f"{np.abs(numbers).max():.3g} as the largest absolute value"
+        raise DataError(what, found=found, rule=f"at most {_LARGEST:g}", remedy="change the unit")
+    return numbers
 
 
 def _no_number(what: str, found: str) -> SettingError:
@@ -57,10 +62,9 @@ def _tried(what: str, call: Callable[[], Any], rule: str) -> Any:
 
 def _unknown(site: str, names: list[str]) -> UnknownNameError:
     near = difflib.get_close_matches(site, names, n=3, cutoff=0.4) or names[:5]
-    rule = "the name of a site of the model"
-    return UnknownNameError(
-        f"site '{site}'", found="no such site", rule=rule, remedy=f"choose for example {', '.join(near) or 'none'}"
-    )
+    found = "no such site" if names else "a run without any named site"
+    remedy = f"choose for example {', '.join(near)}" if near else "name a submodule, or call site(name, value)"
+    return UnknownNameError(f"site '{site}'", found=found, rule="the name of a site of the model", remedy=remedy)
 
 
 class FunctionRuns:
@@ -93,7 +97,7 @@ class FunctionRuns:
                 raise SettingError(
                     f"site '{name}'", found="two calls in one run", rule="one call a name", remedy=remedy
                 )
-            if any(known(leaf) is None for leaf in jax.tree.leaves(value)):
+            if any(isinstance(leaf, jax.Array) and known(leaf) is None for leaf in jax.tree.leaves(value)):
                 rule = "a value outside jax.jit, jax.vmap and loops of jax.lax"
                 raise SettingError(f"site '{name}'", found="a traced value", rule=rule, remedy="call the model eagerly")
             found[name] = value
@@ -201,7 +205,8 @@ class TorchRuns:
         try:
             self.model.eval()
             for name, own in self._modules.items():
-                self._handles.append(own.register_forward_hook(self._hook(name)))
+                added = lambda own=own, name=name: own.register_forward_hook(self._hook(name))
+                self._handles.append(_tried(f"site '{name}'", added, "a submodule that takes forward hooks"))
         except BaseException:
             self.__exit__()
             raise
