@@ -73,6 +73,7 @@ class Readability:
         read: what was read from the decoder.
         directions: how many.
         dimensions: of the space.
+        span: the dimension of the span of the directions, which floors and predictions use.
         active: number of active features that was asked about.
         coherence: the largest absolute inner product of two directions.
         pair: the two.
@@ -93,6 +94,7 @@ class Readability:
     read: str
     directions: int
     dimensions: int
+    span: int
     active: int
     coherence: float
     pair: tuple[int, int]
@@ -142,8 +144,8 @@ class Readability:
         reach = 2 * max(own.tried.max(initial=1) for own in (self.linear, self.sparse))
         active = np.unique(np.geomspace(1, min(reach, self.directions), 60).round().astype(int))
         lines = {
-            self.linear.name: linear_failures(active, self.directions, self.dimensions),
-            self.sparse.name: [decoding_failure(int(k), self.directions, self.dimensions) for k in active],
+            self.linear.name: linear_failures(active, self.directions, self.span),
+            self.sparse.name: [decoding_failure(int(k), self.directions, self.span) for k in active],
         }
         table = lambda name, x, y: [
             {"way": name, "active": int(k), "failures": float(share)} for k, share in zip(x, y, strict=True)
@@ -234,7 +236,7 @@ def readable(
                  n if free else _certain_decoded(coherence, n)),
     )  # fmt: skip
     return Readability(
-        found.read, n, d, active, coherence, (largest if largest[0] >= -smallest[0] else smallest)[1:],
+        found.read, n, d, dimension, active, coherence, (largest if largest[0] >= -smallest[0] else smallest)[1:],
         welch_floor(n, dimension), usual_coherence(n, dimension), largest, rankin_floor(n, dimension),
         products.square * dimension, products.repeated, *ways, allowed, level,
         _conditions(found, products, rank, ways, active),
