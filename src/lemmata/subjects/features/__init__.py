@@ -1,0 +1,7 @@
+"""Features in superposition: how many directions a space holds, and what can be read from them."""
+
+from ._patching import PatchingReport as PatchingReport
+from ._patching import patching_report as patching_report
+from ._readable import Readability as Readability
+from ._readable import Readout as Readout
+from ._readable import readable as readable

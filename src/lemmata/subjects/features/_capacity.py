@@ -1,0 +1,114 @@
+"""How many random directions can be active at once, before a linear readout or sparse decoding fails."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import optimize, special, stats
+
+_LEAST_VARIANCE = 1e-12
+
+
+def welch_floor(n: int, d: int) -> float:
+    """The least coherence of n unit vectors in d dimensions, sqrt((n - d)/(d (n - 1))), which may be out of reach."""
+    return float(np.sqrt(max(n - d, 0) / (d * (n - 1))))
+
+
+def rankin_floor(n: int, d: int) -> float:
+    """The least possible largest inner product: -1/(n - 1) for a simplex, 0 for up to 2d vectors; above 0 for more."""
+    return -1.0 / (n - 1) if n <= d + 1 else 0.0
+
+
+def usual_coherence(n: int, d: int) -> float:
+    """The median coherence of n random unit vectors, if their pairs were independent."""
+    share = np.log(2.0) / (n * (n - 1) / 2)
+    return float(np.sqrt(special.betainccinv(0.5, (d - 1) / 2, min(share, 1.0))))
+
+
+def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
+    """P(<u, x> > c |x|) of a random unit vector u in d dimensions, for c from 0; 0 from 1 on.
+
+    Args:
+        c: cosines.
+        d: the dimension, at least 2.
+    """
+    return 0.5 * special.betaincc(0.5, (d - 1) / 2, np.minimum(c, 1.0) ** 2)
+
+
+def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.ndarray, " k"]:
+    """How often a threshold 1/2 on the inner products misreads a sum of `active` of n random directions.
+
+    With k active directions the sum has a length of about sqrt(k), and about sqrt(k - 1) without one of them. Each
+    silent direction is read as active with the probability of a cap, and each active one as silent.
+
+    Args:
+        active: numbers of active directions.
+        n: how many directions there are.
+        d: their dimension.
+    """
+    k = np.asarray(active, float)
+    with np.errstate(divide="ignore"):
+        silent, missed = cap_tail(0.5 / np.sqrt(k), d), cap_tail(0.5 / np.sqrt(k - 1), d)
+    return -np.expm1(-((n - k) * silent + k * missed))
+
+
+def statistical_dimension(k: int, n: int) -> tuple[float, float]:
+    """The number of measurements at which non-negative l1 decoding starts to succeed, and the variance of its step.
+
+    The cone of directions from k positive codes that do not raise their sum has the statistical dimension n psi(k/n),
+    psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+². Its intrinsic volumes have the variance
+    Var dist² - 2 E dist², of the squared distance of a normal vector from t times the subdifferential.
+
+    Args:
+        k: positive codes.
+        n: all codes.
+    """
+    share = k / n
+    slope = lambda t: share * t - (1 - share) * (stats.norm.pdf(t) - t * stats.norm.sf(t))
+    t: Any = optimize.brentq(slope, 0.0, 40.0) if share < 1 else 0.0
+    tail, density = stats.norm.sf(t), stats.norm.pdf(t)
+    square = (1 + t**2) * tail - t * density
+    fourth = (t**4 + 6 * t**2 + 3) * tail - (t**3 + 5 * t) * density
+    mean = k * (1 + t**2) + (n - k) * square
+    return float(mean), float(2 * k * t**2 + (n - k) * (fourth - square**2 - 2 * square))
+
+
+def decoding_failure(k: int, n: int, d: int) -> float:
+    """How often non-negative l1 decoding misses k codes of n random directions in d dimensions.
+
+    Args:
+        k: positive codes.
+        n: all codes.
+        d: the dimension.
+    """
+    if n <= d:
+        return 0.0  # independent directions: the sum determines the codes
+    mean, variance = statistical_dimension(k, n)
+    return float(stats.norm.sf((d - mean) / np.sqrt(max(variance, _LEAST_VARIANCE))))
+
+
+def most_linear(n: int, d: int, failure: float) -> int:
+    """The largest number of random directions that a linear readout misreads at most so often; 0 if there is none.
+
+    Args:
+        n: how many directions there are.
+        d: their dimension.
+        failure: the largest share of failures.
+    """
+    shares = linear_failures(np.arange(1, n + 1), n, d)
+    return int(np.argmax(shares > failure)) if (shares > failure).any() else n
+
+
+def most_decoded(n: int, d: int, failure: float) -> int:
+    """The same of sparse decoding.
+
+    Args:
+        n: how many directions there are.
+        d: their dimension.
+        failure: the largest share of failures.
+    """
+    low, high = 0, n + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if decoding_failure(middle, n, d) <= failure else (low, middle)
+    return low

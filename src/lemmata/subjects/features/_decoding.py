@@ -1,0 +1,152 @@
+"""Which sets of active directions are read from their sum, tried on given directions."""
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy import linalg
+
+_BELOW, _PROVED = 1 - 1e-3, 1 - 1e-4  # what silent directions are held to, and what proves them silent
+_TIE = 1e-5  # within which of the threshold rounding decides
+_FEW, _MORE = 15, 20_000  # systems that are solved for one set, and more in small dimensions, where they are cheap
+_PATIENCE, _ADDED, _BATCH, _SEARCHES = 5, 10, 32, 10
+
+
+def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draws most"]:
+    """Random directions in random order: the first k of a row are a random set of k.
+
+    Args:
+        n: how many directions there are.
+        most: how many are drawn.
+        draws: rows.
+        seed: of the draws.
+    """
+    generator = np.random.default_rng(seed)
+    return np.stack([generator.permutation(n)[:most] for _ in range(draws)]).astype(np.int32)
+
+
+def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
+    """Whether a threshold 1/2 on the inner products with the sum of the set finds another set.
+
+    Args:
+        unit: directions of length 1.
+        sets: of active directions.
+    """
+    wrong = []
+    for start in range(0, len(sets), _BATCH):
+        some = sets[start : start + _BATCH]
+        scores = unit @ np.stack([unit[own].sum(axis=0) for own in some], axis=1)
+        columns = np.arange(len(some))[:, None]
+        least = scores[some, columns].min(axis=1)
+        scores[some, columns] = -np.inf
+        wrong.append((least <= 0.5 + _TIE) | (scores.max(axis=0) >= 0.5 - _TIE))
+    return np.concatenate(wrong)
+
+
+def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
+    """Whether no proof was found that non-negative l1 decoding recovers all positive codes on the set.
+
+    The proof is a vector y with <u, y> = 1 for active directions and <u, y> < 1 for all others: then every other
+    non-negative code with the same sum of directions has a larger sum. It exists whenever the recovery is unique for
+    all such codes, if the active directions are independent. The shortest y is searched: the inequalities that it
+    meets with equality are exchanged in blocks, until all others hold and the multipliers of these are positive.
+
+    Args:
+        unit: directions of length 1.
+        sets: of active directions.
+    """
+    found = [_undecoded(unit, sets[start : start + _SEARCHES]) for start in range(0, len(sets), _SEARCHES)]
+    return np.concatenate(found)
+
+
+def _undecoded(unit: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    searches = [_Search(unit, own) for own in sets]
+    while open_ := [own for own in searches if own.proved is None]:
+        scores = unit @ np.stack([own.vector for own in open_], axis=1).astype(np.float32)
+        for place, own in enumerate(open_):
+            own.exchange(scores[:, place])
+    return np.array([not own.proved for own in searches])
+
+
+class _Search:
+    """The shortest vector that reads one set: its active inequalities, and whether it is found, or None."""
+
+    def __init__(self, unit: np.ndarray, active: np.ndarray):
+        self.unit, self.active = unit, active
+        self.pool, self.rows, self.gram = np.array([], int), np.zeros((0, unit.shape[1])), np.zeros((0, 0))
+        self.met = np.array([], int)
+        self.proved: bool | None = None
+        self.vector = np.zeros(unit.shape[1])
+        self.multipliers = np.array([])
+        self.fewest, self.patience = len(unit) + 1, _PATIENCE
+        self.left = _FEW + _MORE // unit.shape[1]
+        self._grow(active)
+        self.solve()
+
+    def _grow(self, new: np.ndarray) -> None:
+        """Inner products of all directions that were met so far."""
+        rows = self.unit[new].astype(float)
+        cross = rows @ self.rows.T
+        self.gram = np.block([[self.gram, cross.T], [cross, rows @ rows.T]])
+        self.pool, self.rows = np.concatenate([self.pool, new]), np.concatenate([self.rows, rows])
+
+    def solve(self) -> None:
+        """The shortest vector with 1 at active directions and just below 1 at those that are met."""
+        count, self.left = len(self.active), self.left - 1
+        if self.left < 0 or count + len(self.met) > self.unit.shape[1]:
+            self.proved = False
+            return
+        self._grow(np.setdiff1d(self.met, self.pool))
+        order = np.argsort(self.pool)
+        places = np.concatenate([np.arange(count), order[np.searchsorted(self.pool[order], self.met)]])
+        gram = self.gram[np.ix_(places, places)]
+        target = np.where(np.arange(len(places)) < count, 1.0, _BELOW)
+        try:
+            weights = linalg.cho_solve(linalg.cho_factor(gram, check_finite=False), target, check_finite=False)
+        except linalg.LinAlgError:  # dependent directions
+            self.proved = False
+            return
+        self.vector, self.multipliers = weights @ self.rows[places], -weights[count:]
+        if not np.allclose(gram @ weights, target, atol=1e-8):
+            self.proved = False
+
+    def exchange(self, scores: np.ndarray) -> None:
+        """Exchange inequalities in blocks; where that no longer helps, by the method of Lawson and Hanson."""
+        scores = scores.copy()
+        scores[self.active] = -np.inf
+        if scores.max() < _PROVED:
+            self.proved = True
+            return
+        scores[self.met] = -np.inf
+        above = np.flatnonzero(scores > _BELOW)
+        below = self.met[self.multipliers < 0]
+        if len(above) + len(below) < self.fewest:
+            self.fewest, self.patience = len(above) + len(below), _PATIENCE
+        else:
+            self.patience -= 1
+        kept = np.setdiff1d(self.met, below)
+        room = self.unit.shape[1] - len(self.active) - len(kept)
+        above = above[np.argsort(-scores[above], kind="stable")]
+        if self.patience > 0:
+            # More equations than unknowns have no solution: then the largest alone.
+            self.met = np.concatenate([kept, above if len(above) <= room else above[: room // 2 + 1]])
+            self.solve()
+        elif len(below) or len(above):
+            self._ascend(above[: max(min(_ADDED, room), 1)])
+        else:
+            self.proved = False  # held inequalities are met at 1: rounding
+
+    def _ascend(self, above: np.ndarray) -> None:
+        """Raise the dual value: new multipliers from 0, and steps only as far as all of them stay positive."""
+        kept = self.multipliers > 0
+        self.met, now = np.concatenate([self.met[kept], above]), np.append(self.multipliers[kept], np.zeros(len(above)))
+        while True:
+            self.solve()
+            aim = self.multipliers
+            if self.proved is False or (aim > 0).all():
+                return
+            down = aim <= 0
+            step = float((now[down] / np.maximum(now[down] - aim[down], 1e-300)).min())
+            now = now + step * (aim - now)
+            stays = ~down | (now > 1e-12 * now.max())
+            if step > 0 and stays.all():
+                stays[np.flatnonzero(down)[0]] = False
+            self.met, now = self.met[stays], np.maximum(now[stays], 0.0)
