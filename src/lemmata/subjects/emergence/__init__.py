@@ -1,0 +1,1 @@
+"""Emergence: jumps of accuracy, and whether a smooth score explains them."""
