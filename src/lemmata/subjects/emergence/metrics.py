@@ -4,8 +4,6 @@ This theory assumes that the loss of a token, or the accuracy on a slice, change
 how fast the score on a benchmark then rises. It does not explain why the loss of a token falls.
 """
 
-from collections.abc import Callable
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -26,22 +24,11 @@ from lemmata.engine.claims import (
     Space,
 )
 from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
+from lemmata.subjects.emergence._crossing import crossing
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
 
 TENFOLD = float(np.log(np.log(10.0) / np.log(10.0 / 9.0)))  # log of the ratio of log(1/0.1) and log(1/0.9)
-
-
-def crossing(rising: Callable[[Array], Array], level: Array | float, low: float, high: float) -> Array:
-    """Where a rising function passes a level, by bisection between two ends."""
-
-    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-        middle = (ends[0] + ends[1]) / 2
-        below = rising(middle) < level
-        return jnp.where(below, middle, ends[0]), jnp.where(below, ends[1], middle)
-
-    least, most = jax.lax.fori_loop(0, 70, halve, (jnp.asarray(low), jnp.asarray(high)))
-    return (least + most) / 2
 
 
 class LongTask(eqx.Module):
