@@ -63,7 +63,7 @@ class Chains(Population[Chain]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> Chain:
         size = setting["S"]
         rows = jax.random.dirichlet(key, jnp.full(size, setting["parameter"]), (size,))
-        return Chain((rows + 1e-3) / (1 + size * 1e-3))
+        return Chain((rows + 0.02) / (1 + 0.02 * size))
 
     def hypotheses(self, problem: Chain) -> list[Hypothesis]:
         return [Hypothesis("the least transition probability", jnp.min(problem.rows), ">", 0.0, "the chain forgets")]
@@ -90,7 +90,7 @@ class PlateauHeights(Claim[Chain]):
     )
     controls = "the losses at which in-context learning stays for a while"
     unexplained = "how long training stays there"
-    trials = 64
+    trials = 96
 
     def predict(self, problem: Chain) -> Array:
         law = problem.stationary()
