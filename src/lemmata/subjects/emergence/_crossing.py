@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 
-def crossing(rising: Callable[[Array], Array], level: Array | float, low: float, high: float) -> Array:
+def crossing(rising: Callable[[Array], Array], level: Array | float, low: Array | float, high: Array | float) -> Array:
     """Where a rising function passes a level, by bisection between two ends."""
 
-    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         middle = (ends[0] + ends[1]) / 2
         below = rising(middle) < level
         return jnp.where(below, middle, ends[0]), jnp.where(below, ends[1], middle)

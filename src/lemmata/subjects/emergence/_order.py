@@ -1,6 +1,7 @@
 """How the width of a transition shrinks with the size: a metric, a continuous transition, or a jump?"""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,22 +72,18 @@ class TransitionOrder:
         """The widths against the sizes on logarithmic axes, with the fitted slope; an Altair chart."""
         import altair as alt
 
-        fitted = np.exp(
-            np.mean(np.log(self.widths)) + self.exponent * (np.log(self.sizes) - np.mean(np.log(self.sizes)))
-        )
+        x_log = np.log(self.sizes)
+        fitted = np.exp(np.mean(np.log(self.widths)) + self.exponent * (x_log - np.mean(x_log)))
         x = alt.X("size:Q", scale=alt.Scale(type="log"), title="size")
         y = alt.Y("width:Q", scale=alt.Scale(type="log"), title="width of the transition")
         rows = [{"size": float(n), "width": float(w)} for n, w in zip(self.sizes, self.widths, strict=True)]
-        line = [
-            {"size": row["size"], "width": math.exp(level + self.exponent * (math.log(row["size"]) - centre))}
-            for row in rows
-        ]
+        line = [{"size": float(n), "width": float(w)} for n, w in zip(self.sizes, fitted, strict=True)]
         points = alt.Chart(alt.Data(values=rows)).mark_point(filled=True).encode(x, y)
         return (alt.Chart(alt.Data(values=line)).mark_line().encode(x, y) + points).properties(width=300, height=220)
 
 
 def transition_order(
-    curves: Mapping[Any, Any], *, low: float = 0.1, high: float = 0.9, level: float | int = 0.9
+    curves: Any, *, low: float | int = 0.1, high: float | int = 0.9, level: float | int = 0.9
 ) -> TransitionOrder:
     """The exponent with which the width of a transition falls with the size of the system.
 
@@ -125,9 +122,10 @@ def transition_order(
     if np.any(np.diff(sizes) == 0):
         raise DataError("curves", found="a size that occurs twice", rule="one curve for each size")
     x, y = np.log(sizes), np.log(ends - starts)
-    fit = stats.linregress(x, y)
-    reach = stats.t.ppf((1 + level) / 2, len(x) - 2) * max(fit.stderr, 1e-12)
-    interval = (float(fit.slope - reach), float(fit.slope + reach))
+    slope, start = (float(own) for own in np.polyfit(x, y, 1))
+    error = math.sqrt(np.sum((y - start - slope * x) ** 2) / (len(x) - 2) / np.sum((x - x.mean()) ** 2))
+    reach = float(stats.t.ppf((1 + level) / 2, len(x) - 2)) * error
+    interval = (slope - reach, slope + reach)
     kinds = tuple(kind for kind, exponent in KINDS.items() if interval[0] - 0.02 <= exponent <= interval[1] + 0.02)
     bend = float(np.polyfit(x, y, 2)[0] * (x[-1] - x[0]) ** 2 / 4)
     spread = float(sizes[-1] / sizes[0])
@@ -137,7 +135,7 @@ def transition_order(
             "the logarithm of the width is straight", float(bend), bool(abs(bend) < 0.25), "small sizes may differ"
         ),
     )
-    return TransitionOrder(sizes, ends - starts, halves, float(fit.slope), interval, level, kinds, conditions)
+    return TransitionOrder(sizes, ends - starts, halves, slope, interval, level, kinds, conditions)
 
 
 def _size(size: Any) -> float:

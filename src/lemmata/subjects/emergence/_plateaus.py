@@ -33,7 +33,7 @@ class Plateaus:
     stationary: Float[np.ndarray, " S"]
     claims: tuple[str, ...] = _CLAIMS
 
-    def regret(self, length: float) -> float:
+    def regret(self, length: float | int) -> float:
         """The mean loss per symbol above `bigram` that learning the rows from a context costs: S(S-1)/2 log(T)/T."""
         size, T = len(self.stationary), positive("length", length)
         return size * (size - 1) / 2 * max(float(np.log(T)), 0.0) / T
