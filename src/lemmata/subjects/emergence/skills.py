@@ -158,8 +158,8 @@ class AbstractGiantComponent(Claim[RandomGraph]):
 
     relation = EqualInMean(margin=0.015, resolution=0.015, relative=False)
     control = Control(
-        "the threshold is the mean degree 1.2 instead of 1",
-        lambda found, problem: problem.limit(1.2),
+        "the threshold is the mean degree 1.15 instead of 1",
+        lambda found, problem: problem.limit(1.15),
     )
     trials = 48
     traced = False
