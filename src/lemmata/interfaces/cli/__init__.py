@@ -10,6 +10,7 @@ import typer
 from ._app import Commands, version
 from ._calibrate import calibrate
 from ._compare import compare
+from ._emergence import emergence
 from ._flags import solve_in_turn as solve_in_turn
 from ._in_context import in_context
 from ._judge import judge
@@ -36,6 +37,7 @@ app = typer.Typer(
 
 commands = {
     "study": study, "report": report, "model": model, "compare": compare, "in-context": in_context, "scaling": scaling,
+    "emergence": emergence,
     "list": list_claims, "show": show, "map": map_catalogue, "verify": verify, "judge": judge, "walk": walk,
     "mutate": mutate, "calibrate": calibrate, "refute": refute, "ledger": ledger,
 }  # fmt: skip

@@ -1,18 +1,17 @@
 """`lemmata scaling`: a law fitted to a table of losses, and what it can and cannot tell."""
 
 import dataclasses
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lemmata.errors import DataError, SettingError, UnknownNameError
+from lemmata.errors import SettingError
+
+from ._columns import frame_of, numeric_column
 
 if TYPE_CHECKING:
     from lemmata.subjects.scaling import AbstractFinding, ScalingLaw
-
-_BYTES = 2**28
 
 
 def scaling(
@@ -104,35 +103,8 @@ def _record(found: "AbstractFinding") -> dict[str, Any]:
 
 def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str, Any]:
     """n, loss and, where there is one, d of each run."""
-    from lemmata.workflows.studies import Bundled, Reading, read_table
-
-    frame = read_table(str(data), Reading(_BYTES, 0), Bundled()).frame
-    if frame.height == 0:
-        raise DataError(f"table {data}", rule="one row for each training run", found="no rows")
+    frame = frame_of(data, "training run")
     wanted = {"n": (size, "--size"), "loss": (value, "--value")}
     if amount is not None or "d" in frame.columns:
         wanted["d"] = (amount or "d", "--amount")
-    found = {}
-    for name, (column, option) in wanted.items():
-        if column not in frame.columns:
-            near = difflib.get_close_matches(column, frame.columns, n=1)
-            meant = f"did you mean {near[0]!r}? " if near else ""
-            listed = ", ".join(frame.columns[:12])
-            remedy = f"{meant}name the column with {option}"
-            raise UnknownNameError(
-                f"column {column!r}", found=f"columns {listed}", rule="name a column of the table", remedy=remedy
-            )
-        series = frame[column]
-        if not series.dtype.is_numeric():
-            raise DataError(
-                f"column {column!r}",
-                found=f"type {series.dtype}",
-                rule="a column of numbers, one for each run",
-                remedy=f"name another column with {option}",
-            )
-        if series.null_count():
-            row = int(series.is_null().arg_max() or 0) + 2
-            rule, remedy = "a number in every row", "fill the cell, or delete the row"
-            raise DataError(f"column {column!r} in line {row}", found="an empty cell", rule=rule, remedy=remedy)
-        found[name] = series.to_numpy()
-    return found
+    return {name: numeric_column(frame, column, option, "run") for name, (column, option) in wanted.items()}

@@ -1,0 +1,55 @@
+"""Columns of numbers from a table that a command reads."""
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lemmata.errors import DataError, UnknownNameError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_BYTES = 2**28
+
+
+def frame_of(data: Path, row: str) -> "pl.DataFrame":
+    """The table in a file, with at least one row.
+
+    Args:
+        data: the file.
+        row: what a row is, for the message.
+    """
+    from lemmata.workflows.studies import Bundled, Reading, read_table
+
+    frame = read_table(str(data), Reading(_BYTES, 0), Bundled()).frame
+    if frame.height == 0:
+        raise DataError(f"table {data}", rule=f"one row for each {row}", found="no rows")
+    return frame
+
+
+def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str) -> np.ndarray:
+    """A column of numbers without empty cells.
+
+    Args:
+        frame: the table.
+        name: of the column.
+        option: that names the column on the command line.
+        row: what a row is, for the message.
+    """
+    if name not in frame.columns:
+        near = difflib.get_close_matches(name, frame.columns, n=1)
+        meant = f"did you mean {near[0]!r}? " if near else ""
+        listed, rule = "columns " + ", ".join(frame.columns[:12]), "name a column of the table"
+        remedy = f"{meant}name the column with {option}"
+        raise UnknownNameError(f"column {name!r}", found=listed, rule=rule, remedy=remedy)
+    series = frame[name]
+    if not series.dtype.is_numeric():
+        rule, remedy = f"a column of numbers, one for each {row}", f"name another column with {option}"
+        raise DataError(f"column {name!r}", found=f"type {series.dtype}", rule=rule, remedy=remedy)
+    if series.null_count():
+        line = int(series.is_null().arg_max() or 0) + 2
+        rule, remedy = "a number in every row", "fill the cell, or delete the row"
+        raise DataError(f"column {name!r} in line {line}", found="an empty cell", rule=rule, remedy=remedy)
+    return series.to_numpy()

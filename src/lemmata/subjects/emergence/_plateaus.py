@@ -1,0 +1,94 @@
+"""The plateaus of in-context learning on a Markov chain."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.sparse.csgraph import connected_components
+
+from lemmata.answers import positive
+from lemmata.core import numbers_of
+from lemmata.errors import DataError, ShapeError
+from lemmata.printable import preformatted
+
+_CLAIMS = ("emergence.sequences.plateau_heights", "emergence.sequences.bigram_regret")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Plateaus:
+    """Losses in nats per symbol of three predictors on a Markov chain.
+
+    Args:
+        uniform: log S, without knowledge.
+        unigram: the entropy of the stationary distribution.
+        bigram: the mean entropy of the rows, the least loss of any predictor.
+        stationary: the stationary distribution.
+        claims: which state them.
+    """
+
+    uniform: float
+    unigram: float
+    bigram: float
+    stationary: Float[np.ndarray, " S"]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def regret(self, length: float | int) -> float:
+        """The mean loss per symbol above `bigram` that learning the rows from a context costs: S(S-1)/2 log(T)/T."""
+        size, T = len(self.stationary), positive("length", length)
+        return size * (size - 1) / 2 * max(float(np.log(T)), 0.0) / T
+
+    def __str__(self) -> str:
+        return (
+            f"uniform {self.uniform:.4f}, unigram {self.unigram:.4f}, bigram {self.bigram:.4f} nats per symbol\n"
+            f"the step from unigram to bigram is {self.unigram - self.bigram:.4f}"
+        )
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def plateaus(transition_matrix: Any) -> Plateaus:
+    """The losses at which in-context learning of a Markov chain stays for a while.
+
+    Args:
+        transition_matrix: S rows of probabilities, row i for the symbol after symbol i.
+
+    Raises:
+        ShapeError: for a matrix that is not square, or of one symbol.
+        DataError: for negative entries, rows that do not add up to 1 within 1e-6, or several stationary distributions.
+
+    Example:
+        >>> print(plateaus([[0.9, 0.1], [0.3, 0.7]]))
+        uniform 0.6931, unigram 0.5623, bigram 0.3965 nats per symbol
+        the step from unigram to bigram is 0.1658
+    """
+    rows = numbers_of("transition_matrix", transition_matrix)
+    if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or len(rows) < 2:
+        raise ShapeError("transition_matrix", found=f"shape {rows.shape}", rule="shape (S, S) with S of at least 2")
+    if (rows < 0).any():
+        row = int(np.argmax((rows < 0).any(axis=1)))
+        raise DataError(
+            f"transition_matrix in row {row}, counted from 0", found="a negative entry", rule="probabilities"
+        )
+    sums = rows.sum(axis=1)
+    wrong = np.abs(sums - 1) > 1e-6
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        remedy = "divide each row by its sum" + (
+            "; the columns add up to 1: transpose" if np.allclose(rows.sum(axis=0), 1, atol=1e-6) else ""
+        )
+        what = f"transition_matrix in row {row}, counted from 0"
+        raise DataError(what, found=f"the sum {sums[row]:.6g}", rule="a sum of 1", remedy=remedy)
+    rows = rows / sums[:, None]
+    count, labels = connected_components(rows > 0, directed=True, connection="strong")
+    closed = [k for k in range(count) if not rows[labels == k][:, labels != k].any()]
+    if len(closed) > 1:
+        rule, remedy = "one, so that the losses do not depend on the start", "pass one closed set of symbols at a time"
+        raise DataError("transition_matrix", found=f"{len(closed)} closed sets of symbols", rule=rule, remedy=remedy)
+    system = np.vstack([rows.T - np.eye(len(rows)), np.ones(len(rows))])
+    law = np.linalg.lstsq(system, np.append(np.zeros(len(rows)), 1.0), rcond=None)[0]
+    law = np.maximum(law, 0.0) / np.maximum(law, 0.0).sum()
+    entropies = -np.sum(rows * np.log(np.where(rows > 0, rows, 1.0)), axis=1)
+    unigram = -float(np.sum(law * np.log(np.where(law > 0, law, 1.0))))
+    return Plateaus(float(np.log(len(rows))), unigram, float(law @ entropies), law)

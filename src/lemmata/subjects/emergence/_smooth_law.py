@@ -1,0 +1,99 @@
+"""Exact match by a power law of the loss of a token above a floor: fits of many tables at once, by Fisher scoring."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+_STEPS = 60
+_FLOORS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0, 1.1])  # errors that stay, in those of the best size
+_LARGEST = 30.0  # of |log of the loss of an answer|: beyond it, the accuracy is 0 or 1 to rounding
+
+
+def accuracy_of(eta: Float[np.ndarray, "..."], chance: float, top: Any = 1.0) -> Float[np.ndarray, "..."]:
+    """chance + (top - chance) exp(-exp(eta))."""
+    return chance + (top - chance) * np.exp(-np.exp(np.clip(eta, -_LARGEST, np.log(700.0))))
+
+
+def deviance(
+    successes: Float[np.ndarray, "... sizes"],
+    items: Float[np.ndarray, " sizes"],
+    share: Float[np.ndarray, "... sizes"],
+) -> Float[np.ndarray, "..."]:
+    """Twice the log likelihood that the shares lose against the observed shares."""
+    failures = items - successes
+    share = np.clip(share, 1e-300, 1 - 1e-16)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gained = np.where(successes > 0, successes * np.log(successes / (items * share)), 0.0)
+        gained += np.where(failures > 0, failures * np.log(failures / (items * (1 - share))), 0.0)
+    return 2 * gained.sum(axis=-1)
+
+
+def fits(
+    designs: Float[np.ndarray, "... sizes terms"],
+    successes: Float[np.ndarray, "... sizes"],
+    items: Float[np.ndarray, " sizes"],
+    chance: float,
+    top: Any,
+) -> tuple[Float[np.ndarray, "... terms"], Float[np.ndarray, "..."]]:
+    """The coefficients of eta of largest likelihood, and the deviance, for each table of success counts.
+
+    Each step solves weighted least squares, and is halved until the deviance does not rise. A little ridge keeps steps
+    finite where the counts say nothing about a coefficient.
+
+    Args:
+        designs: what eta = log(L c N^-alpha) is linear in.
+        successes: solved items at each size.
+        items: number of items at each size.
+        chance: accuracy of guessing.
+        top: accuracy of an infinite model, for each table.
+    """
+    top = np.asarray(top)[..., None]
+    observed = (successes + 0.5) / (items + 1.0)
+    above = np.clip((observed - chance) / (top - chance), 0.02, 0.98)
+    start = np.log(-np.log(above))[..., None]
+    ridge = 1e-9 * np.eye(designs.shape[-1])
+    flipped = np.swapaxes(designs, -1, -2)
+    theta = np.linalg.solve(flipped @ designs + ridge, flipped @ start)[..., 0]
+    loss = deviance(successes, items, accuracy_of((designs @ theta[..., None])[..., 0], chance, top))
+    for _ in range(_STEPS):
+        eta = np.clip((designs @ theta[..., None])[..., 0], -_LARGEST, 6.0)
+        share = np.clip(accuracy_of(eta, chance, top), 1e-12, 1 - 1e-12)
+        slope = -(top - chance) * np.exp(eta - np.exp(eta))
+        weight = items * slope**2 / (share * (1 - share))
+        score = flipped @ (items * (successes / items - share) * slope / (share * (1 - share)))[..., None]
+        step = np.linalg.solve((flipped * weight[..., None, :]) @ designs + ridge, score)[..., 0]
+        step *= np.minimum(1.0, 3.0 / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
+        size = np.ones(loss.shape)
+        for _ in range(12):
+            tried = theta + size[..., None] * step
+            found = deviance(successes, items, accuracy_of((designs @ tried[..., None])[..., 0], chance, top))
+            worse = ~(found <= loss + 1e-12)
+            if not worse.any():
+                break
+            size = np.where(worse, size / 2, size)
+        moved = ~worse
+        gain = np.max(np.where(moved, loss - found, 0.0))
+        theta, loss = np.where(moved[..., None], tried, theta), np.where(moved, found, loss)
+        if gain < 1e-9:
+            break
+    return theta, loss
+
+
+def fits_with_top(
+    designs: Float[np.ndarray, "sizes terms"],
+    successes: Float[np.ndarray, "tables sizes"],
+    items: Float[np.ndarray, " sizes"],
+    chance: float,
+) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"], Float[np.ndarray, " tables"]]:
+    """The best fit of each table over accuracies of an infinite model: coefficients, deviance, that accuracy.
+
+    The accuracies tried are 1, and those that leave a share of the errors of the best size: a loss with a floor.
+    """
+    least = np.clip(np.max(successes / items, axis=1), chance + 0.05 * (1 - chance), 1.0)
+    tops = np.maximum(1 - _FLOORS * (1 - least)[:, None], chance + 0.02 * (1 - chance))
+    tables = np.broadcast_to(successes[:, None], (*tops.shape, successes.shape[1]))
+    theta, loss = fits(designs, tables, items, chance, tops)
+    own = np.argmin(loss, axis=1)
+    rows = np.arange(len(own))
+    return theta[rows, own], loss[rows, own], tops[rows, own]

@@ -1,0 +1,188 @@
+"""Task diversity in pretraining: linear attention that generalises, and a Bayes predictor that memorises.
+
+This theory assumes linear regression tasks with Gaussian inputs. It computes the error on new tasks after pretraining
+on k tasks. It does not explain transformers with many layers.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Kind, Limit, Population, Rate, Source, Space
+from lemmata.engine.problems.drawn import Drawn, normal, positive, uniform
+
+ABOUT = {"tool": "random matrices", "architecture": "transformer in context", "object": "generalisation"}
+
+_CONTEXTS = (1e2, 1e3, 1e4)  # examples per dimension
+
+
+class PretrainingTasks(eqx.Module):
+    """k Gaussian tasks in d dimensions; the trained layer sees only their second moment."""
+
+    tasks: Float[Array, "k d"]
+
+    def error_on_new_tasks(self, alpha: float) -> Array:
+        """The squared error per dimension of the best linear attention layer on new tasks, without noise.
+
+        The layer predicts <x, G h> from h = (1/l) sum_i y_i x_i over l = alpha d examples. Its best G for tasks with
+        second moment R is R C^-1, where C = (1 + 1/l) R + (tr R/l) I is the covariance of h.
+        """
+        k, d = self.tasks.shape
+        length = alpha * d
+        moments = jnp.linalg.eigvalsh(self.tasks.T @ self.tasks / k)
+        best = moments / ((1 + 1 / length) * moments + jnp.sum(moments) / length)
+        return jnp.mean(1 - 2 * best + best**2 * (1 + (1 + d) / length))
+
+
+class DrawnTasks(Population[PretrainingTasks]):
+    """d dimensions, and kappa times as many tasks."""
+
+    kappa: float = 1.0
+    settings = Space(d=Integer(400, 320, 480, "dimension", step=2, corners=(360, 440)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PretrainingTasks:
+        return PretrainingTasks(jax.random.normal(key, (int(self.kappa * setting["d"]), setting["d"])))
+
+    def hypotheses(self, problem: PretrainingTasks) -> list[Hypothesis]:
+        return [Hypothesis("tasks", float(len(problem.tasks)), ">", 0.0, "something was learned")]
+
+
+class AbstractDiversity(Claim[PretrainingTasks]):
+    """The error on new tasks along the length of the context."""
+
+    source = Source("lu2025", "main result", note="its layer and tasks, in the limit of long contexts after large d")
+    stated = Kind.OWN
+    unexplained = "noise in the labels, and contexts that are longer than d² examples"
+    trials = 8
+
+    def measure_at(self, problem: PretrainingTasks, key: Key[Array, ""], n: float) -> Array:
+        """From the eigenvalues of the drawn tasks."""
+        return problem.error_on_new_tasks(n)
+
+
+class FewTasksLeaveAFloor(AbstractDiversity):
+    """A linear attention layer is trained on infinitely many prompts of k = kappa d Gaussian tasks in d dimensions,
+    kappa < 1, with l = alpha d examples in a prompt and without noise. As alpha grows, its squared error on new tasks
+    tends to the share
+
+        1 - kappa
+
+    of the error of predicting 0. This is the part of a new task outside the span of the k tasks.
+    """
+
+    title = "With fewer tasks than dimensions, linear attention does not learn new tasks"
+    population = DrawnTasks(kappa=0.5)
+    relation = Limit("alpha", _CONTEXTS, margin=0.01, resolution=0.01)
+    control = Control("1.1 times this floor", lambda floor, problem: 1.1 * floor)
+    controls = "the error in context on tasks that pretraining has not seen"
+    predict = 0.5
+
+
+class Dimension(eqx.Module):
+    """The number of dimensions of the tasks."""
+
+    d: int = eqx.field(static=True)
+
+
+class CriticalDiversity(Claim[Dimension]):
+    """A linear attention layer is trained on infinitely many prompts of k = d Gaussian tasks in d dimensions, with
+    l = alpha d examples in a prompt and without noise. Its expected squared error on new tasks, as a share of the error
+    of predicting 0, is
+
+        alpha^(-1/2)/2
+
+    in the limit of a large d and then of a large alpha. For alpha above about d², the smallest eigenvalue, of the order
+    1/d², ends this law.
+    """
+
+    title = "With as many tasks as dimensions, the error on new tasks falls like alpha^(-1/2)/2"
+    source = AbstractDiversity.source
+    stated = Kind.OWN
+    population = Drawn(Dimension, d=Integer(400, 320, 480, "dimension", corners=(360, 440)))
+    relation = Limit("alpha", (30.0, 250.0, 2000.0), margin=0.08, resolution=0.05)
+    control = Control("0.75 instead of 1/2", lambda found, problem: 1.5 * found)
+    controls = "the error in context at the transition in task diversity"
+    unexplained = AbstractDiversity.unexplained
+    trials = 24
+    predict = 0.5
+
+    def measure_at(self, problem: Dimension, key: Key[Array, ""], n: float) -> Array:
+        """The error times sqrt(alpha), as the mean over four draws of the tasks."""
+        drawn = jax.random.normal(key, (4, problem.d, problem.d))
+        return jnp.mean(jax.lax.map(lambda own: PretrainingTasks(own).error_on_new_tasks(n), drawn)) * n**0.5
+
+
+class ManyTasksGeneralise(AbstractDiversity):
+    """A linear attention layer is trained on infinitely many prompts of k = 2 d Gaussian tasks in d dimensions, with
+    l = alpha d examples in a prompt and without noise. Its squared error on new tasks falls like
+
+        1/alpha.
+
+    The same holds for infinitely many tasks, so there is no floor.
+    """
+
+    title = "With more tasks than dimensions, linear attention learns new tasks"
+    population = DrawnTasks(kappa=2.0)
+    relation = Rate("alpha", _CONTEXTS, margin=0.06, resolution=0.06)
+    control = Control("like alpha^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "the error in context on tasks that pretraining has not seen"
+    predict = -1.0
+
+
+class KnownTasks(eqx.Module):
+    """M known tasks and a new one, with noise of standard deviation sigma in the labels."""
+
+    known: Float[Array, "M d"]
+    new: Float[Array, " d"]
+    sigma: Float[Array, ""]
+
+    def gaps(self) -> Float[Array, " M"]:
+        """The squared distances of the known tasks from the new one, per dimension."""
+        return jnp.mean((self.known - self.new) ** 2, axis=1)
+
+
+class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
+    """A predictor knows M tasks in d dimensions, each as likely as the others, and is the Bayes predictor for them. It
+    is shown n examples of a new task w with Gaussian inputs and noise. As n grows, its squared error on new inputs
+    tends to
+
+        min_j |w - w_j|²,
+
+    the squared distance from the nearest known task. If w is one of the known tasks, the error tends to 0. So such a
+    memoriser stays at an error of the order of |w|² unless log M is of the order of d, while ridge regression learns w.
+    """
+
+    title = "A predictor that knows M tasks ends at the one that is nearest to a new task"
+    source = Source("raventos2023", "main result", note="its discrete Bayes predictor, with the limit for long prompts")
+    stated = Kind.STEP
+    population = Drawn(
+        KnownTasks,
+        positive("sigma"),
+        known=normal("M", "d"),
+        new=normal("d"),
+        sigma=uniform(0.3, 1.0),
+        M=Integer(32, 4, 256, "known tasks"),
+        d=Integer(8, 4, 16, "dimension"),
+    )
+    relation = Limit("n", (50.0, 500.0, 5000.0), margin=0.03, resolution=0.03)
+    control = Control("the second nearest task", lambda found, problem: jnp.sort(problem.gaps())[1])
+    controls = "the error in context of a model that has memorised its tasks"
+    unexplained = "predictors that generalise beyond the known tasks"
+    trials = 192
+
+    def predict(self, problem: KnownTasks) -> Array:
+        return jnp.min(problem.gaps())
+
+    def measure_at(self, problem: KnownTasks, key: Key[Array, ""], n: float) -> Array:
+        """The error of the posterior mean, less its error if the prompt is of the first known task."""
+        input_key, noise_key = jax.random.split(key)
+        x = jax.random.normal(input_key, (int(n), len(problem.new)))
+        noise = problem.sigma * jax.random.normal(noise_key, (int(n),))
+
+        def error(task: Array) -> Array:
+            misfit = jnp.sum((x @ (task - problem.known).T + noise[:, None]) ** 2, axis=0)
+            weights = jax.nn.softmax(-misfit / (2 * problem.sigma**2))
+            return jnp.mean((weights @ problem.known - task) ** 2)
+
+        return error(problem.new) - error(problem.known[0])

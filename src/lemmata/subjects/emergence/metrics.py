@@ -1,0 +1,328 @@
+"""Jumps that come from the metric: exact match, small benchmarks, and averages over slices.
+
+This theory assumes that the loss of a token, or the accuracy on a slice, changes smoothly with the scale. It computes
+how fast the score on a benchmark then rises. It does not explain why the loss of a token falls.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import (
+    AtMost,
+    Claim,
+    Control,
+    Equal,
+    Hypothesis,
+    Integer,
+    Kind,
+    Population,
+    Real,
+    Source,
+    Space,
+)
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
+from lemmata.subjects.emergence._crossing import crossing
+
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
+
+TENFOLD = float(np.log(np.log(10.0) / np.log(10.0 / 9.0)))  # log of the ratio of log(1/0.1) and log(1/0.9)
+
+
+class LongTask(eqx.Module):
+    """Tasks of L tokens; a model of scale N gets a token right with probability exp(-c N^-alpha)."""
+
+    alpha: Float[Array, ""]
+    c: Float[Array, ""]
+    tokens: int = eqx.field(static=True)
+
+    def accuracy(self, logarithm: Array) -> Array:
+        """The probability that all tokens are right, as a product over the tokens, at log N."""
+        token = jnp.exp(-self.c * jnp.exp(-self.alpha * logarithm))
+        return jnp.prod(jnp.broadcast_to(token, (self.tokens,)))
+
+    def scale_at(self, level: float) -> Array:
+        """The log N at which the accuracy is `level`, by bisection."""
+        return crossing(self.accuracy, level, -40.0, 60.0)
+
+
+TASKS = (
+    positive("alpha", "the loss falls with the scale"),
+    positive("c"),
+)
+LAWS = {"alpha": uniform(0.5, 1.5), "c": log_uniform(0.5, 5.0)}
+
+
+class ExactMatchWidth(Claim[LongTask]):
+    """A model of scale N has the loss c N^-alpha at each token, so a token is right with probability exp(-c N^-alpha),
+    independently. A task of L tokens counts as solved if all tokens are right. Then the accuracy is 1/2 at
+
+        N = (L c/log 2)^(1/alpha),
+
+    and the accuracy rises from 10 % to 90 % while log N grows by
+
+        log(log 10/log(10/9))/alpha = 3.08/alpha,
+
+    for every L and c. So longer tasks jump later, but not more sharply.
+    """
+
+    title = "Exact match of many tokens jumps later, but not more sharply"
+    source = Source("emergence2026", "Figure 22.3", "Figure 22.1", note="with constants")
+    population = Drawn(LongTask, *TASKS, **LAWS, tokens=Integer(12, 2, 64, "tokens", corners=(2, 40)))
+    relation = Equal()
+    control = Control(
+        "the accuracy is 1/2 at (L c)^(1/alpha), and the rise is shorter by the factor L^(-1/4)",
+        lambda found, problem: found * jnp.stack([jnp.log(2.0) ** (1 / problem.alpha), problem.tokens**-0.25]),
+    )
+    controls = "the scale at which a benchmark with exact match jumps, and the width of the jump"
+    unexplained = "tokens whose errors depend on each other, and losses that are no power law"
+
+    def predict(self, problem: LongTask) -> Array:
+        half = (problem.tokens * problem.c / jnp.log(2.0)) ** (1 / problem.alpha)
+        return jnp.stack([half, TENFOLD / problem.alpha])
+
+    def measure(self, problem: LongTask, key: Key[Array, ""]) -> Array:
+        """By bisection on the product of the accuracies of the tokens."""
+        return jnp.stack([jnp.exp(problem.scale_at(0.5)), problem.scale_at(0.9) - problem.scale_at(0.1)])
+
+    def condition(self, problem: LongTask) -> Array:
+        """The product has L roundings, and the accuracy moves by at least 0.09 alpha per unit of log N."""
+        return (problem.tokens + 60) / problem.alpha * jnp.ones(2)
+
+
+class Benchmark(eqx.Module):
+    """Two benchmarks of the same task, with different numbers of items."""
+
+    task: LongTask
+    few: Float[Array, ""]
+    times: Float[Array, ""]
+
+
+class Benchmarks(Population[Benchmark]):
+    """Power laws of the loss of a token; the second benchmark has 2 to 8 times as many items."""
+
+    settings = Space(
+        tokens=Integer(12, 1, 64, "tokens", corners=(1, 40)), items=Real(50.0, 20.0, 2000.0, "fewest items")
+    )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Benchmark:
+        alpha_key, c_key, few_key, times_key = jax.random.split(key, 4)
+        alpha = jax.random.uniform(alpha_key, minval=0.5, maxval=1.5)
+        c = 0.5 * 10 ** jax.random.uniform(c_key)
+        few = jnp.ceil(setting["items"] * 3 ** jax.random.uniform(few_key))
+        return Benchmark(LongTask(alpha, c, setting["tokens"]), few, 2 * 4 ** jax.random.uniform(times_key))
+
+    def hypotheses(self, problem: Benchmark) -> list[Hypothesis]:
+        least = jnp.minimum(problem.task.alpha, problem.task.c)
+        return [Hypothesis("alpha and c", least, ">", 0.0, "the loss of a token is positive and falls")]
+
+
+class ResolutionOfBenchmark(Claim[Benchmark]):
+    """A model of scale N solves a task of L tokens with the probability a = exp(-L c N^-alpha). On a benchmark with n
+    items, it solves n a items in expectation, and it solves none with the probability (1 - a)^n. One solved item is
+    expected from the scale
+
+        N = (L c/log n)^(1/alpha)
+
+    on. So a benchmark with n_2 > n_1 items shows the onset earlier: log N is smaller by (1/alpha) log(log n_2/log n_1).
+    """
+
+    title = "A benchmark with more items shows the onset of an ability at a smaller scale"
+    source = Source("emergence2026", "Figure 22.3", "Figure 22.1", note="for exact match, with constants")
+    stated = Kind.OWN
+    population = Benchmarks()
+    relation = Equal()
+    control = Control(
+        "two items are solved there, and both benchmarks show the onset at the same scale",
+        lambda found, problem: jnp.stack(
+            [found[0] * (1 + jnp.log(2.0) / jnp.log(problem.few)) ** (1 / problem.task.alpha), jnp.asarray(1.0)]
+        ),
+    )
+    controls = "the smallest model on which a benchmark can show an ability"
+    unexplained = "items of different difficulty, and chance level above 0"
+
+    def predict(self, problem: Benchmark) -> Array:
+        task, n = problem.task, problem.few
+        onset = (task.tokens * task.c / jnp.log(n)) ** (1 / task.alpha)
+        return jnp.stack([onset, (jnp.log(n * problem.times) / jnp.log(n)) ** (1 / task.alpha)])
+
+    def measure(self, problem: Benchmark, key: Key[Array, ""]) -> Array:
+        """By bisection on the expected number of solved items."""
+        first, second = (
+            crossing(lambda at, items=items: items * problem.task.accuracy(at), 1.0, -40.0, 60.0)
+            for items in (problem.few, problem.few * problem.times)
+        )
+        return jnp.stack([jnp.exp(first), jnp.exp(first - second)])
+
+    def condition(self, problem: Benchmark) -> Array:
+        """As for the width; at accuracy 1/n, the logarithm of the accuracy moves by alpha log n per unit of log N."""
+        return (problem.task.tokens + 60) / problem.task.alpha * jnp.ones(2)
+
+
+class Slices(eqx.Module):
+    """Rising accuracies on K slices of a benchmark as functions of log N: floor + rise F((log N - place)/width).
+
+    Args:
+        rise: how much the accuracy of each slice rises in total.
+        place: where each slice rises.
+        width: how wide each rise is.
+        share: of each slice in the benchmark.
+        logistic: whether F is the logistic function; otherwise it is the normal distribution function.
+    """
+
+    rise: Float[Array, " K"]
+    place: Float[Array, " K"]
+    width: Float[Array, " K"]
+    share: Float[Array, " K"]
+    logistic: Float[Array, ""]
+
+    def average(self, at: Float[Array, " points"]) -> Float[Array, " points"]:
+        """The accuracy on the whole benchmark, without the floor."""
+        z = (at[:, None] - self.place) / self.width
+        shape = jnp.where(self.logistic > 0, jax.nn.sigmoid(z), jax.scipy.stats.norm.cdf(z))
+        return shape @ (self.share * self.rise)
+
+
+class SlicesDrawn(Population[Slices]):
+    """Slices of different rises, widths and places, all at one place and of one width in half of the problems."""
+
+    settings = Space(K=Integer(5, 2, 30, "slices"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Slices:
+        keys = jax.random.split(key, 6)
+        K = setting["K"]
+        equal, logistic = jax.random.bernoulli(keys[0], 0.5, (2,))
+        place, width = 2 * jax.random.normal(keys[1], (K,)), 3 ** jax.random.uniform(keys[2], (K,), minval=-1.0)
+        place, width = jnp.where(equal, place[0], place), jnp.where(equal, width[0], width)
+        rise = jax.random.uniform(keys[3], (K,), minval=0.1, maxval=1.0)
+        share = jax.random.dirichlet(keys[4], jnp.ones(K))
+        return Slices(rise, place, width, share, jnp.where(logistic, 1.0, -1.0))
+
+    def hypotheses(self, problem: Slices) -> list[Hypothesis]:
+        return [Hypothesis("the least total rise of a slice", jnp.min(problem.rise), ">", 0.0, "each slice improves")]
+
+
+class AveragesDoNotSharpen(Claim[Slices]):
+    """Let the accuracy on slice k of a benchmark rise by r_k > 0 in total as log N grows. Call the largest slope of a
+    curve, divided by its total rise, its sharpness. Then the average accuracy, with any shares w_k of the slices, is no
+    sharper than the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a mean of
+    the normalised slopes of the slices. For equal slices, both are equal. The slices may fall in between, as long as
+    each r_k is positive.
+    """
+
+    title = "The average over slices that all improve is no sharper than the sharpest slice"
+    source = Source("emergence2026", "Figure 22.4", note="for averages of slices; what it says of hiding is not denied")
+    stated = Kind.OWN
+    population = SlicesDrawn()
+    relation = AtMost()
+    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    controls = "whether an average over tasks can show a jump that no task shows"
+    unexplained = "slices that become worse in total, and tasks that need several abilities at once"
+    trivial = "a curve may be arbitrarily sharp"
+
+    def predict(self, problem: Slices) -> Array:
+        steepest = jnp.where(problem.logistic > 0, 0.25, 1 / jnp.sqrt(2 * jnp.pi))
+        return steepest / jnp.min(problem.width)
+
+    def measure(self, problem: Slices, key: Key[Array, ""]) -> Array:
+        """The largest difference quotient of the average on a fine grid, over its total rise."""
+        grid = jnp.linspace(-10.0, 10.0, 8001)
+        steepest = jnp.max(jnp.diff(problem.average(grid))) / (grid[1] - grid[0])
+        return steepest / jnp.sum(problem.share * problem.rise)
+
+    def condition(self, problem: Slices) -> Array:
+        """Differences over the step of the grid, 1/400, of curves that rise by at least a tenth."""
+        return jnp.asarray(1e5)
+
+
+class OppositeSlices(eqx.Module):
+    """A slice that rises by 1 with width w, and one that falls by rho with width W >= w, at the same place."""
+
+    rho: Float[Array, ""]
+    narrow: Float[Array, ""]
+    ratio: Float[Array, ""]
+
+
+class FallingSliceSharpens(Claim[OppositeSlices]):
+    """The accuracy on one slice rises by 1 like the logistic function of (log N)/w. On another slice of the same size,
+    it falls by rho < 1 like the logistic function of (log N)/W. Then the sum is sharper than the rising slice, by the
+    factor
+
+        (1 - rho w/W)/(1 - rho),
+
+    where sharpness is the slope at log N = 0, divided by the total rise. So an average can jump more sharply than each
+    slice that improves, if another slice becomes worse.
+    """
+
+    title = "A slice that becomes worse makes the average sharper than the slice that improves"
+    source = Source("emergence2026", "Figure 22.4", note="an exact case of it")
+    stated = Kind.OWN
+    population = Drawn(
+        OppositeSlices,
+        positive("narrow"),
+        rho=uniform(0.1, 0.6),
+        narrow=log_uniform(0.1, 2.0),
+        ratio=uniform(0.05, 0.6),
+    )
+    relation = Equal()
+    control = Control("it is not sharper", lambda factor, problem: jnp.ones_like(factor))
+    controls = "whether an average over tasks can show a jump that no task shows"
+    unexplained = "why a slice becomes worse with scale"
+
+    def predict(self, problem: OppositeSlices) -> Array:
+        return (1 - problem.rho * problem.ratio) / (1 - problem.rho)
+
+    def measure(self, problem: OppositeSlices, key: Key[Array, ""]) -> Array:
+        """The derivative of the sum by automatic differentiation, over its rise; the same without the other slice."""
+        rising = lambda at: jax.nn.sigmoid(at / problem.narrow)
+        both = lambda at: rising(at) - problem.rho * jax.nn.sigmoid(at * problem.ratio / problem.narrow)
+        far = 60 * problem.narrow / problem.ratio
+        sharpness = lambda curve: jax.grad(curve)(0.0) / (curve(far) - curve(-far))
+        return sharpness(both) / sharpness(rising)
+
+
+class SpreadSlices(eqx.Module):
+    """Slices of width 1 whose places are normal with standard deviation s."""
+
+    spread: Float[Array, ""]
+
+
+_PLACES = np.linspace(0.5, 2.0, 4)  # log N, in units of the predicted width
+_normal = jax.scipy.stats.norm.cdf
+
+
+class SpreadWidensSlices(Claim[SpreadSlices]):
+    """The accuracy on a slice is Phi(log N - t), where Phi is the normal distribution function, and the places t of the
+    slices are normal with mean 0 and standard deviation s. Then the average accuracy is
+
+        Phi(log N/sqrt(1 + s²)).
+
+    So the average rises more slowly than each slice.
+    """
+
+    title = "The spread of the slices' thresholds widens the rise of the average"
+    source = Source("emergence2026", "Figure 22.4", note="an exact case of it")
+    stated = Kind.OWN
+    population = Drawn(SpreadSlices, positive("spread"), spread=uniform(0.3, 2.5))
+    relation = Equal()
+    control = Control(
+        "the width is 1 + s",
+        lambda found, problem: _normal(_PLACES * jnp.hypot(1.0, problem.spread) / (1 + problem.spread)),
+    )
+    controls = "the width of the rise of an average over tasks"
+    unexplained = "thresholds with another distribution"
+
+    def predict(self, problem: SpreadSlices) -> Array:
+        return _normal(_PLACES)
+
+    def measure(self, problem: SpreadSlices, key: Key[Array, ""]) -> Array:
+        """The average over the places by the trapezoidal rule, whose error falls exponentially here."""
+        t = jnp.linspace(-10.0, 10.0, 801)
+        at = (_PLACES * jnp.hypot(1.0, problem.spread))[:, None] - problem.spread * t
+        return _normal(at) @ jax.scipy.stats.norm.pdf(t) * (t[1] - t[0])
+
+    def condition(self, problem: SpreadSlices) -> Array:
+        """A sum of 801 positive terms."""
+        return jnp.asarray(100.0)

@@ -1,0 +1,61 @@
+"""Benchmarks whose answers have different lengths: how much wider their jump is.
+
+This theory assumes exact match with a power law of the loss of a token. It computes the width of the jump for lengths
+that have a gamma distribution. It does not explain items of different difficulty.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Kind, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
+from lemmata.subjects.emergence._crossing import crossing
+
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
+
+
+class MixedTask(eqx.Module):
+    """Answers whose lengths have a gamma distribution with mean 1 and variance 1/k; a loss c N^-alpha of a token.
+
+    The unit of length is the mean length, which moves the jump but does not change its width.
+    """
+
+    k: Float[Array, ""]
+    alpha: Float[Array, ""]
+
+
+def _width(k: Array, alpha: Array) -> Array:
+    return jnp.log(jnp.expm1(jnp.log(10.0) / k) / jnp.expm1(jnp.log(10.0 / 9.0) / k)) / alpha
+
+
+class MixedLengthsWiden(Claim[MixedTask]):
+    """A model of scale N has the loss c N^-alpha at each token, and an answer of L tokens is right with probability
+    exp(-L c N^-alpha). The lengths of the answers of a benchmark have a gamma distribution with variance m²/k, where m
+    is their mean. Then the accuracy rises from 10 % to 90 % while log N grows by
+
+        log((10^(1/k) - 1)/((10/9)^(1/k) - 1))/alpha.
+
+    The reason is that E exp(-L u) = (1 + u m/k)^-k. As k grows, all lengths agree, and the width tends to 3.08/alpha,
+    the width for a single length. For exponential lengths, k = 1, it is log(81)/alpha = 4.39/alpha: 1.42 times as wide.
+    """
+
+    title = "Answers of mixed length widen the jump of exact match"
+    source = Source("emergence2026", "Figure 22.3", note="for answers of different lengths")
+    stated = Kind.OWN
+    population = Drawn(MixedTask, positive("k"), positive("alpha"), k=log_uniform(0.7, 5.0), alpha=uniform(0.3, 1.5))
+    relation = EqualInMean(margin=0.02, resolution=0.02)
+    control = Control("it has the width of a single length", lambda width, problem: _width(1e6, problem.alpha))
+    controls = "the width of the jump on a benchmark with short and long answers"
+    unexplained = "lengths with another distribution, and items of different difficulty"
+    trials = 64
+
+    def predict(self, problem: MixedTask) -> Array:
+        return _width(problem.k, problem.alpha)
+
+    def measure(self, problem: MixedTask, key: Key[Array, ""]) -> Array:
+        """By bisection on the accuracy over 4000 drawn lengths."""
+        lengths = jax.random.gamma(key, problem.k, (4000,)) / problem.k
+        accuracy = lambda at: jnp.mean(jnp.exp(-lengths * jnp.exp(-problem.alpha * at)))
+        return crossing(accuracy, 0.9, -60.0, 60.0) - crossing(accuracy, 0.1, -60.0, 60.0)
