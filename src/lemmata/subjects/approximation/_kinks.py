@@ -76,6 +76,22 @@ class Kinks:
     def _repr_html_(self) -> str:
         return preformatted(self)
 
+    def plot(self) -> Any:
+        """The kinks along the segment, by layer, with the change of the slope at each, as an Altair chart."""
+        import altair as alt
+
+        rows = [
+            {"t": float(t), "layer": f"layer {layer}", "jump": float(jump)}
+            for t, layer, jump in zip(self.places, self.layers, self.jumps, strict=True)
+        ]
+        marks = alt.Chart(alt.Data(values=rows)).mark_rule()
+        return marks.encode(
+            x=alt.X("t:Q", title="place t between a and b", scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("jump:Q", title="change of the slope"),
+            y2=alt.datum(0.0),
+            color=alt.Color("layer:N", title=None),
+        ).properties(width=420, height=180)
+
 
 def kinks(network: Any, a: Any, b: Any, *, params: Any = None) -> Kinks:
     """All places between two inputs at which a piecewise linear network changes its slope, exactly.

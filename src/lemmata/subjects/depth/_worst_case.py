@@ -74,6 +74,18 @@ class WorstCase:
     def _repr_html_(self) -> str:
         return preformatted(self)
 
+    def plot(self) -> Any:
+        """The steps, beside the length 2/smoothness beyond which equal steps diverge, as an Altair chart."""
+        import altair as alt
+
+        rows = [{"step": place + 1, "length": float(own)} for place, own in enumerate(self.steps)]
+        bars = alt.Chart(alt.Data(values=rows)).mark_bar(size=8)
+        bars = bars.encode(alt.X("step:O", title="step").axis(labelAngle=0), alt.Y("length:Q", title="length of the step"))
+        limit = [{"length": 2 / self.smoothness, "what": "2/smoothness"}]
+        rule = alt.Chart(alt.Data(values=limit)).mark_rule(strokeDash=[5, 4], color="gray").encode(y="length:Q")
+        title = f"f(x_n) - f(x*) <= {self.bound:.4g} |x_0 - x*|²"
+        return (bars + rule).properties(width=360, height=200, title=title)
+
 
 def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCase:
     """The exact worst case of gradient descent x_(i+1) = x_i - steps_i grad f(x_i), over all f of a class.

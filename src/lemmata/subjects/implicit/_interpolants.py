@@ -82,6 +82,22 @@ class Interpolants:
     def _repr_html_(self) -> str:
         return preformatted(self)
 
+    def plot(self) -> Any:
+        """The weights of each interpolant by column, as an Altair chart."""
+        import altair as alt
+
+        rows = [
+            {"column": place, "weight": float(weight), "reached by": name}
+            for name, own in self.found.items()
+            for place, weight in enumerate(own.w)
+        ]
+        bars = alt.Chart(alt.Data(values=rows)).mark_bar()
+        return bars.encode(
+            x=alt.X("column:O", title="column, counted from 0"),
+            y=alt.Y("weight:Q", title="weight"),
+            row=alt.Row("reached by:N", sort=list(self.found), title=None),
+        ).properties(width=420, height=60)
+
 
 def interpolants(
     x: Any,

@@ -83,6 +83,18 @@ class Margins:
     def _repr_html_(self) -> str:
         return preformatted(self)
 
+    def plot(self) -> Any:
+        """How many rows have which normalised margin; those of at most 0 are errors. An Altair chart."""
+        import altair as alt
+
+        rows = [{"margin": float(own), "error": bool(own <= 0)} for own in self.normalised]
+        bars = alt.Chart(alt.Data(values=rows)).mark_bar()
+        return bars.encode(
+            x=alt.X("margin:Q", bin=alt.Bin(maxbins=40), title="margin over the product of layer norms"),
+            y=alt.Y("count()", title="rows"),
+            color=alt.Color("error:N", title="error"),
+        ).properties(width=420, height=180)
+
 
 def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, optimiser: str | Any = None) -> Margins:
     """The normalised margins of a classifier, and how far its last layer is from the separator of largest margin.

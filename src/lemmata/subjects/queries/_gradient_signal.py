@@ -100,6 +100,17 @@ class GradientSignal:
     def _repr_html_(self) -> str:
         return preformatted(self)
 
+    def plot(self) -> Any:
+        """The distance of each target's gradient from that of the mean target, as an Altair chart of counts."""
+        import altair as alt
+
+        rows = [{"distance": float(own)} for own in self.distances]
+        bars = alt.Chart(alt.Data(values=rows)).mark_bar()
+        return bars.encode(
+            x=alt.X("distance:Q", bin=alt.Bin(maxbins=40), title="distance from the gradient for the mean target"),
+            y=alt.Y("count()", title="targets"),
+        ).properties(width=420, height=180)
+
 
 def gradient_signal(
     outputs: Callable[[Any], Any] | Any,

@@ -85,6 +85,21 @@ class InformationExponent:
     def _repr_html_(self) -> str:
         return preformatted(self)
 
+    def plot(self) -> Any:
+        """The Hermite coefficients with their intervals, as an Altair chart."""
+        import altair as alt
+
+        rows = [
+            {"degree": k, "coefficient": float(value), "low": float(low), "high": float(high)}
+            for k, (value, (low, high)) in enumerate(zip(self.coefficients, self.intervals, strict=True), 1)
+        ]
+        x = alt.X("degree:O", title="degree")
+        base = alt.Chart(alt.Data(values=rows))
+        bars = base.mark_rule().encode(x=x, y=alt.Y("low:Q", title="coefficient"), y2="high:Q")
+        points = base.mark_point(filled=True, size=50).encode(x=x, y="coefficient:Q")
+        zero = alt.Chart(alt.Data(values=[{"at": 0.0}])).mark_rule(strokeDash=[5, 4], color="gray").encode(y="at:Q")
+        return (zero + bars + points).properties(width=240, height=220)
+
 
 def information_exponent(
     x: Any, y: Any, direction: Any, *, degrees: int = 4, level: float | int = 0.95
