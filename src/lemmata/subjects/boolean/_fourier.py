@@ -11,10 +11,10 @@ from jaxtyping import Float
 
 from lemmata.answers import Condition, inside, whole
 from lemmata.core import numbers_of
+from lemmata.core.columns import named
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.functions import cube, walsh_hadamard
 
-from ._columns import named
 from ._expansion import BooleanSpectrum
 from ._outputs import Codes, Function, as_signs
 from ._search import Search, large_sets, sampled_changes, sampled_coefficients

@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lemmata.answers import Condition, whole
 from lemmata.core import refusing_in_one_line
+from lemmata.core.columns import column_names, signs_of, thresholds_of
 from lemmata.errors import DataError, SettingError
 from lemmata.printable import clean
 
-from ._columns import column_names, signs_of, thresholds_of
 from ._pictures import bars, styled
 
 _CLAIMS = ("boolean.low_degree.low_degree_error", "boolean.low_degree.low_degree_classifies")

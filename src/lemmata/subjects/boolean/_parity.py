@@ -9,10 +9,10 @@ from scipy import stats
 
 from lemmata.answers import Condition, inside, probability, share_interval, whole
 from lemmata.core import array_of
+from lemmata.core.columns import bits_of, column_names
 from lemmata.errors import DataError, SettingError, ShapeError, SolverError, UnknownNameError
 from lemmata.printable import preformatted
 
-from ._columns import bits_of, column_names
 from ._elimination import LAST, eliminate, noisy_parity, plan_blocks, rank_of
 
 _CLAIMS = (

@@ -11,10 +11,10 @@ from jaxtyping import Float
 
 from lemmata.answers import Condition, inside, probability, share_interval, whole
 from lemmata.core import array_of, numbers_of
+from lemmata.core.columns import column_names
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import clean
 
-from ._columns import column_names
 from ._pictures import band, styled
 
 _CLAIMS = ("boolean.noise.noise_formula",)

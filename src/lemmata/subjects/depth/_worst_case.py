@@ -80,7 +80,9 @@ class WorstCase:
 
         rows = [{"step": place + 1, "length": float(own)} for place, own in enumerate(self.steps)]
         bars = alt.Chart(alt.Data(values=rows)).mark_bar(size=8)
-        bars = bars.encode(alt.X("step:O", title="step").axis(labelAngle=0), alt.Y("length:Q", title="length of the step"))
+        bars = bars.encode(
+            alt.X("step:O", title="step").axis(labelAngle=0), alt.Y("length:Q", title="length of the step")
+        )
         limit = [{"length": 2 / self.smoothness, "what": "2/smoothness"}]
         rule = alt.Chart(alt.Data(values=limit)).mark_rule(strokeDash=[5, 4], color="gray").encode(y="length:Q")
         title = f"f(x_n) - f(x*) <= {self.bound:.4g} |x_0 - x*|²"

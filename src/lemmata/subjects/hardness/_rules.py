@@ -1,6 +1,7 @@
 """Rules for Boolean tables by deletion: a readable formula that errs on one side only."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lemmata.answers import Condition, whole
 from lemmata.core import refusing_in_one_line
+from lemmata.core.columns import column_names, thresholds_of
 from lemmata.errors import DataError, SettingError
 from lemmata.printable import preformatted
 
@@ -154,7 +156,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
             found = " ".join(repr(self.form).split())[:60]
             raise SettingError("form", found=found, rule='"auto", "cnf" or "dnf"')
         self.classes_, index = _two_classes(y)
-        self._names = _names(frame, X.shape[1])
+        self._names = column_names(frame, X.shape[1])
         self.thresholds_, self._words = _thresholds(X, self.columns, self._names)
         rows, positive = self.thresholds_ < X, index == len(self.classes_) - 1
         forms = _FORMS[1:] if self.form == "auto" else (self.form,)
@@ -222,39 +224,18 @@ def _two_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
     return classes, index
 
 
-def _names(x: Any, d: int) -> list[str]:
-    """Of the columns of a frame; numbers and tuples as words that are read as names."""
-    columns = getattr(x, "columns", None)
-    named = lambda label: (
-        ".".join(str(part) for part in label if str(part)) if isinstance(label, tuple)
-        else f"x{label}" if isinstance(label, int | np.integer) else str(label)
-    )  # fmt: skip
-    return [named(label) for label in (range(d) if columns is None else columns)]
-
-
 def _readable(threshold: float, values: np.ndarray) -> str:
     """The threshold in the fewest digits, from 4 on, that divide these values at the same place."""
     texts = (f"{threshold:.{digits}g}" for digits in range(4, 18))
     return next(text for text in texts if ((values > float(text)) == (values > threshold)).all())
 
 
-def _thresholds(x: np.ndarray, columns: Any, names: list[str]) -> tuple[np.ndarray, tuple[list[str], list[str]]]:
+def _thresholds(x: np.ndarray, columns: Any, names: Sequence[str]) -> tuple[np.ndarray, tuple[list[str], list[str]]]:
     """Thresholds above which columns are true, and the words for that and for its negation."""
-    if not isinstance(columns, str) or columns not in ("median", "binary"):
-        shown = " ".join(repr(columns).split())[:60]
-        raise SettingError("columns", found=shown, rule='"median" or "binary"')
-    found, true, false = np.empty(len(names)), [], []
+    found, true, false = thresholds_of(x, columns, names), [], []
     for place, (name, column) in enumerate(zip(names, x.T, strict=True)):
         values = np.unique(column)
-        if len(values) > 2 and columns == "binary":
-            raise DataError(
-                f"column {name}",
-                found=f"{len(values)} different values",
-                rule="at most two values",
-                remedy='set columns="median" to divide columns at their medians',
-            )
-        middle = np.median(column if len(values) > 2 else values)
-        text = _readable(middle if middle < values[-1] or len(values) == 1 else values[-2], values)
+        text = _readable(found[place], values)
         found[place] = float(text)  # what is predicted is what is printed
         two = set(values.tolist()) <= {0.0, 1.0} or set(values.tolist()) <= {-1.0, 1.0}
         true.append(name if two else f"{name} > {text}")

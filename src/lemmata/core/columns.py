@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from lemmata.core import numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
+
+from ._given import numbers_of
 
 COLUMNS = ("median", "binary")
 MOST_INPUTS = 10_000
