@@ -12,7 +12,7 @@ from lemmata.core import numbers_of
 from lemmata.errors import DataError, ShapeError
 from lemmata.printable import preformatted
 
-_CLAIMS = ("approximation.lookups.two_nearest_neighbours", "approximation.lookups.lookup_error")
+_CLAIMS = ("approximation.lookups.two_nearest_neighbours", "approximation.lookups.torus_lookup")
 _LEAST, _ASKED, _RESAMPLES = 20, 5000, 1000
 _STABLE = 1.25
 _CANDIDATES, _BLOCK, _EQUAL, _FEW_TIES = 10, 200, 1e-9, 0.01

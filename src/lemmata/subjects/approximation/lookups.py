@@ -74,7 +74,7 @@ def _ball(d: int) -> Array:
     return jnp.exp(d / 2 * jnp.log(jnp.pi) - jax.lax.lgamma(d / 2 + 1.0))
 
 
-class LookupError(Claim[Torus]):
+class TorusLookup(Claim[Torus]):
     """Store a 1-Lipschitz function at n uniform points of the d-dimensional torus of side 1, and answer with the value
     at the nearest point. The function "distance to the nearest stored point" is the worst. Its mean error is
 
