@@ -8,6 +8,7 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 
 from lemmata.answers import Condition, inside, whole
+from lemmata.errors import SettingError
 from lemmata.printable import preformatted
 
 from ._rows import in_unit, rows_of, same_columns
@@ -124,7 +125,9 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
         (1.751, 1.906, False)
     """
     level, seed = inside("level", level, 0.0, 1.0), whole("seed", seed)
-    most = int(inside("rows", whole("rows", rows), 19, _MOST + 1))
+    most = whole("rows", rows, 20)
+    if most > _MOST:
+        raise SettingError("rows", found=most, rule=f"at most {_MOST}")
     first, second = rows_of("x", x), rows_of("y", y)
     same_columns("y", second, "x", first)
     (first, second), unit, _ = in_unit(first, second)
