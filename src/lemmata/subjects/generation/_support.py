@@ -120,10 +120,10 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
     size = _independent(theta, triple, s)
     low = share_interval(theta * size, (1 - theta) * size, level)[0]
     # By chance, the most frequent sample is too rare, and then the estimated variance is too small as well.
-    often = share_interval(largest, s - largest, _TYPICAL)[1] if collisions else 0.0
+    often = share_interval(float(largest), float(s - largest), _TYPICAL)[1] if collisions else 0.0
     smaller = _independent(theta, triple + max(often**3 - (largest / s) ** 3, 0.0), s)
     high = share_interval(theta * smaller, (1 - theta) * smaller, level)[1]
-    frequent = share_interval(largest, s - largest, level)[1]
+    frequent = share_interval(float(largest), float(s - largest), level)[1]
     high = min(max(high, frequent**2), 1.0)
     value, limit = (1 / theta if theta else np.inf), (1 / low if low else np.inf)
     return EffectiveSupport(
