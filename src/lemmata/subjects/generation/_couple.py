@@ -12,7 +12,7 @@ from lemmata.answers import Condition, inside, whole
 from lemmata.errors import DataError, SettingError
 from lemmata.printable import preformatted
 
-from ._rows import in_unit, rows_of, same_columns
+from ._rows import in_unit, rows_of, same_columns, squarable
 from ._transport import assigned
 
 _CLAIMS = ("generation.flows.minibatch_coupling",)
@@ -111,6 +111,7 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
     if size > min(n, _MOST):
         raise SettingError("batch", found=size, rule=f"at most {min(n, _MOST)}")
     (first, second), unit, _ = in_unit(first, second)
+    squarable("x0 and x1", unit)
     rng = np.random.default_rng(seed)
     left, right = rng.permutation(n), rng.permutation(n)
     ladder = np.unique([max(1, size // 4**k) for k in range(6)])

@@ -10,6 +10,7 @@ from lemmata.errors import DataError, SettingError, ShapeError
 
 FEWEST = 20
 _LARGEST = 1e300
+_SQUARABLE = 1e-140, 1e140
 
 
 def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "n d"]:
@@ -71,6 +72,18 @@ def in_unit(*tables: Float[np.ndarray, "_ d"]) -> tuple[list[np.ndarray], float,
     if not unit > 0:
         unit = 1.0
     return [(table - middle) / unit for table in tables], unit, middle
+
+
+def squarable(name: str, unit: float) -> None:
+    """Refuse a unit whose square is not a number of double precision.
+
+    Args:
+        name: of what has it.
+        unit: the largest difference of two numbers.
+    """
+    if not _SQUARABLE[0] <= unit <= _SQUARABLE[1]:
+        rule = f"between {_SQUARABLE[0]:g} and {_SQUARABLE[1]:g}, because squared distances are reported"
+        raise DataError(name, found=f"numbers of the size {unit:.3g}", rule=rule, remedy="change the unit")
 
 
 def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int, ...]) -> np.ndarray:

@@ -14,7 +14,7 @@ from lemmata.answers import Condition, inside, positive, whole
 from lemmata.errors import DataError, SettingError
 from lemmata.printable import preformatted
 
-from ._rows import answered, in_unit, rows_of
+from ._rows import answered, in_unit, rows_of, squarable
 from ._transport import assigned
 
 _CLAIMS = (
@@ -141,6 +141,8 @@ def straightness(
         raise SettingError("method", found=" ".join(repr(method).split())[:60], rule='"euler" or "heun"')
     start = rows_of("x0", x0)
     field = lambda x, t: answered("velocity", velocity, (x, t), start.shape)
+    unit = float(max(np.abs(start).max(), np.abs(field(start, 0.0)).max())) or 1.0
+    squarable("x0 and velocity", unit)
     ends, energies = _followed(field, start, count)
     halved, _ = _followed(field, start, max(count // 2, 1))
     displaced = np.sum((ends - start) ** 2, axis=1)
@@ -152,7 +154,8 @@ def straightness(
     errors = np.array([_distance(_solved(field, start, steps, method), ends) for steps in _LADDER])
     own = _distance(halved, ends) / 15  # of a method of order 4, twice as many steps leave a sixteenth
     needed, reached = _steps(field, start, ends, method, asked, errors)
-    half = stats.t.ppf((1 + level) / 2, len(start) - 1) * energies.std(ddof=1) / math.sqrt(len(start))
+    half = stats.t.ppf((1 + level) / 2, len(start) - 1) * unit**2 * (energies / unit**2).std(ddof=1)
+    half = half / math.sqrt(len(start))
     of = lambda part: part / energy if energy > 0 else 0.0
     slope = math.log2(errors[-2] / errors[-1]) if errors[-1] > 0 and errors[-2] > 0 else math.nan
     return Straightness(
