@@ -1,5 +1,7 @@
 """Generative models: what critics, couplings and denoisers measure."""
 
+from ._bits import Bits as Bits
+from ._bits import bits as bits
 from ._couple import Coupling as Coupling
 from ._couple import couple as couple
 from ._guidance import Guidance as Guidance
@@ -7,6 +9,8 @@ from ._guidance import guidance as guidance
 from ._memorisation import Memorisation as Memorisation
 from ._memorisation import memorisation as memorisation
 from ._mixtures import Mixture as Mixture
+from ._recover import Recovery as Recovery
+from ._recover import recover as recover
 from ._speciation import Speciation as Speciation
 from ._speciation import speciation as speciation
 from ._straightness import Straightness as Straightness
