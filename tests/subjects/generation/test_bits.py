@@ -79,7 +79,7 @@ def test_units_tables_and_one_column():
     repeated = bits(lambda noisy, sigma: noisy, np.repeat(X[:20], 3, axis=0), noise=0.1)
     assert np.isfinite(repeated.value)
     far = RNG(0).choice([0, 1000], size=(2000, 1))
-    coarse = bits(of_values(np.array([0.0, 1000.0]), np.array([0.5, 0.5])), far, spacing=1, nodes=8)
+    coarse = bits(of_values(np.array([0.0, 1000.0]), np.array([0.5, 0.5])), far, spacing=1, nodes=16)
     assert False in [c.holds for c in coarse.conditions]
     assert found.plot().to_dict()
     assert "bits for each entry" in found._repr_html_()

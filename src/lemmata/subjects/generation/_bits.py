@@ -95,7 +95,7 @@ def bits(
         spacing: the step of the grid on which all entries lie, for example 1 for pixels from 0 to 255.
         noise: the standard deviation of noise that is added to rows on no grid; the result is the differential entropy
             of rows with this noise. Pass either this or `spacing`.
-        nodes: levels of noise.
+        nodes: levels of noise, at least 16.
         level: of the interval.
         seed: of the noise.
 
@@ -108,9 +108,9 @@ def bits(
         >>> x = np.random.default_rng(0).integers(0, 2, size=(2000, 3))
         >>> best = lambda noisy, sigma: 1 / (1 + np.exp((0.5 - noisy) / sigma**2))
         >>> round(bits(best, x, spacing=1).value, 2)
-        0.99
+        1.0
     """
-    level, seed, count = inside("level", level, 0.0, 1.0), whole("seed", seed), whole("nodes", nodes, 8)
+    level, seed, count = inside("level", level, 0.0, 1.0), whole("seed", seed), whole("nodes", nodes, 16)
     if (spacing is None) == (noise is None):
         found = "neither" if spacing is None else "both"
         raise SettingError("spacing and noise", found=found, rule="one of them: a grid, or noise for rows on no grid")

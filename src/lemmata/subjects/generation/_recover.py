@@ -1,4 +1,4 @@
-"""A signal in the range of a generator from a few linear measurements, with the error that its linearisation predicts."""
+"""A signal in the range of a generator, from a few linear measurements, and its expected error."""
 
 import dataclasses
 from typing import Any
@@ -70,8 +70,8 @@ class Recovery:
         lines = [
             f"{self.measurements} measurements of {len(self.signal)} entries, {self.dimension} latent variables: "
             f"residual {self.residual:.3g}",
-            f"expected error {self.error:.3g} ({100 * self.level:g} % interval {low:.3g} to {high:.3g}) if the residual "
-            "is noise",
+            f"expected error {self.error:.3g} ({100 * self.level:g} % interval {low:.3g} to {high:.3g}) "
+            "if the residual is noise",
             f"what is outside the range enters the squared error {self.factor:.3g} times "
             f"(normal measurements: {self.predicted:.3g})",
         ]
@@ -118,7 +118,7 @@ def recover(
         >>> rng = np.random.default_rng(0)
         >>> w, a = np.linalg.qr(rng.normal(size=(100, 5)))[0], rng.normal(size=(20, 100))
         >>> found = recover(lambda z: w @ z, a, a @ w @ np.ones(5), 5)
-        >>> np.abs(found.signal - w @ np.ones(5)).max() < 1e-3, round(found.predicted, 3)
+        >>> bool(np.abs(found.signal - w @ np.ones(5)).max() < 1e-3), round(found.predicted, 3)
         (True, 1.357)
     """
     level, seed = inside("level", level, 0.0, 1.0), whole("seed", seed)
@@ -126,7 +126,7 @@ def recover(
     matrix, values = numbers_of("a", a).astype(float), numbers_of("b", b).astype(float)
     if matrix.ndim != 2:
         raise ShapeError("a", found=f"shape {matrix.shape}", rule="shape (m, n), one row for each measurement")
-    m, n = matrix.shape
+    m = len(matrix)
     if values.shape != (m,):
         raise ShapeError("b", found=f"shape {values.shape}", rule=f"shape ({m},), one value for each row of a")
     if not np.abs(matrix).max() > 0:
@@ -142,8 +142,7 @@ def recover(
 def _recovered(
     generator: Any, a: np.ndarray, b: np.ndarray, k: int, restarts: int, level: float, seed: int, size: float
 ) -> Recovery:
-    m, n = a.shape
-    _checked(generator, k, n)
+    _checked(generator, k, a.shape[1])
     measured, target = jnp.asarray(a), jnp.asarray(b)
     loss = jax.jit(jax.value_and_grad(lambda z: jnp.sum(((measured @ generator(z) - target) / size) ** 2)))
 
