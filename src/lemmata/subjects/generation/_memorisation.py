@@ -143,11 +143,12 @@ def memorisation(
     dimension, limits = _dimension(roots, influences.mean(axis=2), z)
     scale = found.scale * unit
     ladder = np.geomspace(sigma / 8, sigma * 8, 13)
-    needed = None if asked is None else _needed(len(given), sigma, float(noise_at(asked)), (dimension, *limits))
+    target = None if asked is None else float(noise_at(asked))
+    needed, *others = (None,) if target is None else _needed(len(given), sigma, target, (dimension, *limits))
     return Memorisation(
         sigma * scale, (low * scale, high * scale), float(time_of(sigma)), (float(time_of(low)), float(time_of(high))),
-        dimension, limits, asked, needed and needed[0], needed and needed[1:],
-        None if asked is None else _normal_rows(found, float(noise_at(asked))),
+        dimension, limits, asked, needed, (others[0], others[1]) if others else None,
+        None if target is None else _normal_rows(found, target),
         ladder * scale, np.array([own(np.log(at))[2].mean() for at in ladder]), scale, len(given), level,
         _conditions(found, len(given), sigma, asked),
     )  # fmt: skip
@@ -177,7 +178,7 @@ def _root(mean: Callable[[float], float], start: float) -> float:
         low -= 0.5
     while mean(high) >= 0.5:
         high += 0.5
-    return float(optimize.brentq(lambda log: mean(log) - 0.5, low, high, xtol=1e-4))
+    return float(optimize.root_scalar(lambda log: mean(log) - 0.5, bracket=(low, high), xtol=1e-4).root)
 
 
 def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np.ndarray:

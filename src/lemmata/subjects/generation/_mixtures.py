@@ -98,7 +98,7 @@ class Mixture:
             logs.append(np.log(weight) - 0.5 * (np.log(2 * np.pi * spread) + scores**2 / spread).sum(axis=1))
             slopes.append(-(scores / spread) @ vectors.T)
         stacked = np.stack(logs)
-        total = special.logsumexp(stacked, axis=0)
+        total = np.logaddexp.reduce(stacked, axis=0)
         return total, np.einsum("kn,knd->nd", np.exp(stacked - total), np.stack(slopes))
 
     def components(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " k"]:

@@ -158,7 +158,7 @@ def _degrees(samples: Any, same: Any) -> np.ndarray:
         return _equal(samples)
     if callable(same) and not isinstance(same, type):
         return _called(samples, same)
-    if isinstance(same, bool | str | bytes) or np.ndim(same) != 0 or not isinstance(same, int | float | np.number):
+    if isinstance(same, bool) or not isinstance(same, int | float | np.number):
         found = f"a {type(same).__name__}"
         raise SettingError("same", found=found, rule="None, a distance, or a function of two samples")
     if not (np.isfinite(same) and same >= 0):
