@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.subjects.generation import Mixture, _guidance, guidance
+from lemmata.subjects.generation import Mixture, _guidance, guided
 
 RNG = np.random.default_rng
 
@@ -35,7 +35,7 @@ CASES = [
 
 @pytest.mark.parametrize(("m_c", "s_c", "m_0", "s_0", "w"), CASES)
 def test_formulas_against_the_equations(m_c, s_c, m_0, s_0, w):
-    found = guidance(Mixture([m_c], s_c**2), Mixture([m_0], s_0**2), w)
+    found = guided(Mixture([m_c], s_c**2), Mixture([m_0], s_0**2), w)
     for name, noise in (("flow", 0), ("noise", 1)):
         mean, deviation = moments_by_equations(m_c, s_c, m_0, s_0, w, noise)
         assert found.deviations[name] == pytest.approx(deviation, rel=1e-5)
@@ -52,14 +52,14 @@ def test_formulas_against_the_equations(m_c, s_c, m_0, s_0, w):
 def test_no_guidance_and_equal_distributions_are_the_conditional():
     turned = np.array([[1.0, 0.4], [0.4, 2.0]])
     for w, other in ((0, Mixture([[0.0, 0.0]], 5.0)), (2, Mixture([[1.0, 2.0]], turned[None]))):
-        found = guidance(Mixture([[1.0, 2.0]], turned[None]), other, w)
+        found = guided(Mixture([[1.0, 2.0]], turned[None]), other, w)
         for name in ("flow", "noise", "tilted"):
             np.testing.assert_allclose(found.means[name], [1.0, 2.0], rtol=1e-6)
             np.testing.assert_allclose(found.covariances[name], turned, rtol=1e-6)
 
 
 def test_a_tilted_density_that_does_not_exist():
-    found = guidance(Mixture([0.0], 4.0), Mixture([0.0], 1.0), 1)
+    found = guided(Mixture([0.0], 4.0), Mixture([0.0], 1.0), 1)
     assert np.isnan(found.deviations["tilted"])
     assert found.deviations["flow"] == pytest.approx(4.0)
     assert "no such distribution exists" in str(found)
@@ -68,12 +68,12 @@ def test_a_tilted_density_that_does_not_exist():
 
 def test_simulation_against_formulas():
     conditional, unconditional = Mixture([[1.0, 0.0]], np.diag([0.25, 0.8])[None]), Mixture([[0.0, 0.0]], 1.0)
-    exact = guidance(conditional, unconditional, 1.5)
+    exact = guided(conditional, unconditional, 1.5)
     found = _guidance._simulated(conditional, unconditional, 1.5, 4000, 200, 0)
     for name in ("flow", "noise", "tilted"):
         assert found.deviations[name] == pytest.approx(exact.deviations[name], abs=5 * found.errors[name] + 0.01)
         np.testing.assert_allclose(found.means[name], exact.means[name], atol=0.06)
-    again = guidance(Mixture([[1.0, 0.0], [1.0, 0.0]], np.diag([0.25, 0.8])[None].repeat(2, 0)), unconditional, 1.5)
+    again = guided(Mixture([[1.0, 0.0], [1.0, 0.0]], np.diag([0.25, 0.8])[None].repeat(2, 0)), unconditional, 1.5)
     assert again.deviations["flow"] == pytest.approx(exact.deviations["flow"], rel=0.05)
     assert not again.closed
 
@@ -81,15 +81,15 @@ def test_simulation_against_formulas():
 def test_guidance_of_a_class_in_a_mixture_loses_diversity():
     conditional = Mixture([[1.0, 0.0], [3.0, 0.0]], 0.1)
     unconditional = Mixture([[1.0, 0.0], [3.0, 0.0], [-1.0, 0.0]], 0.1)
-    plain, guided = (guidance(conditional, unconditional, w, draws=1000) for w in (0, 3))
+    plain, strong = (guided(conditional, unconditional, w, draws=1000) for w in (0, 3))
     np.testing.assert_allclose(plain.shares["flow"], [0.5, 0.5], atol=0.06)
     assert plain.deviations["flow"] == pytest.approx(plain.deviations["conditional"], rel=0.05)
-    assert guided.shares["flow"][1] > 0.6  # the component far from the other class
-    assert guided.shares["tilted"][1] < 0.55
-    assert guided.deviations["flow"] < plain.deviations["flow"]
-    assert "most frequent component" in str(guided)
-    assert guided.plot().to_dict()
-    assert "guidance" in guided._repr_html_()
+    assert strong.shares["flow"][1] > 0.6  # the component far from the other class
+    assert strong.shares["tilted"][1] < 0.55
+    assert strong.deviations["flow"] < plain.deviations["flow"]
+    assert "most frequent component" in str(strong)
+    assert strong.plot().to_dict()
+    assert "guidance" in strong._repr_html_()
 
 
 def test_scores_are_gradients_of_log_densities():
@@ -146,4 +146,4 @@ def test_refused_guidance():
         ((one, one, 1), {"seed": -1}, "seed; found -1", SettingError),
     ):
         with pytest.raises(kind, match=words):
-            guidance(*arguments, **settings)
+            guided(*arguments, **settings)

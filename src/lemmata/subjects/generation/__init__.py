@@ -5,7 +5,7 @@ from ._bits import bits as bits
 from ._couple import Coupling as Coupling
 from ._couple import couple as couple
 from ._guidance import Guidance as Guidance
-from ._guidance import guidance as guidance
+from ._guidance import guided as guided
 from ._memorisation import Memorisation as Memorisation
 from ._memorisation import memorisation as memorisation
 from ._mixtures import Mixture as Mixture

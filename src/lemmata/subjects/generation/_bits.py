@@ -11,9 +11,9 @@ from lemmata.answers import Condition, inside, positive, whole
 from lemmata.errors import DataError, SettingError
 from lemmata.printable import preformatted
 
-from ._rows import answered, rows_of, squarable
+from ._rows import answered, principal, rows_of, squarable
 
-_CLAIMS = ("generation.information.entropy_from_denoising",)
+_CLAIMS = ("generation.information.code_length_from_denoising",)
 _WIDE = 100.0  # the largest noise, in standard deviations of the rows
 _RATE = 0.5 / np.log(2.0)  # bits for each entry in the product of its squared error and the ratio
 _FINE = 16.0  # the least noise on a grid is this part of a step, where rounding is never wrong
@@ -142,7 +142,7 @@ def bits(
     each = base + parts.sum(axis=1)
     half = float(stats.t.ppf((1 + level) / 2, len(rows) - 1) * each.std(ddof=1) / np.sqrt(len(rows)))
     value, shares = float(each.mean()), parts.mean(axis=0)
-    values = np.linalg.svd((rows - centre) / scale, compute_uv=False) ** 2 / len(rows)
+    values = principal((rows - centre) / scale)[0]
     linear = np.sum(values / (1 + values / sigmas[:, None] ** 2), axis=1) / rows.shape[1]
     return Bits(
         value, (value - half, value + half), value * rows.shape[1], base + float(np.minimum(linear, known) @ weights),

@@ -15,7 +15,7 @@ from lemmata.printable import preformatted
 from ._rows import in_unit, rows_of, same_columns, squarable
 from ._transport import assigned
 
-_CLAIMS = ("generation.flows.minibatch_coupling",)
+_CLAIMS = ("generation.couplings.minibatch_pairs_of_one_law", "generation.couplings.minibatch_pairs_approach_transport")
 _MOST = 4000
 
 

@@ -13,7 +13,11 @@ from lemmata.printable import preformatted
 
 from ._mixtures import Mixture
 
-_CLAIMS = ("generation.guidance.not_the_tilted_law",)
+_CLAIMS = (
+    "generation.guidance.guided_spread",
+    "generation.guidance.guided_mean",
+    "generation.guidance.guided_noise_approaches_tilted",
+)
 _NODES, _START = 2000, 8.0
 _LAWS = ("conditional", "flow", "noise", "tilted")
 _WORDS = {"conditional": "conditional distribution", "flow": "probability flow", "noise": "reverse diffusion",
@@ -92,7 +96,7 @@ class Guidance:
         )
 
 
-def guidance(
+def guided(
     conditional: Any, unconditional: Any, w: Any, *, draws: int | float = 4000, steps: int | float = 200, seed: int = 0
 ) -> Guidance:
     """What a diffusion model with classifier-free guidance samples, for distributions whose scores are known.
@@ -118,7 +122,7 @@ def guidance(
         DataError: if paths leave every bound.
 
     Example:
-        >>> print(guidance(Mixture([1.0], 0.25), Mixture([0.0], 1.0), 1))
+        >>> print(guided(Mixture([1.0], 0.25), Mixture([0.0], 1.0), 1))
         guidance with weight 1, by formula
                                    deviation  mean moves
         conditional distribution         0.5           0
@@ -190,10 +194,14 @@ def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: n
     with np.errstate(divide="ignore", invalid="ignore"):
         tilted = np.where(exists, 1 / precision, np.nan)
         moved = np.where(exists, ((1 + w) * m_c / s_c - w * m_0 / s_0) / precision, np.nan)
-    means = {"conditional": m_c, "flow": integral(np.exp(-h) * drift),
-             "noise": 2 * integral(np.exp(-2 * h) * a * drift), "tilted": moved}  # fmt: skip
-    variances = {"conditional": s_c, "flow": np.exp((1 + w) * np.log(s_c) - w * np.log(s_0)),
-                 "noise": 2 * integral(np.exp(-4 * h) * a), "tilted": tilted}  # fmt: skip
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = {"conditional": m_c, "flow": integral(np.exp(-h) * drift),
+                 "noise": 2 * integral(np.exp(-2 * h) * a * drift), "tilted": moved}  # fmt: skip
+        variances = {"conditional": s_c, "flow": np.exp((1 + w) * np.log(s_c) - w * np.log(s_0)),
+                     "noise": 2 * integral(np.exp(-4 * h) * a), "tilted": tilted}  # fmt: skip
+    if not all(np.isfinite(own[name]).all() for own in (means, variances) for name in ("flow", "noise")):
+        raise DataError("w", found="guided distributions with moments above 1e308", rule="finite moments",
+                        remedy="pass a smaller weight")  # fmt: skip
     check = float(np.abs(2 * integral(a * np.exp(-2 * np.log(v_c / s_c))) / s_c - 1).max())
     return Guidance(
         w, {name: basis @ own for name, own in means.items()},
@@ -241,8 +249,8 @@ def _simulated(conditional: Mixture, unconditional: Mixture, w: float, count: in
         {name: own for name, (_, own) in moments.items()}, shares, False, errors, count, samples,
         (
             Condition("twice the steps change the paths little (root mean square, in deviations)", solver / 3,
-                      solver < 0.05, "pass more steps"),
-            Condition("steps are short for this weight (relative change of the noise, times 1 + w)", stiff, stiff < 0.5,
+                      solver / 3 < 0.02, "pass more steps"),
+            Condition("steps are short for this weight (relative change of the noise, times 1 + w)", stiff, stiff < 1.0,
                       "pass more steps"),
             Condition("draws that count for the tilted distribution", effective, effective >= 100,
                       "its numbers rest on few draws; pass more"),

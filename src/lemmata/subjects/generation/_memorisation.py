@@ -12,7 +12,7 @@ from lemmata.answers import Condition, inside, positive, whole
 from lemmata.printable import preformatted
 
 from ._posterior import Probes, noise_at, probes_of, time_of
-from ._rows import in_unit, rows_of
+from ._rows import in_unit, principal, rows_of
 
 _CLAIMS = ("generation.memory.collapse_time",)
 _PARTS = 4  # a quarter, a half and all of the rows tell the dimension
@@ -217,7 +217,7 @@ def _needed(n: int, sigma: float, target: float, dimensions: tuple[float, ...]) 
 def _normal_rows(found: Probes, target: float) -> float:
     """exp of the information in a noisy row, for normal rows of this covariance, which have the most of it."""
     root = found.rows * np.sqrt(found.counts / found.counts.sum())[:, None]
-    values = np.linalg.svd(root, compute_uv=False) ** 2
+    values = principal(root)[0] * len(root)
     with np.errstate(over="ignore"):
         return float(np.exp(np.float64(0.5 * np.log1p(values / target**2).sum())))
 

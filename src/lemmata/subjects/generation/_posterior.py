@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from lemmata.errors import DataError
 
 NOISES = 2
-_BUDGET, _FEWEST_PROBES = 12_000_000, 40
+_BUDGET, _FEWEST_PROBES = 6_000_000, 40
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

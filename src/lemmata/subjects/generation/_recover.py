@@ -15,9 +15,9 @@ from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
 _CLAIMS = (
-    "generation.measurements.linear_generator",
+    "generation.measurements.gaussian_measurements",
     "generation.measurements.recovery_bound",
-    "generation.measurements.inpainting",
+    "generation.inpainting.inpainting_noise",
 )
 _SAME = 1.01  # restarts whose residual is within this factor of the least
 

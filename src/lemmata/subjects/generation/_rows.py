@@ -74,6 +74,23 @@ def in_unit(*tables: Float[np.ndarray, "_ d"]) -> tuple[list[np.ndarray], float,
     return [(table - middle) / unit for table in tables], unit, middle
 
 
+def principal(rows: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " d"]]:
+    """Eigenvalues of the mean of the squares of centred rows, and the eigenvector of the largest.
+
+    Args:
+        rows: centred.
+    """
+    n, d = rows.shape
+    if d <= n:
+        values, vectors = np.linalg.eigh(rows.T @ rows / n)
+        way = vectors[:, -1]
+    else:
+        values, vectors = np.linalg.eigh(rows @ rows.T / n)
+        way = rows.T @ vectors[:, -1]
+    length = float(np.linalg.norm(way))
+    return np.maximum(values, 0.0), way / (length or 1.0)
+
+
 def squarable(name: str, unit: float) -> None:
     """Refuse a unit whose square is not a number of double precision.
 

@@ -13,7 +13,7 @@ from lemmata.errors import DataError, ShapeError
 from lemmata.printable import preformatted
 
 from ._posterior import Probes, noise_at, probes_of
-from ._rows import in_unit, rows_of
+from ._rows import in_unit, principal, rows_of
 
 _CLAIMS = ("generation.memory.speciation_time",)
 _TIMES = 25
@@ -168,7 +168,7 @@ def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tup
     The largest eigenvalue of a sample is too large on average. The variance of some rows along the eigenvector of
     others is too small on average. The limits are one of each, with their sampling errors.
     """
-    first = lambda rows: np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2][0]
+    first = lambda rows: principal(rows - rows.mean(axis=0))[1]
     way = first(x)
     scores = x @ way
     value = float(scores.var())

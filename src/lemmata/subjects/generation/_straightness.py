@@ -18,9 +18,10 @@ from ._rows import answered, in_unit, rows_of, squarable
 from ._transport import assigned
 
 _CLAIMS = (
-    "generation.flows.energy",
-    "generation.flows.rectification",
-    "generation.errors_of_sampling.solver_order",
+    "generation.flows.path_energy_above_transport",
+    "generation.couplings.rectification_gain",
+    "generation.field_errors.euler_error_constant",
+    "generation.field_errors.heun_error_constant",
 )
 _LADDER, _TRANSPORTED, _MOST_STEPS = (4, 8, 16, 32, 64), 2000, 4096
 _ORDERS = {"euler": 1, "heun": 2}

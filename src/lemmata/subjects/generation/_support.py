@@ -15,7 +15,7 @@ from lemmata.printable import preformatted
 
 from ._rows import in_unit, rows_of
 
-_CLAIMS = ("generation.critics.birthday",)
+_CLAIMS = ("generation.finite_samples.collisions_of_samples",)
 _FEWEST, _MOST, _MOST_CALLED, _CHUNK = 20, 50_000, 3_000, 4_000_000
 _TYPICAL = 0.7  # the level of the limit of the most frequent sample in the variance
 

@@ -15,10 +15,10 @@ from ._rows import in_unit, rows_of, same_columns
 from ._transport import Transport, transport
 
 _CLAIMS = (
-    "generation.distances.duality",
-    "generation.critics.weak_critics_generalise",
-    "generation.distances.empirical_rate",
-    "generation.distances.empirical_never_near",
+    "generation.distances.transport_duality",
+    "generation.finite_samples.linear_critics_generalise",
+    "generation.distances.samples_on_flat_support",
+    "generation.distances.sample_far_from_its_law",
 )
 _MOST, _SMALL, _TESTED, _PERMUTATIONS, _LANDMARKS = 4000, 400, 4000, 199, 300
 
