@@ -16,6 +16,7 @@ from lemmata.errors import DataError, SolverError
 _PIVOTS = 100_000_000
 _PROGRAM = 250_000  # entries of a cost matrix that HiGHS is given
 _CHUNK = 4_000_000
+_ROWS = 64
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,8 +81,10 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
         cost, left = float(costs[np.arange(n), order].mean()), _potentials(costs, order)
     else:
         cost, left = _program(costs)
-    right = (costs - left[:, None]).min(axis=0)
-    left = (costs - right).min(axis=1)
+    right = np.full(m, np.inf)
+    for start in range(0, n, _ROWS):  # parts of the costs that a processor's cache holds
+        part = slice(start, start + _ROWS)
+        np.minimum(right, (costs[part] - left[part, None]).min(axis=0), out=right)
     gap = cost - float(left.mean() + right.mean())
     if not gap <= 1e-6 * np.abs(costs).max():
         raise SolverError("optimal transport", found=f"a duality gap of {gap:.3g}", rule="a gap of rounding errors")

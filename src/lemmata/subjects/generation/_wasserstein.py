@@ -20,7 +20,7 @@ _CLAIMS = (
     "generation.distances.samples_on_flat_support",
     "generation.distances.sample_far_from_its_law",
 )
-_MOST, _SMALL, _TESTED, _PERMUTATIONS, _LANDMARKS = 4000, 400, 4000, 199, 300
+_MOST, _SMALL, _TESTED, _PERMUTATIONS, _LANDMARKS = 4000, 300, 4000, 199, 200
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
 
     A permutation test decides whether the distance is more than sampling explains. It permutes the labels of the rows
     199 times. The statistic is the energy distance, which is positive between any two different distributions with
-    finite means; for more than 300 rows it is approximated. If the distributions are equal, the test finds a difference
+    finite means; for more than 200 rows it is approximated. If the distributions are equal, the test finds a difference
     with probability at most 1 - level, for any number of rows and columns.
 
     Args:
