@@ -82,6 +82,13 @@ def test_units_tables_and_repeated_rows():
     assert "copies" in found._repr_html_()
 
 
+def test_rows_in_close_pairs_fail_a_condition():
+    x = RNG(3).normal(size=(100, 2))
+    found = memorisation(np.concatenate([x, x + 1e-7]))
+    assert False in [c.holds for c in found.conditions]
+    assert np.isfinite([found.sigma, *found.sigma_interval]).all()
+
+
 @pytest.mark.parametrize("tool", [memorisation, speciation])
 def test_refusals(tool):
     refused(tool, "x", X)

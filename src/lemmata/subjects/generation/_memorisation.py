@@ -17,6 +17,7 @@ from ._rows import in_unit, principal, rows_of
 _CLAIMS = ("generation.memory.collapse_time",)
 _PARTS = 4  # a quarter, a half and all of the rows tell the dimension
 _STEP = 0.02  # of log sigma, in the slope of the mean weight
+_LARGEST = 30.0  # of the error of a log
 _FAR = 4.0  # an extrapolation of the noise by more than this factor is marked
 
 
@@ -138,19 +139,20 @@ def memorisation(
     start = 0.5 * float(np.log(np.median(near))) - 1.0
     roots = [_root(lambda log, part=part: float(own(log)[part].mean()), start) for part in range(3)]
     influences = np.array([_influence(own, root, part) for part, root in enumerate(roots)])
-    error = z * _error(influences[2], len(found.which) / len(given))
+    error = min(z * _error(influences[2], len(found.which) / len(given)), _LARGEST)
     sigma, low, high = (float(np.exp(roots[2] + shift)) for shift in (0.0, -error, error))
     dimension, limits = _dimension(roots, influences.mean(axis=2), z)
     scale = found.scale * unit
     ladder = np.geomspace(sigma / 8, sigma * 8, 13)
+    weights = np.array([own(np.log(at))[2].mean() for at in ladder])
     target = None if asked is None else float(noise_at(asked))
     needed, *others = (None,) if target is None else _needed(len(given), sigma, target, (dimension, *limits))
     return Memorisation(
         sigma * scale, (low * scale, high * scale), float(time_of(sigma)), (float(time_of(low)), float(time_of(high))),
         dimension, limits, asked, needed, (others[0], others[1]) if others else None,
         None if target is None else _normal_rows(found, target),
-        ladder * scale, np.array([own(np.log(at))[2].mean() for at in ladder]), scale, len(given), level,
-        _conditions(found, len(given), sigma, asked),
+        ladder * scale, weights, scale, len(given), level,
+        _conditions(found, len(given), sigma, asked, float(weights[0])),
     )  # fmt: skip
 
 
@@ -187,7 +189,7 @@ def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np
     weights = own(root)[part]
     half = weights.shape[1] // 2
     both = (weights[:, :half] + weights[:, half:]) / 2  # noise of both signs is one draw
-    return (both - 0.5) / -slope
+    return (both - 0.5) / max(-slope, 1e-12)  # on a plateau, nothing tells where the root is
 
 
 def _error(influence: np.ndarray, share: float) -> float:
@@ -222,12 +224,14 @@ def _normal_rows(found: Probes, target: float) -> float:
         return float(np.exp(np.float64(0.5 * np.log1p(values / target**2).sum())))
 
 
-def _conditions(found: Probes, n: int, sigma: float, asked: float | None) -> tuple[Condition, ...]:
+def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth: float) -> tuple[Condition, ...]:
     repeated = 1 - len(found.rows) / n
     conditions = [
         Condition("rows are independent draws"),
         Condition("rows are different (share that repeats an earlier row)", repeated, repeated == 0.0,
                   "repeated rows are copied at larger noise, and count as one row with more weight"),
+        Condition("rows are not in close pairs (mean weight of the true row at an eighth of this noise)", eighth,
+                  eighth >= 0.75, "close pairs share their weight, and are told apart only far below this noise"),
     ]  # fmt: skip
     if asked is not None:
         factor = sigma / float(noise_at(asked))
