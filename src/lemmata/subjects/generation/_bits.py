@@ -1,0 +1,203 @@
+"""The code length that a denoiser gives to data, from its error at each level of noise."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special, stats
+
+from lemmata.answers import Condition, inside, positive, whole
+from lemmata.errors import DataError, SettingError
+from lemmata.printable import preformatted
+
+from ._rows import answered, principal, rows_of, squarable
+
+_CLAIMS = ("generation.information.code_length_from_denoising",)
+_WIDE = 100.0  # the largest noise, in standard deviations of the rows
+_RATE = 0.5 / np.log(2.0)  # bits for each entry in the product of its squared error and the ratio
+_FINE = 16.0  # the least noise on a grid is this part of a step, where rounding is never wrong
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Bits:
+    """A code length in bits, an upper bound of the entropy of the distribution of the rows.
+
+    Args:
+        value: bits for each entry of a row.
+        interval: over new rows and noise.
+        per_row: bits for each row.
+        linear: bits for each entry by the best linear denoiser of rows with this covariance.
+        sigmas: levels of noise, falling.
+        errors: the mean squared error of the denoiser for each entry, at each level.
+        shares: bits for each entry that each level adds; on a grid, where rounding or the mean row is a better
+            denoiser, they are the bits of that.
+        spacing: of the grid, None without.
+        noise: added to rows that lie on no grid, None without.
+        rows: number of rows.
+        level: of the interval.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    per_row: float
+    linear: float
+    sigmas: Float[np.ndarray, " k"]
+    errors: Float[np.ndarray, " k"]
+    shares: Float[np.ndarray, " k"]
+    spacing: float | None
+    noise: float | None
+    rows: int
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        what = f"a grid of step {self.spacing:g}" if self.spacing else f"rows with noise {self.noise:g}"
+        lines = [
+            f"{self.value:.4g} bits for each entry of {what} ({100 * self.level:g} % interval {low:.4g} to {high:.4g})",
+            f"by the best linear denoiser {self.linear:.4g}; {self.per_row:.5g} bits for each of {self.rows} rows",
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """The bits that each level of noise adds, as an Altair chart."""
+        import altair as alt
+
+        pairs = zip(self.sigmas.tolist(), self.shares.tolist(), strict=True)
+        chart = alt.Chart(alt.Data(values=[{"sigma": sigma, "bits": bits} for sigma, bits in pairs])).mark_line()
+        return chart.encode(
+            x=alt.X("sigma:Q", title="standard deviation of the noise", scale=alt.Scale(type="log")),
+            y=alt.Y("bits:Q", title="bits for each entry at this level"),
+        ).properties(width=360, height=220)
+
+
+def bits(
+    denoiser: Any, x: Any, *, spacing: Any = None, noise: Any = None, nodes: int | float = 64,
+    level: float | int = 0.95, seed: int = 0,
+) -> Bits:  # fmt: skip
+    """The code length that a denoiser gives to rows, by the integral of its error over the signal-to-noise ratio.
+
+    Half the integral of the least mean squared error over the ratio 1/sigma² is the information in a noisy row, in nats
+    (Guo, Shamai and Verdú). The error of your denoiser is at least the least error. So its integral is an upper bound
+    of the entropy of rows on a grid, and of the differential entropy of rows with noise.
+
+    Args:
+        denoiser: a function of noisy rows (n, d) and the standard deviation sigma of the noise that returns an estimate
+            of the rows.
+        x: rows that the denoiser was not trained on, in the unit in which it takes them.
+        spacing: the step of the grid on which all entries lie, for example 1 for pixels from 0 to 255.
+        noise: the standard deviation of noise that is added to rows on no grid; the result is the differential entropy
+            of rows with this noise. Pass either this or `spacing`.
+        nodes: levels of noise, at least 16.
+        level: of the interval.
+        seed: of the noise.
+
+    Raises:
+        SettingError: for a denoiser that is not a function or fails, or invalid settings.
+        ShapeError, DataError: for invalid rows or estimates, or entries that do not lie on the grid.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).integers(0, 2, size=(2000, 3))
+        >>> best = lambda noisy, sigma: 1 / (1 + np.exp((0.5 - noisy) / sigma**2))
+        >>> round(bits(best, x, spacing=1).value, 2)
+        1.0
+    """
+    level, seed, count = inside("level", level, 0.0, 1.0), whole("seed", seed), whole("nodes", nodes, 16)
+    if (spacing is None) == (noise is None):
+        found = "neither" if spacing is None else "both"
+        raise SettingError("spacing and noise", found=found, rule="one of them: a grid, or noise for rows on no grid")
+    rows = rows_of("x", x)
+    step = None if spacing is None else positive("spacing", spacing)
+    least = positive("noise", noise) if step is None else step / _FINE
+    centre = rows.mean(axis=0)
+    spread = float(np.abs(rows - centre).max())
+    if not spread > 0:
+        raise DataError("x", found="rows that are all equal", rule="rows that vary")
+    squarable("x", spread)
+    if step is not None:
+        _on_grid(rows, step)
+    scale = spread * float(np.sqrt(np.mean(((rows - centre) / spread) ** 2)))
+    if least >= _WIDE * scale:
+        name, found = ("noise", least) if step is None else ("spacing", step)
+        raise SettingError(
+            name, found=f"{found:g}", rule=f"below {_WIDE * scale:.3g}, {_WIDE:g} standard deviations of the rows"
+        )
+    places, weights = np.polynomial.legendre.leggauss(count)
+    top, bottom = np.log(_WIDE), np.log(least / scale)
+    sigmas = np.exp((top + bottom) / 2 - places * (top - bottom) / 2)  # in parts of the scale
+    weights = weights * (top - bottom) * _RATE / sigmas**2
+    known = np.minimum(1.0, _rounding(sigmas, None if step is None else step / scale))
+    errors = _errors(denoiser, rows, sigmas, scale, seed)
+    parts = _chosen(errors, known) * weights
+    # With more noise than at any level, the error is that of the mean row; without, and on a grid, rounding has none.
+    base = _RATE / _WIDE**2 + (0.0 if step is not None else 0.5 * np.log2(2 * np.pi * np.e * least**2))
+    each = base + parts.sum(axis=1)
+    half = float(stats.t.ppf((1 + level) / 2, len(rows) - 1) * each.std(ddof=1) / np.sqrt(len(rows)))
+    value, shares = float(each.mean()), parts.mean(axis=0)
+    values = principal((rows - centre) / scale)[0]
+    linear = np.sum(values / (1 + values / sigmas[:, None] ** 2), axis=1) / rows.shape[1]
+    return Bits(
+        value, (value - half, value + half), value * rows.shape[1], base + float(np.minimum(linear, known) @ weights),
+        sigmas * scale, errors.mean(axis=0) * scale**2, shares, step, None if step is not None else least, len(rows),
+        level, _conditions(shares, places, half),
+    )  # fmt: skip
+
+
+def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, seed: int) -> np.ndarray:
+    """The mean squared error of each row at each level of noise, in squares of the scale."""
+    rng = np.random.default_rng(seed)
+    errors = np.empty((len(rows), len(sigmas)))
+    for place, sigma in enumerate((sigmas * scale).tolist()):
+        noisy = rows + sigma * rng.normal(size=rows.shape)
+        estimate = answered("denoiser", denoiser, (noisy, sigma), rows.shape)
+        with np.errstate(over="ignore"):
+            errors[:, place] = np.mean(((estimate - rows) / scale) ** 2, axis=1)
+    if not np.isfinite(errors).all():
+        raise DataError("values of denoiser", found="an error above 1e308", rule="estimates of the rows")
+    return errors
+
+
+def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
+    """The mean squared error of rounding to a grid; infinite without one, and where it is worse than the noisy row."""
+    if step is None:
+        return np.full(len(sigmas), np.inf)
+    odd = 2 * np.arange(1, 40) - 1
+    errors = step**2 * (odd * 2 * special.ndtr(-odd * step / (2 * sigmas[:, None]))).sum(axis=1)
+    return np.where(sigmas < 2 * step, errors, np.inf)
+
+
+def _chosen(errors: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Errors of the denoiser, or known errors of a simpler one where it is worse on the other half of the rows."""
+    used = errors.copy()
+    for own, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+        used[own] = np.where(errors[other].mean(axis=0) > known, known, used[own])
+    return used
+
+
+def _on_grid(rows: np.ndarray, step: float) -> None:
+    places = (rows - rows.min(axis=0)) / step
+    off = float(np.abs(places - np.round(places)).max())
+    if off > 1e-6:
+        raise DataError("x", found=f"an entry that is {off:.3g} steps from the grid of its column",
+                        rule="entries at multiples of `spacing` from each other",
+                        remedy="pass the step of the grid, or `noise`")  # fmt: skip
+
+
+def _conditions(parts: np.ndarray, nodes: np.ndarray, half: float) -> tuple[Condition, ...]:
+    """The last coefficients of Legendre's expansion tell whether more levels of noise would change the integral."""
+    count = len(nodes)
+    basis = np.polynomial.legendre.legvander(nodes, count - 1)[:, -4:]
+    last = float(np.abs(parts @ basis).max())
+    return (
+        Condition("rows are independent draws that the denoiser was not trained on"),
+        Condition("the levels of noise suffice (bits in the finest waves of the integrand)", last,
+                  bool(last < max(half, 0.01)), "pass more nodes"),
+    )  # fmt: skip

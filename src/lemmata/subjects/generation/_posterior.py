@@ -1,0 +1,93 @@
+"""The exact score of a sample: which of its rows a noisy row came from, by Bayes' rule."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.spatial.distance import cdist
+
+from lemmata.errors import DataError
+
+NOISES = 2
+_BUDGET, _FEWEST_PROBES = 6_000_000, 40
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Probes:
+    """Rows to which noise is added, and what Bayes' rule needs to tell them from all rows.
+
+    Args:
+        rows: different rows, scaled to mean variance 1.
+        counts: how often each is in the sample.
+        scale: the unit of the rows, in which their mean variance is 1.
+        which: the place of each probe among the different rows.
+        squares: squared distances from each probe to all rows.
+        products: of the noise with the differences of rows and probes.
+        names: the place of each given row among the different ones.
+    """
+
+    rows: Float[np.ndarray, "n d"]
+    counts: Float[np.ndarray, " n"]
+    scale: float
+    which: Int[np.ndarray, " p"]
+    squares: Float[np.ndarray, "p n"]
+    products: Float[np.ndarray, "p k n"]
+    names: Int[np.ndarray, " all"]
+
+    def sums(self, sigma: float, groups: Float[np.ndarray, "n g"]) -> Float[np.ndarray, "p k g"]:
+        """Sums over groups of rows of the posterior weight, relative to one copy of the probe; noise of both signs.
+
+        Args:
+            sigma: the standard deviation of the noise.
+            groups: the weight of each row in each group.
+        """
+        near = self.squares[:, None, :] * np.float32(-1 / (2 * sigma**2))
+        tilt = self.products * np.float32(1 / sigma)
+        groups = groups.astype(np.float32)
+        # Completing the square, an exponent is at most half the square of a normal number: it cannot overflow.
+        both = [np.exp(own) @ groups for own in (near + tilt, near - tilt)]
+        return np.concatenate(both, axis=1).astype(float)
+
+
+def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes:
+    """Probes among the rows of a sample.
+
+    Args:
+        given: rows, in a unit in which squares do not overflow.
+        probes: how many, at most.
+        seed: of the choice and of the noise.
+
+    Raises:
+        DataError: for too many rows, or if more than half of them are equal.
+    """
+    rows, names, counts = np.unique(given, axis=0, return_inverse=True, return_counts=True)
+    names = names.ravel()
+    if counts.max() > len(given) / 2:
+        found = f"{counts.max()} of {len(given)} rows that are equal"
+        raise DataError("x", found=found, rule="at most half of the rows equal", remedy="leave out repeated rows")
+    n = len(rows)
+    most = _BUDGET // (NOISES * n)
+    if most < _FEWEST_PROBES:
+        largest = _BUDGET // (NOISES * _FEWEST_PROBES)
+        raise DataError("x", found=f"{n} different rows", rule=f"at most {largest}", remedy="pass a random sample")
+    scale = float(np.sqrt(given.var(axis=0).mean()))
+    rows = (rows - given.mean(axis=0)) / scale
+    rng = np.random.default_rng(seed)
+    which = names[rng.permutation(len(given))[: min(probes, most)]]
+    noise = rng.normal(size=(len(which), NOISES, rows.shape[1]))
+    products = noise @ rows.T - np.einsum("pkd,pd->pk", noise, rows[which])[:, :, None]
+    squares = cdist(rows[which], rows, "sqeuclidean")
+    return Probes(
+        rows, counts.astype(float), scale, which, squares.astype(np.float32), products.astype(np.float32), names
+    )
+
+
+def time_of(sigma: Any) -> Any:
+    """The time t at which x_t = e^-t (x + sigma z): the noise relative to rows of variance 1, in e^-t and its rest."""
+    return 0.5 * np.log1p(np.square(sigma))
+
+
+def noise_at(t: Any) -> Any:
+    """The noise sigma at which x_t = e^-t (x + sigma z) at time t."""
+    return np.sqrt(np.expm1(2 * np.asarray(t)))

@@ -1,0 +1,227 @@
+"""A signal in the range of a generator, from a few linear measurements, and its expected error."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy import optimize, stats
+
+from lemmata.answers import Condition, inside, whole
+from lemmata.core import numbers_of
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import preformatted
+
+_CLAIMS = (
+    "generation.measurements.gaussian_measurements",
+    "generation.measurements.recovery_bound",
+    "generation.inpainting.inpainting_noise",
+)
+_SAME = 1.01  # restarts whose residual is within this factor of the least
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Recovery:
+    """A signal that was recovered from measurements.
+
+    Args:
+        signal: generator(latent), of the best restart.
+        latent: its latent variables.
+        residual: the distance of its measurements from b.
+        error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
+            variance in all measurements and the generator is linear near it.
+        interval: of this distance, by the quantiles of the noise's variance and of the distance.
+        factor: by which a part of the signal outside the range enters the squared error, in the mean over directions,
+            by the linearised generator and these measurements: 1 is the least.
+        predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1); infinite if m is at most k + 1.
+        noise: the standard deviation of the residual for each measurement that the latent variables leave free; NaN if
+            none.
+        deviations: the standard deviation of each entry of the signal by this noise.
+        agreeing: the share of restarts that end with nearly the least residual.
+        residuals: of all restarts, rising.
+        measurements: their number m.
+        dimension: the number k of latent variables.
+        level: of the interval.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    signal: Float[np.ndarray, " n"]
+    latent: Float[np.ndarray, " k"]
+    residual: float
+    error: float
+    interval: tuple[float, float]
+    factor: float
+    predicted: float
+    noise: float
+    deviations: Float[np.ndarray, " n"]
+    agreeing: float
+    residuals: Float[np.ndarray, " r"]
+    measurements: int
+    dimension: int
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        lines = [
+            f"{self.measurements} measurements of {len(self.signal)} entries, {self.dimension} latent variables: "
+            f"residual {self.residual:.3g}",
+            f"expected error {self.error:.3g} ({100 * self.level:g} % interval {low:.3g} to {high:.3g}) "
+            "if the residual is noise",
+            f"what is outside the range enters the squared error {self.factor:.3g} times "
+            f"(normal measurements: {self.predicted:.3g})",
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """The residuals of all restarts, as an Altair chart."""
+        import altair as alt
+
+        rows = [{"restart": place + 1, "residual": value} for place, value in enumerate(self.residuals.tolist())]
+        chart = alt.Chart(alt.Data(values=rows)).mark_point(filled=True)
+        x = alt.X("restart:O", title="restart, by residual")
+        return chart.encode(x=x, y=alt.Y("residual:Q", title="residual")).properties(width=360, height=180)
+
+
+def recover(
+    generator: Any, a: Any, b: Any, latent: int | float, *, restarts: int | float = 10, level: float | int = 0.95,
+    seed: int = 0,
+) -> Recovery:  # fmt: skip
+    """The signal of a generator that explains linear measurements best, and how far it may be from the truth.
+
+    The squared residual |A G(z) - b|² is minimised over z from several random starts. The generator is replaced by its
+    derivative J at the best z to predict the error: noise enters through J (AJ)^+, and a part of the signal outside the
+    range enters with the squared norm of the same matrix times A.
+
+    Args:
+        generator: a function of latent variables (k,) that returns a signal (n,), written with jax.numpy.
+        a: the measurements, (m, n).
+        b: their values, (m,).
+        latent: the number k of latent variables.
+        restarts: random starts from normal latent variables.
+        level: of the interval.
+        seed: of the starts.
+
+    Raises:
+        SettingError: for a generator that cannot be differentiated, or invalid settings.
+        ShapeError, DataError: for arrays that do not fit each other.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> w, a = np.linalg.qr(rng.normal(size=(100, 5)))[0], rng.normal(size=(20, 100))
+        >>> found = recover(lambda z: w @ z, a, a @ w @ np.ones(5), 5)
+        >>> bool(np.abs(found.signal - w @ np.ones(5)).max() < 1e-3), round(found.predicted, 3)
+        (True, 1.357)
+    """
+    level, seed = inside("level", level, 0.0, 1.0), whole("seed", seed)
+    k, count = whole("latent", latent, 1), whole("restarts", restarts, 1)
+    matrix, values = numbers_of("a", a).astype(float), numbers_of("b", b).astype(float)
+    if matrix.ndim != 2:
+        raise ShapeError("a", found=f"shape {matrix.shape}", rule="shape (m, n), one row for each measurement")
+    m = len(matrix)
+    if values.shape != (m,):
+        raise ShapeError("b", found=f"shape {values.shape}", rule=f"shape ({m},), one value for each row of a")
+    if not np.abs(matrix).max() > 0:
+        raise DataError("a", found="zeros alone", rule="measurements of the signal")
+    size = float(np.abs(values).max()) or 1.0
+    if not 1e-100 <= size <= 1e100 or not 1e-100 <= np.abs(matrix).max() <= 1e100:
+        raise DataError("a and b", found=f"numbers of the size {size:.3g} in b", rule="sizes between 1e-100 and 1e100",
+                        remedy="change the unit")  # fmt: skip
+    with jax.enable_x64(True):
+        return _recovered(generator, matrix, values, k, count, level, seed, size)
+
+
+def _recovered(
+    generator: Any, a: np.ndarray, b: np.ndarray, k: int, restarts: int, level: float, seed: int, size: float
+) -> Recovery:
+    _checked(generator, k, a.shape[1])
+    measured, target = jnp.asarray(a), jnp.asarray(b)
+    loss = jax.jit(jax.value_and_grad(lambda z: jnp.sum(((measured @ generator(z) - target) / size) ** 2)))
+
+    def numbers(z: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = loss(jnp.asarray(z))
+        return float(value), np.asarray(slope, dtype=float)
+
+    rng = np.random.default_rng(seed)
+    ends = []
+    for _ in range(restarts):
+        # Far starts may overflow; they lose against the others.
+        found = optimize.minimize(numbers, rng.normal(size=k), jac=True, method="L-BFGS-B", options=_OPTIONS)
+        if np.isfinite(found.fun):
+            ends.append((float(found.fun), np.asarray(found.x)))
+    if not ends:
+        raise DataError("generator", found="signals that are not finite from every start", rule="finite signals")
+    ends.sort(key=lambda end: end[0])
+    residuals = size * np.sqrt([value for value, _ in ends])
+    z = ends[0][1]
+    signal = np.asarray(generator(jnp.asarray(z)), dtype=float)
+    slopes = np.asarray(jax.jacobian(generator)(jnp.asarray(z)), dtype=float)
+    return _predicted(a, signal, z, slopes, residuals, restarts, level)
+
+
+_OPTIONS = {"maxiter": 2000, "ftol": 1e-15, "gtol": 1e-12}
+
+
+def _predicted(
+    a: np.ndarray, signal: np.ndarray, z: np.ndarray, slopes: np.ndarray, residuals: np.ndarray, restarts: int,
+    level: float,
+) -> Recovery:  # fmt: skip
+    """The error by the linearised generator, whose range has the orthonormal basis Q: noise enters by (AQ)^+."""
+    m, n = a.shape
+    k = len(z)
+    u, s, _ = np.linalg.svd(slopes, full_matrices=False)
+    basis = u[:, s > 1e-10 * max(float(s[0]), 1e-300)]
+    rank = basis.shape[1]
+    singular = np.linalg.svd(a @ basis, compute_uv=False) if rank else np.zeros(0)
+    sure = rank == k and m >= k and float(singular[-1]) > 1e-8 * float(singular[0])
+    back = basis @ np.linalg.pinv(a @ basis) if rank else np.zeros((n, m))
+    outside = back @ (a - (a @ basis) @ basis.T)
+    factor = 1 + float(np.sum(outside**2)) / max(n - rank, 1) if sure else np.inf
+    free = m - k
+    residual = float(residuals[0])
+    noise = residual / np.sqrt(free) if free > 0 else np.nan
+    spread = float(np.linalg.norm(back))
+    error, limits = (noise * spread if sure else np.inf), (0.0, np.inf)
+    if sure and free > 0:
+        # The squared error over its mean and the variance of the noise, as of a chi-square and its estimate.
+        weights = np.linalg.svd(back, compute_uv=False) ** 2
+        degrees = float(weights.sum() ** 2 / np.sum(weights**2))
+        tails = stats.f.ppf([(1 - level) / 2, (1 + level) / 2], degrees, free)
+        limits = (float(error * np.sqrt(tails[0])), float(error * np.sqrt(tails[1])))
+    agreeing = float(np.sum(residuals <= _SAME * residual + 1e-6 * float(residuals.max()))) / restarts
+    return Recovery(
+        signal, z, residual, float(error), limits, float(factor), 1 + k / (m - k - 1) if m > k + 1 else np.inf,
+        float(noise), noise * np.linalg.norm(back, axis=1), agreeing, residuals, m, k, level,
+        (
+            Condition("the measurements tell the latent variables apart near the solution (least singular value, in "
+                      "parts of the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
+                      "else other signals have the same measurements"),
+            Condition("several restarts end with the same residual (share)", agreeing,
+                      agreeing * restarts >= 2 or (None if restarts == 1 else False), "else a better end may exist"),
+            Condition("the residual is noise with equal variance in all measurements"),
+            Condition("more measurements than latent variables", float(free), free > 0, "else no noise can be seen"),
+        ),
+    )  # fmt: skip
+
+
+def _checked(generator: Any, k: int, n: int) -> None:
+    if not callable(generator) or isinstance(generator, type):
+        raise SettingError("generator", found=f"a {type(generator).__name__}", rule="a function of latent variables")
+    try:
+        shape = jax.eval_shape(generator, jax.ShapeDtypeStruct((k,), jnp.float64))
+        jax.eval_shape(jax.jacobian(generator), jax.ShapeDtypeStruct((k,), jnp.float64))
+    except Exception as error:  # whatever a user's function raises
+        found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
+        rule = f"a function of {k} latent variables that JAX can differentiate"
+        raise SettingError("generator", found=found, rule=rule, remedy="write it with jax.numpy") from error
+    if getattr(shape, "shape", None) != (n,):
+        found = f"shape {getattr(shape, 'shape', None)}"
+        raise ShapeError("values of generator", found=found, rule=f"shape ({n},), one for each column of a")

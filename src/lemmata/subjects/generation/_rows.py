@@ -1,0 +1,129 @@
+"""Rows that a tool is given: checked, and in a unit in which squares neither overflow nor vanish."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.core import array_of, numbers_of
+from lemmata.errors import DataError, SettingError, ShapeError
+
+FEWEST = 20
+_LARGEST = 1e300
+_SQUARABLE = 1e-140, 1e140
+
+
+def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "n d"]:
+    """Rows of finite numbers, one row for each point.
+
+    Args:
+        name: of the table, for messages.
+        values: an array, a list of rows, or a data frame.
+        fewest: rows that are needed.
+
+    Raises:
+        ShapeError, PrecisionError, DataError: for anything else, or too few rows.
+    """
+    array = array_of(name, values)
+    if array.ndim != 2:
+        raise ShapeError(
+            name,
+            found=f"shape {array.shape}",
+            rule="shape (n, d), one row for each point",
+            remedy="pass a single column as an array of shape (n, 1)" if array.ndim == 1 else "flatten each point",
+        )
+    if len(array) < fewest:
+        raise DataError(name, found=f"{len(array)} rows", rule=f"at least {fewest} rows")
+    rows = numbers_of(name, array).astype(float)
+    largest = np.abs(rows).max()
+    if largest > _LARGEST:
+        raise DataError(
+            name, found=f"{largest:.3g} as the largest absolute value", rule=f"at most {_LARGEST:g}",
+            remedy="change the unit",
+        )  # fmt: skip
+    return rows
+
+
+def same_columns(name: str, rows: np.ndarray, other: str, others: np.ndarray) -> None:
+    """Refuse two tables with different numbers of columns.
+
+    Args:
+        name: of the second table.
+        rows: of it.
+        other: the name of the first table.
+        others: its rows.
+    """
+    if rows.shape[1] != others.shape[1]:
+        raise ShapeError(
+            name, found=f"{rows.shape[1]} columns", rule=f"{others.shape[1]} columns, as many as {other} has"
+        )
+
+
+def in_unit(*tables: Float[np.ndarray, "_ d"]) -> tuple[list[np.ndarray], float, np.ndarray]:
+    """Tables shifted and scaled into [-1, 1], the unit, and the shift.
+
+    Args:
+        tables: with as many columns each.
+    """
+    low = np.min([table.min(axis=0) for table in tables], axis=0)
+    high = np.max([table.max(axis=0) for table in tables], axis=0)
+    middle = low / 2 + high / 2
+    unit = float((high / 2 - low / 2).max())
+    if not unit > 0:
+        unit = 1.0
+    return [(table - middle) / unit for table in tables], unit, middle
+
+
+def principal(rows: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " d"]]:
+    """Eigenvalues of the mean of the squares of centred rows, and the eigenvector of the largest.
+
+    Args:
+        rows: centred.
+    """
+    n, d = rows.shape
+    if d <= n:
+        values, vectors = np.linalg.eigh(rows.T @ rows / n)
+        way = vectors[:, -1]
+    else:
+        values, vectors = np.linalg.eigh(rows @ rows.T / n)
+        way = rows.T @ vectors[:, -1]
+    length = float(np.linalg.norm(way))
+    return np.maximum(values, 0.0), way / (length or 1.0)
+
+
+def squarable(name: str, unit: float) -> None:
+    """Refuse a unit whose square is not a number of double precision.
+
+    Args:
+        name: of what has it.
+        unit: the largest difference of two numbers.
+    """
+    if not _SQUARABLE[0] <= unit <= _SQUARABLE[1]:
+        rule = f"between {_SQUARABLE[0]:g} and {_SQUARABLE[1]:g}, because squared distances are reported"
+        raise DataError(name, found=f"numbers of the size {unit:.3g}", rule=rule, remedy="change the unit")
+
+
+def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """What a user's function returns: finite numbers of the expected shape.
+
+    Args:
+        name: of the function, for messages.
+        function: the user's.
+        given: its arguments; arrays among them are copied, because the function may change them.
+        shape: that is expected.
+
+    Raises:
+        SettingError: if it is not a function, or fails.
+        ShapeError, DataError: for another shape or other values.
+    """
+    if not callable(function) or isinstance(function, type):
+        raise SettingError(name, found=f"a {type(function).__name__}", rule="a function")
+    try:
+        value = function(*(own.copy() if isinstance(own, np.ndarray) else own for own in given))
+    except Exception as error:  # whatever a user's function raises
+        found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
+        raise SettingError(name, found=found, rule="a function that takes the arguments of its description") from error
+    numbers = numbers_of(f"values of {name}", value).astype(float)
+    if numbers.shape != shape:
+        raise ShapeError(f"values of {name}", found=f"shape {numbers.shape}", rule=f"shape {shape}")
+    return numbers

@@ -1,0 +1,227 @@
+"""How many different samples a generator has, from how often two of them are the same."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from scipy.spatial.distance import cdist
+
+from lemmata.answers import Condition, inside, share_interval
+from lemmata.core import array_of
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import preformatted
+
+from ._rows import in_unit, rows_of
+
+_CLAIMS = ("generation.finite_samples.collisions_of_samples",)
+_FEWEST, _MOST, _MOST_CALLED, _CHUNK = 20, 50_000, 3_000, 4_000_000
+_TYPICAL = 0.7  # the level of the limit of the most frequent sample in the variance
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EffectiveSupport:
+    """The effective number of different samples, 1 over the probability that two samples are the same.
+
+    Args:
+        value: the number; infinite if no two samples are the same.
+        interval: with limits that hold for equally likely samples and for one frequent sample among rare ones.
+        collision: the probability that two samples are the same, the share of pairs that are.
+        collisions: pairs that are the same.
+        pairs: all pairs.
+        effective_pairs: independent pairs with the same sampling error.
+        largest: the most samples that are the same as one, with it.
+        draws: number of samples.
+        degrees: for each sample, how many others are the same.
+        level: of the interval.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    collision: float
+    collisions: int
+    pairs: int
+    effective_pairs: float
+    largest: int
+    draws: int
+    degrees: Int[np.ndarray, " s"]
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        per = f"{100 * self.level:g} %"
+        alike = f"{self.collisions} of {self.pairs} pairs of {self.draws} samples are the same"
+        if not self.collisions:
+            lines = [alike, f"the effective support is above {low:.4g} ({per} limit)"]
+        else:
+            lines = [
+                f"effective support {self.value:.4g}, {per} interval {low:.4g} to {high:.4g}",
+                f"{alike}; the most frequent sample is there {self.largest} times",
+            ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """How many samples are the same as how many others, as an Altair chart."""
+        import altair as alt
+
+        sizes, counts = np.unique(self.degrees, return_counts=True)
+        pairs = zip(sizes.tolist(), counts.tolist(), strict=True)
+        rows = [{"others": size, "samples": count} for size, count in pairs]
+        chart = alt.Chart(alt.Data(values=rows)).mark_bar().encode(
+            x=alt.X("others:O", title="others that are the same"), y=alt.Y("samples:Q", title="samples")
+        )  # fmt: skip
+        return chart.properties(width=360, height=180)
+
+
+def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.95) -> EffectiveSupport:
+    """The effective number of different samples of a generator, by the birthday test.
+
+    Two samples of a distribution with probabilities p are the same with probability sum p². The effective support is 1
+    over this probability. It is the number of different samples if all are equally likely, and less otherwise. A
+    generator that collapsed to few modes has a small effective support.
+
+    All pairs count, and pairs that share a sample depend on each other. The interval is Clopper and Pearson's for as
+    many independent pairs as have the same sampling error, which is estimated from triples. Its lower end also covers a
+    frequent sample that was drawn too rarely: a sample that was seen k times has at most Clopper and Pearson's
+    probability q, and then q² is a part of the sum.
+
+    Args:
+        samples: independent samples, one a row; numbers, or labels of any kind in one column.
+        same: when two samples are the same: None if they are equal; a number is the largest Euclidean distance; or a
+            function of two samples that returns true or false.
+        level: of the interval.
+
+    Raises:
+        SettingError: for an invalid `same` or level.
+        ShapeError, DataError: for invalid samples, fewer than 20, or too many.
+
+    Example:
+        >>> import numpy as np
+        >>> samples = np.random.default_rng(0).integers(0, 500, size=200)
+        >>> print(effective_support(samples))
+        effective support 537.8, 95 % interval 207.8 to 797.5
+        37 of 19900 pairs of 200 samples are the same; the most frequent sample is there 4 times
+    """
+    level = inside("level", level, 0.0, 1.0)
+    degrees = _degrees(samples, same)
+    s = len(degrees)
+    pairs, collisions = s * (s - 1) // 2, int(degrees.sum()) // 2
+    theta = collisions / pairs
+    triple = float((degrees * (degrees - 1.0)).sum()) / (s * (s - 1.0) * (s - 2.0))
+    largest = int(degrees.max()) + 1
+    size = _independent(theta, triple, s)
+    low = share_interval(theta * size, (1 - theta) * size, level)[0]
+    # By chance, the most frequent sample is too rare, and then the estimated variance is too small as well.
+    often = share_interval(float(largest), float(s - largest), _TYPICAL)[1] if collisions else 0.0
+    smaller = _independent(theta, triple + max(often**3 - (largest / s) ** 3, 0.0), s)
+    high = share_interval(theta * smaller, (1 - theta) * smaller, level)[1]
+    frequent = share_interval(float(largest), float(s - largest), level)[1]
+    high = min(max(high, frequent**2), 1.0)
+    value, limit = (1 / theta if theta else np.inf), (1 / low if low else np.inf)
+    return EffectiveSupport(
+        value, (1 / high, limit), theta, collisions, pairs, size, largest, s, degrees, level,
+        (
+            Condition("samples are independent draws"),
+            Condition("pairs that are the same", float(collisions), collisions >= 10,
+                      "with fewer, only the limits are informative"),
+        ),
+    )  # fmt: skip
+
+
+def _independent(theta: float, triple: float, s: int) -> float:
+    """How many independent pairs leave the same variance of their share as all pairs of s samples.
+
+    Args:
+        theta: the probability that two samples are the same.
+        triple: the probability that a sample is the same as each of two others.
+        s: number of samples.
+    """
+    pairs = s * (s - 1) / 2
+    if not 0 < theta < 1:  # nothing is known of the variance of no collision, and of only collisions
+        return pairs if theta == 0 else s / 2
+    inflation = 1 + 2 * (s - 2) * max(triple - theta**2, 0.0) / (theta * (1 - theta))
+    # The share of all pairs is never less certain than that of s/2 pairs without common samples (Hoeffding 1963).
+    return max(pairs / inflation, s / 2)
+
+
+def _degrees(samples: Any, same: Any) -> np.ndarray:
+    """For each sample, how many others are the same."""
+    if same is None:
+        return _equal(samples)
+    if callable(same) and not isinstance(same, type):
+        return _called(samples, same)
+    if isinstance(same, bool) or not isinstance(same, int | float | np.number):
+        found = f"a {type(same).__name__}"
+        raise SettingError("same", found=found, rule="None, a distance, or a function of two samples")
+    if not (np.isfinite(same) and same >= 0):
+        raise SettingError("same", found=f"{same:g}", rule="a finite distance of at least 0")
+    return _near(samples, float(same))
+
+
+def _count(samples: np.ndarray, most: int) -> None:
+    if samples.ndim == 0 or len(samples) < _FEWEST:
+        found = "no list" if samples.ndim == 0 else f"{len(samples)} samples"
+        raise DataError("samples", found=found, rule=f"at least {_FEWEST} samples, one a row")
+    if len(samples) > most:
+        raise DataError("samples", found=f"{len(samples)} samples", rule=f"at most {most}", remedy="pass fewer")
+
+
+def _equal(samples: Any) -> np.ndarray:
+    array = array_of("samples", samples)
+    _count(array, 10_000_000)
+    if 0 in array.shape:
+        raise ShapeError("samples", found=f"shape {array.shape}", rule="no axis of length 0")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        missing = int((~np.isfinite(array)).sum())
+        raise DataError("samples", found=f"{missing} entries that are not finite", rule="finite numbers")
+    if array.dtype.kind == "O":
+        missing = sum(value is None or value != value for value in array.ravel().tolist())
+        if missing:
+            raise DataError("samples", found=f"{missing} missing entries", rule="samples without missing entries")
+    keys: dict[Any, int] = {}
+    flat = array.reshape(len(array), -1)
+    names = np.array([keys.setdefault(tuple(row), len(keys)) for row in flat.tolist()])
+    return np.bincount(names)[names] - 1
+
+
+def _near(samples: Any, distance: float) -> np.ndarray:
+    rows = rows_of("samples", samples, _FEWEST)
+    _count(rows, _MOST)
+    (scaled,), unit, _ = in_unit(rows)
+    step = max(1, _CHUNK // len(rows))
+    # Distances that equal the limit up to rounding count.
+    limit = distance / unit * (1 + 1e-12)
+    parts = [(cdist(scaled[start : start + step], scaled) <= limit).sum(axis=1) for start in range(0, len(rows), step)]
+    return np.concatenate(parts) - 1
+
+
+def _called(samples: Any, same: Callable[[Any, Any], Any]) -> np.ndarray:
+    array = array_of("samples", samples)
+    _count(array, _MOST_CALLED)
+    degrees = np.zeros(len(array), dtype=int)
+    for i in range(len(array)):
+        for j in range(i):
+            if _answer(same, array[i], array[j]):
+                degrees[i] += 1
+                degrees[j] += 1
+    return degrees
+
+
+def _answer(same: Callable[[Any, Any], Any], a: Any, b: Any) -> bool:
+    try:
+        answer = np.asarray(same(a, b))
+    except Exception as error:  # whatever a user's function raises
+        found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
+        raise SettingError("same", found=found, rule="a function of two samples") from error
+    if answer.shape != () or answer.dtype.kind not in "biu" or answer not in (0, 1):
+        found = " ".join(repr(answer.tolist()).split())[:40]
+        raise SettingError("same", found=f"the answer {found}", rule="true or false for two samples")
+    return bool(answer)

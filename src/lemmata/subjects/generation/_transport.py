@@ -1,0 +1,149 @@
+"""Exact optimal transport between two samples: its cost, its potentials, and the critic that they define."""
+
+import dataclasses
+import importlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import optimize, sparse
+from scipy.spatial.distance import cdist
+
+from lemmata.errors import DataError, SolverError
+
+_PIVOTS = 100_000_000
+_PROGRAM = 250_000  # entries of a cost matrix that HiGHS is given
+_CHUNK = 4_000_000
+_ROWS = 64
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Transport:
+    """A transport of least cost between two samples whose rows have equal weights.
+
+    Args:
+        cost: its mean cost.
+        left: potentials of the rows of x.
+        right: potentials of the rows of y; left[i] + right[j] is at most the cost of the pair, and the means of both
+            add up to the cost.
+        gap: the cost less this sum.
+        critic: a function with Lipschitz constant 1 that is `left` at x and minus `right` at y; None for other costs
+            than distances.
+    """
+
+    cost: float
+    left: Float[np.ndarray, " n"]
+    right: Float[np.ndarray, " m"]
+    gap: float
+    critic: Callable[[np.ndarray], np.ndarray] | None = None
+
+
+def transport(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Transport:
+    """The transport of least mean distance between two samples."""
+    if x.shape[1] == 1:
+        return _on_a_line(x[:, 0], y[:, 0])
+    costs = cdist(x, y)
+    found = solved(costs)
+
+    def critic(rows: np.ndarray) -> np.ndarray:
+        step = max(1, _CHUNK // len(y))
+        parts = [
+            (cdist(rows[start : start + step], y) - found.right).min(axis=1) for start in range(0, len(rows), step)
+        ]
+        return np.concatenate(parts)
+
+    return dataclasses.replace(found, critic=critic)
+
+
+def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
+    """The transport of least mean cost, by POT if it is installed, and else by SciPy.
+
+    Args:
+        costs: of each pair of rows.
+
+    Raises:
+        DataError: without POT, for unequal and large samples.
+        SolverError: if the method does not converge.
+    """
+    n, m = costs.shape
+    pot = library()
+    if pot is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, log = pot.emd(np.full(n, 1 / n), np.full(m, 1 / m), costs, numItermax=_PIVOTS, log=True)
+        if log["warning"] is not None:
+            raise SolverError("optimal transport", found=str(log["warning"])[:80], rule="a solution")
+        cost, left = float(log["cost"]), np.asarray(log["u"])
+    elif n == m:
+        order = optimize.linear_sum_assignment(costs)[1]
+        cost, left = float(costs[np.arange(n), order].mean()), _potentials(costs, order)
+    else:
+        cost, left = _program(costs)
+    right = np.full(m, np.inf)
+    for start in range(0, n, _ROWS):  # parts of the costs that a processor's cache holds
+        part = slice(start, start + _ROWS)
+        np.minimum(right, (costs[part] - left[part, None]).min(axis=0), out=right)
+    gap = cost - float(left.mean() + right.mean())
+    if not gap <= 1e-6 * np.abs(costs).max():
+        raise SolverError("optimal transport", found=f"a duality gap of {gap:.3g}", rule="a gap of rounding errors")
+    return Transport(cost, left, right, gap)
+
+
+def assigned(costs: Float[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
+    """The column of each row in a pairing of least total cost."""
+    return optimize.linear_sum_assignment(costs)[1]
+
+
+def library() -> Any:
+    """POT, or None where it is not installed."""
+    try:
+        return importlib.import_module("ot")
+    except ImportError:
+        return None
+
+
+def _on_a_line(x: np.ndarray, y: np.ndarray) -> Transport:
+    """In one dimension: the area between both distribution functions, and a critic of slope 1 or -1."""
+    places = np.sort(np.concatenate([x, y]))
+    above = np.searchsorted(np.sort(y), places[:-1], "right") / len(y)
+    above -= np.searchsorted(np.sort(x), places[:-1], "right") / len(x)
+    widths = np.diff(places)
+    heights = np.concatenate([[0.0], np.cumsum(np.sign(above) * widths)])
+    critic = lambda rows: np.interp(np.ravel(rows), places, heights)
+    cost = float(np.abs(above) @ widths)
+    left, right = critic(x), -critic(y)
+    return Transport(cost, left, right, cost - float(left.mean() + right.mean()), critic)
+
+
+def _potentials(costs: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Potentials of the rows under an optimal assignment: shortest ways in the graph of exchanges."""
+    paired = costs[np.arange(len(costs)), order]
+    # left[i] - left[k] <= costs[i, order[k]] - paired[k]: a step from k to i has this length.
+    lengths = costs[:, order] - paired
+    left = np.zeros(len(costs))
+    for _ in range(len(costs)):
+        shorter = np.minimum(left, (lengths + left).min(axis=1))
+        if np.array_equal(shorter, left):
+            break
+        left = shorter
+    return left
+
+
+def _program(costs: np.ndarray) -> tuple[float, np.ndarray]:
+    n, m = costs.shape
+    if n * m > _PROGRAM:
+        raise DataError(
+            "x and y",
+            found=f"{n} and {m} rows, without POT",
+            rule=f"equal numbers of rows, or a product of at most {_PROGRAM}",
+            remedy="install POT with pip install 'lemmata[transport]', or pass equal numbers of rows",
+        )
+    rows = sparse.kron(sparse.eye_array(n), np.ones((1, m)))
+    columns = sparse.kron(np.ones((1, n)), sparse.eye_array(m))
+    sums = np.concatenate([np.full(n, 1 / n), np.full(m, 1 / m)])
+    found = optimize.linprog(costs.ravel(), A_eq=sparse.vstack([rows, columns]).tocsr(), b_eq=sums, method="highs")
+    if found.status != 0:
+        raise SolverError("optimal transport", found=str(found.message)[:80], rule="a solution")
+    return float(found.fun), np.asarray(found.eqlin.marginals)[:n]

@@ -1,0 +1,243 @@
+"""The Wasserstein distance between two samples, and whether it is more than sampling explains."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.spatial.distance import cdist
+
+from lemmata.answers import Condition, inside, whole
+from lemmata.errors import SettingError
+from lemmata.printable import preformatted
+
+from ._rows import in_unit, rows_of, same_columns
+from ._transport import Transport, transport
+
+_CLAIMS = (
+    "generation.distances.transport_duality",
+    "generation.finite_samples.linear_critics_generalise",
+    "generation.distances.samples_on_flat_support",
+    "generation.distances.sample_far_from_its_law",
+)
+_MOST, _SMALL, _TESTED, _PERMUTATIONS, _LANDMARKS = 4000, 300, 4000, 199, 200
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Distance:
+    """The distance W1 between two samples, and between the distributions that they come from.
+
+    Args:
+        value: W1 between the samples, exactly; of several blocks, the mean.
+        floor: W1 between two disjoint sets of `size` rows of x, the mean of two.
+        matched: W1 between `size` rows of x and `size` rows of y, the mean of two.
+        size: rows in each of these sets.
+        interval: for W1 between the distributions. The lower end is what a critic with Lipschitz constant 1 gains on
+            rows that it has not seen, the better of a linear one and that of a transport between `size` rows; the
+            upper end is W1 between the samples with its sampling error.
+        p_value: of a permutation test that both distributions are equal.
+        level: of the interval; the samples are called distinguishable if the p-value is at most 1 - level.
+        rows: of x and of y.
+        blocks: into which they were divided.
+        gap: the largest difference of the cost of a transport and its dual certificate.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    value: float
+    floor: float
+    matched: float
+    size: int
+    interval: tuple[float, float]
+    p_value: float
+    level: float
+    rows: tuple[int, int]
+    blocks: int
+    gap: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    @property
+    def distinguishable(self) -> bool:
+        """Whether the permutation test finds different distributions."""
+        return self.p_value <= 1 - self.level + 1e-12
+
+    def __str__(self) -> str:
+        n, m = self.rows
+        blocks = "" if self.blocks == 1 else f", mean of {self.blocks} blocks"
+        low, high = self.interval
+        verdict = "more than sampling explains" if self.distinguishable else "indistinguishable from sampling"
+        lines = [
+            f"W1 = {self.value:.4g} between {n} and {m} rows{blocks}: {verdict} (p = {self.p_value:.3g})",
+            f"sampling floor, {self.size} rows of x against {self.size} others: {self.floor:.4g}; "
+            f"against {self.size} rows of y: {self.matched:.4g}",
+            f"between the distributions: {100 * self.level:g} % interval {low:.4g} to {high:.4g}",
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """The distance with its interval, beside the sampling floor, as an Altair chart."""
+        import altair as alt
+
+        low, high = self.interval
+        rows = [
+            {"what": "x and y", "W1": self.value, "low": low, "high": high},
+            {"what": f"{self.size} rows of x and y", "W1": self.matched, "low": self.matched, "high": self.matched},
+            {"what": f"{self.size} rows of x and x", "W1": self.floor, "low": self.floor, "high": self.floor},
+        ]
+        base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("what:N", sort=None, title=None))
+        bars = base.mark_rule().encode(x=alt.X("low:Q", title="W1"), x2="high:Q")
+        return (bars + base.mark_point(filled=True, size=60).encode(x="W1:Q")).properties(width=420, height=110)
+
+
+def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float = _MOST, seed: int = 0) -> Distance:
+    """The Wasserstein distance W1 between two samples, and whether it is more than sampling explains.
+
+    W1 is the least mean Euclidean distance over which rows of x must be moved to become rows of y. Between two samples
+    of one distribution it is above 0, and falls slowly with the number of rows in many dimensions. So a distance means
+    little without its floor: W1 between rows of x alone.
+
+    A permutation test decides whether the distance is more than sampling explains. It permutes the labels of the rows
+    199 times. The statistic is the energy distance, which is positive between any two different distributions with
+    finite means; for more than 200 rows it is approximated. If the distributions are equal, the test finds a difference
+    with probability at most 1 - level, for any number of rows and columns.
+
+    Args:
+        x: rows of the first sample, (n, d).
+        y: rows of the second sample, (m, d).
+        level: of the interval, and one minus the level of the test.
+        rows: the most rows for one transport, at most 4,000. Larger samples are divided at random into blocks, and
+            the value is the mean over blocks, which is larger than W1 between the whole samples.
+        seed: of divisions and permutations.
+
+    Raises:
+        SettingError: for invalid settings.
+        ShapeError, DataError: for invalid rows, fewer than 20 of them, or different numbers of columns.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(1)
+        >>> found = wasserstein(rng.normal(size=(400, 8)), rng.normal(size=(400, 8)))
+        >>> round(found.value, 3), round(found.floor, 3), found.distinguishable
+        (1.751, 1.906, False)
+    """
+    level, seed = inside("level", level, 0.0, 1.0), whole("seed", seed)
+    most = whole("rows", rows, 20)
+    if most > _MOST:
+        raise SettingError("rows", found=most, rule=f"at most {_MOST}")
+    first, second = rows_of("x", x), rows_of("y", y)
+    same_columns("y", second, "x", first)
+    (first, second), unit, _ = in_unit(first, second)
+    rng = np.random.default_rng(seed)
+    first, second = rng.permutation(first), rng.permutation(second)
+    blocks = 1 if first.shape[1] == 1 else -(-max(len(first), len(second)) // most)
+    if blocks > min(len(first), len(second)) // 2:
+        blocks = max(1, min(len(first), len(second)) // 2)
+    plans = [transport(first[place::blocks], second[place::blocks]) for place in range(blocks)]
+    value = float(np.mean([plan.cost for plan in plans]))
+    z = stats.norm.ppf((1 + level) / 2)
+    size, small, floor, low = _held_out(first, second, (1 - level) / 2)
+    high = value + z * np.sqrt(np.mean([_variance(plan) for plan in plans]) / blocks)
+    matched = float(np.mean([plan.cost for plan in small]))
+    p = permutation_p_value(first[:_TESTED], second[:_TESTED], rng)
+    gap = max(abs(plan.gap) for plan in [*plans, *small])
+    return Distance(
+        value * unit, floor * unit, matched * unit, size, (low * unit, float(max(high, low)) * unit), p, level,
+        (len(first), len(second)), blocks, gap * unit, _conditions(first, second),
+    )  # fmt: skip
+
+
+def _variance(plan: Transport) -> float:
+    """Of the cost between new samples: to first order, changed rows change it by their potentials."""
+    return float(plan.left.var(ddof=1) / len(plan.left) + plan.right.var(ddof=1) / len(plan.right))
+
+
+def _held_out(x: np.ndarray, y: np.ndarray, tail: float) -> tuple[int, tuple[Transport, Transport], float, float]:
+    """Distances between small sets, and the lower limit of W1 by two critics on rows that they have not seen."""
+    size = min(len(x), len(y)) // 2
+    size = size if x.shape[1] == 1 else min(size, _SMALL)
+    parts = [(x[:size], x[size : 2 * size]), (y[:size], y[size : 2 * size])]
+    small = transport(parts[0][0], parts[1][0]), transport(parts[0][1], parts[1][1])
+    other = x[2 * size : 3 * size], x[3 * size : 4 * size]
+    pairs = [parts[0], other] if len(other[1]) == size else [parts[0]]
+    floor = float(np.mean([transport(*pair).cost for pair in pairs]))
+    critic = small[0].critic
+    assert critic is not None
+    lows = [_gain(critic(x[size:]), critic(y[size:]), tail / 2)]
+    half = len(x) // 2, len(y) // 2
+    way = x[: half[0]].mean(axis=0) - y[: half[1]].mean(axis=0)
+    length = float(np.linalg.norm(way))
+    if length > 0:
+        lows.append(_gain(x[half[0] :] @ way / length, y[half[1] :] @ way / length, tail / 2))
+    return size, small, floor, max(0.0, *lows)
+
+
+def _gain(f: np.ndarray, g: np.ndarray, tail: float) -> float:
+    """The lower limit of the difference of two means."""
+    error = np.sqrt(f.var(ddof=1) / len(f) + g.var(ddof=1) / len(g))
+    return float(f.mean() - g.mean() - stats.t.isf(tail, min(len(f), len(g)) - 1) * error)
+
+
+def permutation_p_value(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> float:
+    """That two samples are of one distribution, by permutations of their energy distance.
+
+    Args:
+        x: rows of the first sample.
+        y: rows of the second sample.
+        rng: of the permutations.
+    """
+    pooled, n = np.concatenate([x, y]), len(x)
+    if pooled.shape[1] == 1:
+        features = _shares(pooled[:, 0])
+    else:
+        features = _features(pooled, pooled[rng.permutation(len(pooled))[:_LANDMARKS]])
+    first = np.zeros((_PERMUTATIONS + 1, len(pooled)))
+    first[0, :n] = 1
+    for place in range(1, _PERMUTATIONS + 1):
+        first[place, rng.permutation(len(pooled))[:n]] = 1
+    means = first @ (features - features.mean(axis=0))
+    statistics = np.einsum("bl,bl->b", means, means)
+    # Rounding may not decide between permutations of equal rows.
+    return float(np.mean(statistics >= statistics[0] - 1e-9 * np.abs(statistics).max()))
+
+
+def _features(pooled: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
+    """Features whose mean difference has the energy distance as its square, up to functions that vanish at landmarks.
+
+    The kernel is minus the distance, centred on the landmarks. If all rows are landmarks, the energy distance is exact.
+    """
+    inner, outer = cdist(landmarks, landmarks), cdist(pooled, landmarks)
+    level = inner.mean(axis=0)
+    kernel = level + level[:, None] - inner - level.mean()
+    values, vectors = np.linalg.eigh(kernel)
+    kept = values > 1e-10 * values[-1]
+    return (level + outer.mean(axis=1)[:, None] - outer - level.mean()) @ (vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def _shares(column: np.ndarray) -> np.ndarray:
+    """In one column, the energy distance is twice the integral of the squared difference of both shares below a place.
+
+    The integral is a sum over at most `_LANDMARKS` places.
+    """
+    places = np.sort(column)[:-1]
+    widths = np.diff(np.sort(column))
+    step = -(-len(places) // _LANDMARKS)
+    return (column[:, None] <= places[::step]) * np.sqrt(np.add.reduceat(widths, np.arange(0, len(widths), step)))
+
+
+def _conditions(x: np.ndarray, y: np.ndarray) -> tuple[Condition, ...]:
+    spread = np.concatenate([x, y]).var(axis=0)
+    share = float(spread.max() / spread.sum()) if spread.sum() > 0 else 1.0
+    known = {row.tobytes() for row in x + 0.0}
+    copied = float(np.mean([row.tobytes() in known for row in y + 0.0]))
+    own = 1 - len(known) / len(x)
+    return (
+        Condition("rows of x and of y are independent draws"),
+        Condition("rows of y are not copies of rows of x (share)", copied, copied <= 0.01 + 3 * own,
+                  "copies make the distance too small and the test invalid"),
+        Condition("no column has nearly all of the variance (largest share)", share,
+                  share < 0.99 or x.shape[1] == 1, "else W1 is that of one column; scale the columns first"),
+    )  # fmt: skip
