@@ -44,7 +44,7 @@ def test_optimal_values_are_those_of_value_iteration_and_of_a_linear_program(dis
     rows = np.repeat(np.eye(7), 3, axis=0) - discount * mdp.transitions.reshape(21, 7)
     solved = optimize.linprog(mdp.start, -rows, -mdp.rewards.ravel(), bounds=(None, None))
     assert found.expected == pytest.approx(solved.fun, abs=1e-7)
-    late = gaps[1:40] > 1e-12
+    late = gaps[1:40] > 1e-6
     assert (gaps[1:40][late] <= discount * gaps[:39][late] * (1 + 1e-9)).all()  # a sweep contracts by the discount
 
 
@@ -133,7 +133,7 @@ def test_units_of_rewards_do_not_matter(unit):
         (lambda: TabularMDP(STAY, np.zeros((2, 2)), "high"), "discount; found 'high'"),
         (lambda: TabularMDP(STAY, np.zeros((2, 2)), 0.9, [0.5, 0.6]), "start; found probabilities with the sum 1.1"),
         (lambda: TabularMDP(STAY, np.zeros((2, 2)), 0.9, [1.0]), r"start; found shape \(1,\)"),
-        (lambda: TabularMDP(STAY, np.full((2, 2), 1e305), 0.9999999), "rewards; found values of up to"),
+        (lambda: TabularMDP(STAY, np.full((2, 2), 1e305), 0.9999999).optimal(), "rewards; found values of up to"),
         (lambda: process().value([0, 1]), r"policy; found shape \(2,\)"),
         (lambda: process().value([0, 1, 2, 3, 0, 0, 0]), "policy; found the action 3"),
         (lambda: process().value(np.zeros(7)), r"policy; found shape \(7,\) of float64"),
@@ -186,19 +186,14 @@ def test_many_steps_give_the_process_back_and_limits_contain_it():
 
 def test_value_intervals_hold_for_most_processes_of_the_prior():
     """The Dirichlet distribution is the prior of the simulation, so that the level is exact."""
-    held, rng = [], np.random.default_rng(0)
-    for seed in range(60):
-        moves = rng.dirichlet(np.full(3, 1.0), (3, 2))
-        mdp = TabularMDP(moves, [[0.0, 1.0], [1.0, 0.0], [0.5, 2.0]], 0.8, [1.0, 0.0, 0.0])
-        found = TabularMDP.from_trajectories(walked(mdp, 60, seed), 0.8, states=3, actions=2, unseen=0.5, prior=1.0,
-                                             level=0.8)  # fmt: skip
-        exact = TabularMDP(found.transitions, found.rewards, 0.8, mdp.start)
-        assert exact.states == 3
-        policy = [1, 0, 1]
-        true = TabularMDP(moves, found.rewards, 0.8, found.start).value(policy).expected
+    held, rng, policy = [], np.random.default_rng(0), [1, 0, 1]
+    for seed in range(100):
+        mdp = TabularMDP(rng.dirichlet(np.ones(3), (3, 2)), [[0.0, 1.0], [1.0, 0.0], [0.5, 2.0]], 0.8)
+        steps = walked(mdp, 60, 1000 + seed)
+        found = TabularMDP.from_trajectories(steps, 0.8, states=3, actions=2, unseen=0.5, prior=1.0, level=0.8)
         low, high = found.value_interval(policy, draws=100, seed=seed)
-        held.append(low <= true <= high)
-    assert 0.62 < np.mean(held) < 0.95
+        held.append(low <= TabularMDP(mdp.transitions, found.rewards, 0.8, found.start).value(policy).expected <= high)
+    assert 0.65 < np.mean(held) < 0.92
 
 
 def test_an_end_leads_to_a_state_without_rewards():

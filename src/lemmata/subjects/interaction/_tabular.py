@@ -46,10 +46,10 @@ class TabularMDP:
         values are within 0 of the optimum; other actions are as good in 1 state
     """
 
-    transitions: Float[np.ndarray, "s a s"]
-    rewards: Float[np.ndarray, "s a"]
-    discount: float
-    start: Float[np.ndarray, " s"] | None = None
+    transitions: Any  # afterwards arrays of NumPy, and a float
+    rewards: Any
+    discount: Any
+    start: Any = None
 
     def __post_init__(self) -> None:
         transitions = as_transitions(self.transitions)
@@ -81,8 +81,8 @@ class TabularMDP:
 
     @staticmethod
     def from_trajectories(
-        steps: Any, discount: float, *, states: int | None = None, actions: int | None = None,
-        unseen: float | None = None, prior: float | None = None, level: float = 0.95,
+        steps: Any, discount: float | int, *, states: int | None = None, actions: int | None = None,
+        unseen: float | int | None = None, prior: float | int | None = None, level: float | int = 0.95,
     ) -> "EstimatedMDP":  # fmt: skip
         """The process that steps of an agent suggest: counts, and a Dirichlet distribution for each pair.
 
@@ -115,7 +115,7 @@ class TabularMDP:
         return estimated(steps, discount, states=states, actions=actions, unseen=unseen, prior=prior, level=level)
 
     @staticmethod
-    def from_gymnasium(env: Any, discount: float = 0.99) -> "TabularMDP":
+    def from_gymnasium(env: Any, discount: float | int = 0.99) -> "TabularMDP":
         """The process of a tabular environment of Gymnasium.
 
         Steps that end an episode lead to a further state, the last, which has no rewards.

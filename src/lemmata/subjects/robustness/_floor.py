@@ -45,8 +45,8 @@ class RobustFloor:
     radii: Float[np.ndarray, " r"]
     floors: Float[np.ndarray, " r"]
     reached: Float[np.ndarray, " r"]
-    pairs: tuple[Int[np.ndarray, "m 2"], ...]
-    covers: tuple[Int[np.ndarray, " c"], ...]
+    pairs: tuple[np.ndarray, ...]
+    covers: tuple[np.ndarray, ...]
     conflicts: Int[np.ndarray, " r"]
     separation: float
     norm: str
