@@ -64,37 +64,42 @@ def test_best_values_are_those_of_all_policies_and_of_a_linear_program(pair):
 
 
 def test_the_greedy_loss_attains_its_bound_and_falls_without_an_error(key):
-    ratios = []
-    for own in jax.random.split(key, 40):
+    claim = policies.GreedyLoss()
+
+    def judged(own):
         problem = ValueGuesses().sample(SMALL, own)
-        claim = policies.GreedyLoss()
-        ratios.append(float(claim.measure(problem, own) / claim.predict(problem)))
         exact = type(problem)(problem.process, best_values(problem.process), problem.error)
-        assert float(claim.measure(exact, own)) == pytest.approx(0.0, abs=1e-9)
-    assert max(ratios) == pytest.approx(1.0, abs=1e-6)
-    assert 0.2 < np.mean(np.array(ratios) > 0.99) < 0.8
+        return claim.measure(problem, own) / claim.predict(problem), claim.measure(exact, own)
+
+    ratios, losses = jax.jit(jax.vmap(judged))(jax.random.split(key, 40))
+    assert np.allclose(losses, 0, atol=1e-9)
+    assert float(ratios.max()) == pytest.approx(1.0, abs=1e-6)
+    assert 0.2 < np.mean(np.asarray(ratios) > 0.99) < 0.8
 
 
 def test_temporal_differences_attain_the_bound_on_a_cycle(key):
-    ratios = []
-    for own in jax.random.split(key, 40):
-        problem = values.ChainsWithFeatures().sample({"states": 8, "discount": 0.9}, own)
-        claim = values.TemporalDifferenceError()
-        ratios.append(float(claim.measure(problem, own) / claim.predict(problem)))
-    assert max(ratios) == pytest.approx(1.0, abs=1e-9)
-    assert 0.2 < np.mean(np.array(ratios) > 1 - 1e-6) < 0.8
+    claim, chains = values.TemporalDifferenceError(), values.ChainsWithFeatures()
+
+    def ratio(own):
+        problem = chains.sample({"states": 8, "discount": 0.9}, own)
+        return claim.measure(problem, own) / claim.predict(problem)
+
+    ratios = np.asarray(jax.jit(jax.vmap(ratio))(jax.random.split(key, 40)))
+    assert ratios.max() == pytest.approx(1.0, abs=1e-9)
+    assert 0.2 < np.mean(ratios > 1 - 1e-6) < 0.8
 
 
 def test_temporal_differences_by_steps_end_at_the_fixed_point(key):
     """Expected updates; and values in the span of the features are found."""
     problem = values.ChainsWithFeatures().sample({"states": 7, "discount": 0.6}, key)
     scaled = problem.features / jnp.linalg.norm(problem.features, axis=0)
-    weights = jnp.zeros(3)
-    for _ in range(40000):
+
+    def step(_, weights):
         fitted = scaled @ weights
         error = problem.rewards + problem.discount * problem.transition @ fitted - fitted
-        weights = weights + 0.5 * scaled.T @ (problem.law * error)
-    found = problem.length(scaled @ weights - problem.values)
+        return weights + 0.5 * scaled.T @ (problem.law * error)
+
+    found = problem.length(scaled @ jax.lax.fori_loop(0, 40000, step, jnp.zeros(3)) - problem.values)
     assert float(found) == pytest.approx(float(values.TemporalDifferenceError().measure(problem, key)), rel=1e-5)
     inside = problem.features @ jnp.array([1.0, -2.0, 0.5])
     rewards = inside - problem.discount * problem.transition @ inside
@@ -103,9 +108,9 @@ def test_temporal_differences_by_steps_end_at_the_fixed_point(key):
 
 
 @pytest.mark.parametrize(("discount", "grows"), [(0.45, False), (0.55, True)])
-def test_the_weight_grows_from_a_discount_of_a_half(discount, grows):
+def test_the_weight_grows_from_a_discount_of_a_half(discount, grows, key):
     problem = values.TwoStates(*map(jnp.asarray, (2.0, discount, 0.1)))
-    alone, both = values.UpdatesOfOneState().measure(problem, None)
+    alone, both = values.UpdatesOfOneState().measure(problem, key)
     assert (float(alone) > 1) == grows
     assert float(both) < 1
 
