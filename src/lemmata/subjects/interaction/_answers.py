@@ -71,7 +71,9 @@ class OptimalPolicy:
         lines += [f"and {left} more states"] if left > 0 else []
         states = f"{self.ties} state{'' if self.ties == 1 else 's'}"
         tied = f"; other actions are as good in {states}" if self.ties else ""
-        return "\n".join([*lines, f"values are within {self.error:.1g} of the optimum{tied}"])
+        rounded = self.error <= 1e-9 * float(np.abs(self.values).max())
+        near = "to rounding" if rounded else f"to within {self.error:.1g}"
+        return "\n".join([*lines, f"the values are optimal {near}{tied}"])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -121,7 +123,7 @@ class GreedyLoss:
 
     def __str__(self) -> str:
         lines = [
-            f"the greedy policy loses at most {self.loss.max():.4g} in a state",
+            f"the greedy policy loses up to {self.loss.max():.4g} in a state",
             f"bound {self.bound:.4g} for estimates within {self.error:.4g}; {self.shifted_bound:.4g} after a shift",
         ]
         return "\n".join([*lines, *(f"- {own}" for own in self.conditions if own.holds is False)])

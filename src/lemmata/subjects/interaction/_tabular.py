@@ -43,7 +43,7 @@ class TabularMDP:
         state  action     value
             0       1        18
             1       0        20
-        values are within 0 of the optimum; other actions are as good in 1 state
+        the values are optimal to rounding; other actions are as good in 1 state
     """
 
     transitions: Any  # afterwards arrays of NumPy, and a float

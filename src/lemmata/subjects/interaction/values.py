@@ -167,7 +167,7 @@ class UpdatesOfOneState(Claim[TwoStates]):
     is 1 + alpha (gamma c - 1 - c²), and w tends to 0 for every gamma <= 1 and small alpha.
     """
 
-    title = "Temporal differences diverge if the states are not updated as often as the policy visits them"
+    title = "Temporal differences can diverge if states are not updated as often as the policy visits them"
     source = Source("sutton2018", "Section 11.2", note="for any ratio c of the two features; the book has c = 2")
     population = Drawn(
         TwoStates,
