@@ -134,6 +134,7 @@ def test_repeated_rows_and_touching_balls():
         ([[0.0], [1.0]], np.array([0, "a"], object), 0.1, "linf", "y; found classes of several types"),
         ([[0.0], [1.0]], np.array([None, "a"], object), 0.1, "linf", "y; found 1 missing"),
         (np.array([[2**60], [2**60 + 1]]), [0, 1], 0.1, "linf", "x; found whole numbers above"),
+        ([[0.0], [1.0]], np.array([pd.NA, "a"], object), 0.1, "linf", "y; found 1 missing"),
         ([[1j], [0]], [0, 1], 0.1, "linf", "x; found entries of type complex128"),
     ],
 )

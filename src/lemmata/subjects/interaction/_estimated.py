@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 from scipy import stats
 
 from lemmata.answers import Condition, inside, positive, whole
-from lemmata.core import numbers_of
-from lemmata.errors import DataError, MissingDataError, SettingError
+from lemmata.core import available_bytes, numbers_of
+from lemmata.errors import DataError, MemoryPlanError, MissingDataError, SettingError, ShapeError
 
 from ._inputs import as_discount, as_policy, as_steps
 from ._tabular import TabularMDP
@@ -86,6 +86,9 @@ def estimated(
     s = _number("states", states, count)
     a = _number("actions", actions, int(places[:, 1].max()) + 1)
     total = s + int(ended.any())  # the end is a state of its own, the last
+    if 24 * total**2 * a > available_bytes():
+        raise MemoryPlanError("steps", found=f"{s} states and {a} actions", rule="tables that fit into memory",
+                              remedy="number the states and actions that occur from 0")  # fmt: skip
     following = np.where(ended, s, places[:, 2])
     counts = np.zeros((total, a, total), np.int64)
     np.add.at(counts, (places[:, 0], places[:, 1], following), 1)
@@ -101,7 +104,10 @@ def estimated(
     np.add.at(sums, (places[:, 0], places[:, 1]), rewards / size / tried[places[:, 0], places[:, 1]])
     means = sums * size
     if missing:
-        means[:s][tried[:s] == 0] = float(numbers_of("unseen", unseen).reshape(()))
+        reward = numbers_of("unseen", unseen)
+        if reward.size != 1:
+            raise ShapeError("unseen", found=f"shape {reward.shape}", rule="one number")
+        means[:s][tried[:s] == 0] = float(reward.item())
     transitions = (counts + weight) / (tried + weight * total)[..., None]
     transitions[s:] = np.eye(total)[s:, None]
     first = np.zeros(total)

@@ -109,9 +109,16 @@ def as_features(given: Any, states: int) -> Float[np.ndarray, "s k"]:
     return table
 
 
+def _is_table(part: Any) -> bool:
+    try:
+        return np.ndim(part) == 2
+    except ValueError:  # rows of different lengths
+        return False
+
+
 def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"], np.ndarray]:
     """State, action and next state of each step; its reward; whether the episode ended with it."""
-    tables = list(given) if isinstance(given, list | tuple) and len(given) and np.ndim(given[0]) == 2 else [given]
+    tables = list(given) if isinstance(given, list | tuple) and len(given) and _is_table(given[0]) else [given]
     parts = [numbers_of("steps", table) for table in tables]
     if any(part.ndim != 2 or part.shape[1] not in (4, 5) or part.shape[1] != parts[0].shape[1] for part in parts):
         shapes = ", ".join(str(part.shape) for part in parts[:3])

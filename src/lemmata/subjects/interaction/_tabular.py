@@ -82,7 +82,7 @@ class TabularMDP:
     @staticmethod
     def from_trajectories(
         steps: Any, discount: float | int, *, states: int | None = None, actions: int | None = None,
-        unseen: float | int | None = None, prior: float | int | None = None, level: float | int = 0.95,
+        unseen: Any = None, prior: float | int | None = None, level: float | int = 0.95,
     ) -> "EstimatedMDP":  # fmt: skip
         """The process that steps of an agent suggest: counts, and a Dirichlet distribution for each pair.
 

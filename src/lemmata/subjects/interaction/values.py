@@ -150,7 +150,7 @@ class TwoStates(eqx.Module):
     rate: Float[Array, ""]
 
 
-def _growth(problem: TwoStates, first: float) -> Array:
+def _growth(problem: TwoStates, first: Float[Array, ""]) -> Array:
     """After 20 steps, if only the first state is updated and if both are; the first moves by rate * first * w."""
     own = problem.rate * first
     return jnp.stack([1 + own, 1 + own - problem.rate * problem.ratio**2]) ** _UPDATES

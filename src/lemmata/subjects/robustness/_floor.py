@@ -14,7 +14,7 @@ from lemmata.core import array_of, available_bytes, numbers_of
 from lemmata.errors import DataError, MemoryPlanError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
-_METRICS = {"linf": "chebyshev", "l2": "euclidean", "l1": "cityblock"}
+_METRICS: dict[str, Any] = {"linf": "chebyshev", "l2": "euclidean", "l1": "cityblock"}
 _CLAIMS = ("robustness.floors.floor_of_robust_error",)
 _SLACK = 1e-12  # relative: balls that touch are in conflict, also if their distance is rounded
 _BLOCK = 2**22  # distances at a time
@@ -65,7 +65,8 @@ class RobustFloor:
         lines = [f"{'radius':>10}{word:>10}{'reached':>10}{'conflicts':>11}"]
         numbers = zip(self.radii, self.floors, self.reached, self.conflicts, strict=True)
         lines += [f"{radius:>10.4g}{low:>10.4g}{high:>10.4g}{count:>11}" for radius, low, high, count in numbers]
-        lines.append(f"{self.rows} rows, {self.classes} classes, {self.norm}: no conflict below {self.separation:.4g}")
+        least = f"no conflict below {self.separation:.4g}" if self.separation else "some rows of two classes are equal"
+        lines.append(f"{self.rows} rows, {self.classes} classes, {self.norm}: {least}")
         if not self.exact:
             lines.append("with more than two classes, the numbers are lower bounds of every classifier's error")
         return "\n".join(lines)
@@ -168,7 +169,7 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
     given = array_of("y", y)
     if given.ndim != 1:
         raise ShapeError("y", found=f"shape {given.shape}", rule="shape (n,), one class for each row")
-    missing = sum(value is None or value != value for value in given.tolist())
+    missing = sum(map(_missing, given.tolist()))
     if missing:
         raise DataError("y", found=f"{missing} missing entries", rule="one class for each row",
                         remedy="drop rows without a class")  # fmt: skip
@@ -177,6 +178,13 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
     except TypeError as error:
         raise DataError("y", found="classes of several types", rule="numbers alone or texts alone",
                         remedy="turn them into texts, for example list(map(str, y))") from error  # fmt: skip
+
+
+def _missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # as pandas' NA
+        return True
 
 
 def _conflicts(
@@ -203,11 +211,10 @@ def _conflicts(
 
 def _distances(first: np.ndarray, second: np.ndarray, norm: str) -> Float[np.ndarray, "a b"]:
     apart = cdist(first, second, _METRICS[norm])
-    if norm == "l2":  # squares of small differences underflow
-        for i, j in zip(*np.nonzero(apart < 1e-140), strict=True):
-            gap = np.abs(first[i] - second[j])
-            size = gap.max()
-            apart[i, j] = size * np.linalg.norm(gap / size) if size > 0 else 0.0
+    if norm == "l2" and (apart < 1e-140).any():  # squares of small differences underflow
+        largest = cdist(first, second, _METRICS["linf"])
+        for i, j in zip(*np.nonzero((apart < 1e-140) & (largest > 0)), strict=True):
+            apart[i, j] = largest[i, j] * np.linalg.norm((first[i] - second[j]) / largest[i, j])
     return apart
 
 

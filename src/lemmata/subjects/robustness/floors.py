@@ -4,6 +4,8 @@ This theory counts rows of different classes whose balls meet: no function can b
 the rows, the norm and the radius. It does not explain the error on new rows, and which classifiers a method can find.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +21,7 @@ from lemmata.engine.problems.variables import dimension, rows
 
 ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "function class"}
 
-_METRICS = {"l2": "euclidean", "linf": "chebyshev", "l1": "cityblock"}
+_METRICS: dict[str, Any] = {"l2": "euclidean", "linf": "chebyshev", "l1": "cityblock"}
 
 
 class LabelledCloud(eqx.Module):

@@ -211,19 +211,20 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
     def measure(self, problem: AttackedClasses, key: Key[Array, ""]) -> Array:
         """The best of 5 descents over w and b, from rules that weigh large means more and more."""
         generator, d = generator_of(key), len(problem.mean)
-        best, size = None, np.abs(np.asarray(problem.mean))
+        size, tries = np.abs(np.asarray(problem.mean)), []
         for power in 2 ** np.arange(_STARTS):
             sizes = generator.uniform(0.5, 1.0, d) * (size / size.max()) ** power
             parts = np.maximum(np.outer([1, -1], problem.mean), 0)
             start = np.concatenate([*(parts != 0) * sizes, [0.1 * generator.normal()]])
-            found = minimize(
+            tries.append(minimize(
                 lambda parts: tuple(np.asarray(own) for own in _log_error(parts, problem)),
                 start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * (2 * d) + [(None, None)],
                 options={"maxiter": 5000, "maxfun": 20000, "ftol": 1e-16, "gtol": 1e-11},
-            )  # fmt: skip
-            best = found if best is None or found.fun < best.fun else best
-        weight, size = best.x[:d] - best.x[d:-1], np.linalg.norm(problem.spread * (best.x[:d] - best.x[d:-1]))
-        clean = ndtr((np.array([-1, 1]) * best.x[-1] - weight @ np.asarray(problem.mean)) / size).mean()
+            ))  # fmt: skip
+        best = min(tries, key=lambda own: own.fun)
+        weight, shift = best.x[:d] - best.x[d:-1], np.array([-1, 1]) * best.x[-1]
+        scores = (shift - weight @ np.asarray(problem.mean)) / np.linalg.norm(problem.spread * weight)
+        clean = ndtr(scores).mean()
         return jnp.stack([jnp.exp(best.fun), clean])
 
     def condition(self, problem: AttackedClasses) -> Array:
