@@ -139,6 +139,7 @@ def test_units_of_rewards_do_not_matter(unit):
         (lambda: process().value(np.zeros(7)), r"policy; found shape \(7,\) of float64"),
         (lambda: process().value(np.full((7, 3), 0.5)), r"policy\[0\]; found probabilities with the sum 1.5"),
         (lambda: process().greedy_loss_bound(np.zeros(6)), r"estimate; found shape \(6,\)"),
+        (lambda: process().greedy_loss_bound([1e305] * 7), "estimate; found 1e"),
         (lambda: process().greedy_loss_bound([np.nan] * 7), "estimate; found 7 entries"),
         (lambda: process().td_solution(np.ones((6, 2)), policy_of(process())), r"features; found shape \(6, 2\)"),
         (lambda: process().td_solution(np.ones((7, 2)), policy_of(process())), "features; found 2 columns of rank 1"),

@@ -108,6 +108,8 @@ def test_repeated_rows_and_touching_balls():
     twice = robust_floor([[0.0], [0.0], [5.0]], [0, 1, 0], 0.1)
     assert twice.conditions[0].holds is False
     assert robust_floor([[3], [3]], [0, 1], 0).separation == 0
+    assert robust_floor([[1e308], [-1e308]], [0, 1], [9e307, 1e308]).floors.tolist() == [0.0, 0.5]
+    assert robust_floor([[1e-300], [-1e-300]], [0, 1], 1e300).floors.tolist() == [0.5]
 
 
 @pytest.mark.parametrize(

@@ -138,9 +138,9 @@ class TabularMDP:
         Args:
             policy: probabilities of actions, (states, actions), or one action a state as whole numbers.
         """
-        values = self._solved(as_policy(policy, self.states, self.actions))
-        action_values = self._looked(values)
         chosen = as_policy(policy, self.states, self.actions)
+        values = self._solved(chosen)
+        action_values = self._looked(values)
         residual = float(np.abs(np.sum(chosen * action_values, axis=1) - values).max())
         return PolicyValue(values, action_values, float(self._from_start(values)), residual / (1 - self.discount))
 
@@ -161,6 +161,7 @@ class TabularMDP:
         """A best policy, by policy iteration; the values are certified by a sweep of value iteration.
 
         Example:
+            >>> import numpy as np
             >>> TabularMDP(np.full((2, 2, 2), 0.5), [[0.0, 1.0], [0.0, 3.0]], 0.5).optimal().policy
             array([1, 1])
         """
@@ -191,6 +192,8 @@ class TabularMDP:
             estimate: of the optimal values, one number a state.
         """
         guess, best = as_values("estimate", estimate, self.states), self.optimal()
+        if np.abs(guess).max() > 1e300:
+            raise DataError("estimate", found=f"{np.abs(guess).max():.3g}", rule="values below 1e300")
         looked = self._looked(guess)
         policy = looked.argmax(axis=1)
         loss = np.maximum(best.values - self._solved(np.eye(self.actions)[policy]), 0.0)

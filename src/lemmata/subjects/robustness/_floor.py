@@ -129,14 +129,15 @@ def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor
         raise DataError("y", found="one class", rule="at least two classes, because rows of one class have no conflict")
     exponent = int(np.frexp(np.abs(table).max())[1])  # a power of 2, so that no squares overflow
     scaled = np.ldexp(table, -exponent)
-    reach = 2 * np.ldexp(radii, -exponent) * (1 + _SLACK)
+    with np.errstate(over="ignore"):  # a radius that is too large for this unit reaches everything
+        reach = 2 * np.ldexp(radii, -exponent) * (1 + _SLACK)
     pairs, gaps, least = _conflicts(scaled, labels, norm, float(reach.max()))
     found = [_cover(pairs[gaps <= own], labels, classes) for own in reach]
     counts = [len(proof) if classes == 2 else -(-len(proof) // 2) for proof, _ in found]
     return RobustFloor(
         radii, np.array(counts) / len(labels), np.array([len(cover) for _, cover in found]) / len(labels),
         tuple(proof for proof, _ in found), tuple(cover for _, cover in found),
-        np.array([int((gaps <= own).sum()) for own in reach]), float(np.ldexp(least, exponent) / 2), norm, classes,
+        np.array([int((gaps <= own).sum()) for own in reach]), float(np.ldexp(least, exponent - 1)), norm, classes,
         len(labels), _conditions(scaled, labels),
     )  # fmt: skip
 
