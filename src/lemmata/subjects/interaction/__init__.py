@@ -4,5 +4,5 @@ from ._answers import GreedyLoss as GreedyLoss
 from ._answers import OptimalPolicy as OptimalPolicy
 from ._answers import PolicyValue as PolicyValue
 from ._answers import TDSolution as TDSolution
-from ._estimated import EstimatedMDP as EstimatedMDP
+from ._tabular import EstimatedMDP as EstimatedMDP
 from ._tabular import TabularMDP as TabularMDP

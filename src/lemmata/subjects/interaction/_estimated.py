@@ -1,87 +1,21 @@
-"""Markov decision processes from steps of an agent, with limits of their probabilities, and from Gymnasium."""
+"""Tables of Markov decision processes from steps of an agent, and from Gymnasium."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
-from scipy import stats
+from jaxtyping import Float
 
 from lemmata.answers import Condition, inside, positive, whole
 from lemmata.core import available_bytes, numbers_of
 from lemmata.errors import DataError, MemoryPlanError, MissingDataError, SettingError, ShapeError
 
-from ._inputs import as_discount, as_policy, as_steps
-from ._tabular import TabularMDP
+from ._inputs import as_steps
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class EstimatedMDP(TabularMDP):
-    """A Markov decision process that is estimated from steps: posterior means of Dirichlet distributions.
-
-    Args:
-        counts: how often each next state followed, (states, actions, states).
-        prior: the parameter that each next state has before any step.
-        level: of the limits.
-        conditions: what the numbers rest on.
-        claims: which state what errors of values cost.
-    """
-
-    counts: Int[np.ndarray, "s a s"] = dataclasses.field(default_factory=lambda: np.zeros((1, 1, 1), int))
-    prior: float = 1.0
-    level: float = 0.95
-    conditions: tuple[Condition, ...] = ()
-    claims: tuple[str, ...] = ("interaction.policies.greedy_loss",)
-
-    @property
-    def limits(self) -> Float[np.ndarray, "2 s a s"]:
-        """Lower and upper limits of each probability, by the beta distribution that it has alone."""
-        own = self.counts + self.prior
-        rest = np.maximum(own.sum(axis=2, keepdims=True) - own, 1e-300)
-        return np.stack([stats.beta.ppf(p, own, rest) for p in ((1 - self.level) / 2, (1 + self.level) / 2)])
-
-    def value_interval(self, policy: Any, draws: int = 400, seed: int = 0) -> tuple[float, float]:
-        """Limits of the expected value of a policy: quantiles over draws of the transition probabilities.
-
-        The rewards stay at their means.
-
-        Args:
-            policy: as for `value`.
-            draws: how many.
-            seed: of the draws.
-        """
-        chosen = as_policy(policy, self.states, self.actions)
-        rng, found = np.random.default_rng(whole("seed", seed)), []
-        for _ in range(whole("draws", draws, 10)):
-            drawn = rng.standard_gamma(self.counts + self.prior)
-            total = drawn.sum(axis=2, keepdims=True)
-            moves = np.where(total > 0, drawn / np.where(total > 0, total, 1.0), self.transitions)
-            moves = np.where(self._known, self.transitions, moves)
-            found.append(TabularMDP(moves, self.rewards, self.discount, self.start).value(chosen).expected)
-        low, high = np.quantile(found, [(1 - self.level) / 2, (1 + self.level) / 2])
-        return float(low), float(high)
-
-    @property
-    def _known(self) -> np.ndarray:
-        """Rows that no step estimates: the end, which leads to itself."""
-        ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
-        return (ends & (self.counts.sum(axis=2) == 0))[..., None]
-
-    def __str__(self) -> str:
-        steps, tried = int(self.counts.sum()), int((self.counts.sum(axis=2) > 0).sum())
-        lines = [
-            f"{TabularMDP.__str__(self)}, from {steps} steps",
-            f"{tried} pairs of state and action were tried",
-        ]
-        return "\n".join([*lines, *(f"- {own}" for own in self.conditions if own.holds is False)])
-
-
-def estimated(
-    steps: Any, discount: Any, *, states: Any, actions: Any, unseen: Any, prior: Any, level: Any
-) -> EstimatedMDP:
-    """The process of `TabularMDP.from_trajectories`, whose documentation has the arguments."""
+def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any, level: Any) -> dict[str, Any]:
+    """The fields of `TabularMDP.from_trajectories`, whose documentation has the arguments."""
     places, rewards, ended = as_steps(steps)
-    discount, level = as_discount(discount), inside("level", level, 0.0, 1.0)
+    level = inside("level", level, 0.0, 1.0)
     count = int(places[:, [0, 2]].max()) + 1
     s = _number("states", states, count)
     a = _number("actions", actions, int(places[:, 1].max()) + 1)
@@ -119,7 +53,10 @@ def estimated(
                   "they have the reward `unseen` and any next state"),
         Condition("rewards are at their means", None, None, "limits of values do not count their noise"),
     )  # fmt: skip
-    return EstimatedMDP(transitions, means, discount, first, counts, weight, level, conditions)
+    return {
+        "transitions": transitions, "rewards": means, "start": first, "counts": counts, "prior": weight, "level": level,
+        "conditions": conditions,
+    }  # fmt: skip
 
 
 def _number(name: str, given: Any, least: int) -> int:
@@ -131,8 +68,8 @@ def _number(name: str, given: Any, least: int) -> int:
     return number
 
 
-def read_gymnasium(env: Any, discount: Any) -> TabularMDP:
-    """The process of `TabularMDP.from_gymnasium`, whose documentation has the arguments."""
+def read_gymnasium(env: Any) -> tuple[Float[np.ndarray, "s a s"], Float[np.ndarray, "s a"], np.ndarray | None]:
+    """Transitions, mean rewards and the first state's distribution of an environment of Gymnasium, or of its name."""
     if isinstance(env, str):
         try:
             import gymnasium
@@ -161,4 +98,4 @@ def read_gymnasium(env: Any, discount: Any) -> TabularMDP:
     transitions[states:] = np.eye(total)[states:, None]
     law = getattr(inner, "initial_state_distrib", None)
     start = None if law is None else np.append(np.asarray(law, float), np.zeros(total - states))
-    return TabularMDP(transitions, rewards, discount, start)
+    return transitions, rewards, start

@@ -1,22 +1,20 @@
 """Finite Markov decision processes: values, best policies, visits, and what approximate values cost."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
-from scipy import sparse
+from jaxtyping import Float, Int
+from scipy import sparse, stats
 from scipy.sparse.csgraph import connected_components
 
-from lemmata.answers import Condition
+from lemmata.answers import Condition, whole
 from lemmata.errors import DataError, SolverError
 from lemmata.printable import preformatted
 
 from ._answers import GreedyLoss, OptimalPolicy, PolicyValue, TDSolution
+from ._estimated import estimated, read_gymnasium
 from ._inputs import as_discount, as_features, as_policy, as_rewards, as_start, as_transitions, as_values
-
-if TYPE_CHECKING:
-    from ._estimated import EstimatedMDP
 
 _ROUNDS = 1000
 _TIE = 1e-10  # relative to the largest action value
@@ -110,9 +108,8 @@ class TabularMDP:
             >>> found.optimal().policy
             array([0, 0])
         """
-        from ._estimated import estimated  # it builds on this class
-
-        return estimated(steps, discount, states=states, actions=actions, unseen=unseen, prior=prior, level=level)
+        fields = estimated(steps, states=states, actions=actions, unseen=unseen, prior=prior, level=level)
+        return EstimatedMDP(discount=discount, **fields)
 
     @staticmethod
     def from_gymnasium(env: Any, discount: float | int = 0.99) -> "TabularMDP":
@@ -128,9 +125,8 @@ class TabularMDP:
             MissingDataError: for a name, if Gymnasium is not installed.
             DataError, SettingError: for an environment without a table, or an unknown name.
         """
-        from ._estimated import read_gymnasium
-
-        return read_gymnasium(env, discount)
+        transitions, rewards, start = read_gymnasium(env)
+        return TabularMDP(transitions, rewards, discount, start)
 
     def value(self, policy: Any) -> PolicyValue:
         """The value of a policy in each state, by a linear solve.
@@ -257,6 +253,67 @@ class TabularMDP:
             raise DataError("rewards", found=f"values of up to {np.abs(values).max():.3g} times {size:.3g}",
                             rule="values below 1e300", remedy="divide the rewards by a constant")  # fmt: skip
         return values * size
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EstimatedMDP(TabularMDP):
+    """A Markov decision process that is estimated from steps: posterior means of Dirichlet distributions.
+
+    Args:
+        counts: how often each next state followed, (states, actions, states).
+        prior: the parameter that each next state has before any step.
+        level: of the limits.
+        conditions: what the numbers rest on.
+        claims: which state what errors of values cost.
+    """
+
+    counts: Int[np.ndarray, "s a s"] = dataclasses.field(default_factory=lambda: np.zeros((1, 1, 1), int))
+    prior: float = 1.0
+    level: float = 0.95
+    conditions: tuple[Condition, ...] = ()
+    claims: tuple[str, ...] = ("interaction.policies.greedy_loss",)
+
+    @property
+    def limits(self) -> Float[np.ndarray, "2 s a s"]:
+        """Lower and upper limits of each probability, by the beta distribution that it has alone."""
+        own = self.counts + self.prior
+        rest = np.maximum(own.sum(axis=2, keepdims=True) - own, 1e-300)
+        return np.stack([stats.beta.ppf(p, own, rest) for p in ((1 - self.level) / 2, (1 + self.level) / 2)])
+
+    def value_interval(self, policy: Any, draws: int = 400, seed: int = 0) -> tuple[float, float]:
+        """Limits of the expected value of a policy: quantiles over draws of the transition probabilities.
+
+        The rewards stay at their means.
+
+        Args:
+            policy: as for `value`.
+            draws: how many.
+            seed: of the draws.
+        """
+        chosen = as_policy(policy, self.states, self.actions)
+        rng, found = np.random.default_rng(whole("seed", seed)), []
+        for _ in range(whole("draws", draws, 10)):
+            drawn = rng.standard_gamma(self.counts + self.prior)
+            total = drawn.sum(axis=2, keepdims=True)
+            moves = np.where(total > 0, drawn / np.where(total > 0, total, 1.0), self.transitions)
+            moves = np.where(self._known, self.transitions, moves)
+            found.append(TabularMDP(moves, self.rewards, self.discount, self.start).value(chosen).expected)
+        low, high = np.quantile(found, [(1 - self.level) / 2, (1 + self.level) / 2])
+        return float(low), float(high)
+
+    @property
+    def _known(self) -> np.ndarray:
+        """Rows that no step estimates: the end, which leads to itself."""
+        ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
+        return (ends & (self.counts.sum(axis=2) == 0))[..., None]
+
+    def __str__(self) -> str:
+        steps, tried = int(self.counts.sum()), int((self.counts.sum(axis=2) > 0).sum())
+        lines = [
+            f"{TabularMDP.__str__(self)}, from {steps} steps",
+            f"{tried} pairs of state and action were tried",
+        ]
+        return "\n".join([*lines, *(f"- {own}" for own in self.conditions if own.holds is False)])
 
 
 def _stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
