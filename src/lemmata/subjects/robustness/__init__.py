@@ -5,6 +5,8 @@ from ._certify import METHODS as METHODS
 from ._certify import Certificate as Certificate
 from ._certify import certify as certify
 from ._certify import largest_radius as largest_radius
+from ._floor import RobustFloor as RobustFloor
+from ._floor import robust_floor as robust_floor
 from ._network import ReluNetwork as ReluNetwork
 from ._poisoning import BackdoorReport as BackdoorReport
 from ._poisoning import ClassSpectrum as ClassSpectrum

@@ -1,0 +1,157 @@
+"""Two directions of a divergence: one normal distribution fitted to two modes.
+
+This theory computes the best normal fit to a mixture of two normal modes, for the divergence from the data to the model
+and for its reverse. It assumes that the divergence is minimised exactly. It does not explain models that can hold
+several modes, and divergences that are estimated from samples.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Real, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, positive, uniform
+
+ABOUT = {"tool": "information theory", "architecture": "any", "object": "estimator"}
+
+_NODES = np.linspace(-9.0, 9.0, 201)  # the trapezoidal rule: Gauss and Hermite's converges slowly for wide q
+_WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
+_STEPS = 250
+
+
+class TwoModes(eqx.Module):
+    """The mixture w N(c - a s, s²) + (1 - w) N(c + a s, s²), where w is `share` and a is `apart`."""
+
+    centre: Float[Array, ""]
+    scale: Float[Array, ""]
+    share: Float[Array, ""]
+    apart: Float[Array, ""]
+
+    @property
+    def modes(self) -> Float[Array, "2"]:
+        """The means of the two modes."""
+        return self.centre + jnp.array([-1.0, 1.0]) * self.apart * self.scale
+
+    @property
+    def shares(self) -> Float[Array, "2"]:
+        """The probabilities of the two modes."""
+        return jnp.stack([self.share, 1 - self.share])
+
+
+def _log_normal(x: Array, mean: Array, scale: Array) -> Array:
+    return -0.5 * ((x - mean) / scale) ** 2 - jnp.log(scale) - 0.5 * jnp.log(2 * jnp.pi)
+
+
+def _reverse(problem: TwoModes, q: Float[Array, "2"]) -> Float[Array, ""]:
+    """KL(q | p) of a normal q with a mean and a log scale, by quadrature."""
+    x = q[0] + jnp.exp(q[1]) * _NODES
+    logs = _log_normal(x[:, None], problem.modes, problem.scale) + jnp.log(problem.shares)
+    return _WEIGHTS @ (_log_normal(x, q[0], jnp.exp(q[1])) - jax.nn.logsumexp(logs, axis=1))
+
+
+_MIXTURES = Drawn(
+    TwoModes,
+    positive("scale", "a mode has a width"),
+    centre=normal(),
+    scale=log_uniform(0.3, 3.0),
+    share=uniform(0.5, Real(0.8, 0.6, 0.9, "largest share of the heavier mode")),
+    apart=uniform(1.0, 8.0),
+)
+
+
+def _descended(loss: Callable[[Array], Array], start: Float[Array, "2"], scale: Array) -> Float[Array, "2"]:
+    """Adam, in units of the scale, with a rate that falls to 0."""
+    solver, unit = optax.adam(optax.cosine_decay_schedule(0.1, _STEPS)), jnp.stack([scale, 1.0])
+
+    def step(carry, _):
+        at, state = carry
+        change, state = solver.update(jax.grad(lambda own: loss(own * unit))(at), state)
+        return (at + jnp.asarray(change), state), None
+
+    start = start / unit
+    return jax.lax.scan(step, (start, solver.init(start)), None, length=_STEPS)[0][0] * unit
+
+
+class MeanOfTheModes(Claim[TwoModes]):
+    """Let p be the mixture w N(c - a s, s²) + (1 - w) N(c + a s, s²). Among all normal distributions q, the divergence
+    KL(p | q) is least for the q with
+
+        mean c + (1 - 2 w) a s    and    variance s² (1 + 4 w (1 - w) a²).
+
+    So maximum likelihood fits one normal distribution to both modes, and most of its samples lie between the modes if
+    these are far apart.
+    """
+
+    title = "Maximum likelihood fits a normal distribution across both modes"
+    source = Source("emergence2026", "Definition 12.9", "Figure 12.10", note="for one normal model and two modes")
+    population = _MIXTURES
+    relation = Equal()
+    control = Control("the best fit is the heavier mode", lambda fit, problem: jnp.stack([-problem.apart, 1.0]))
+    controls = "the model of maximum likelihood if it cannot hold all modes"
+    unexplained = "models with several modes, which can cover all of them at no cost"
+
+    def predict(self, problem: TwoModes) -> Array:
+        w, a = problem.share, problem.apart
+        return jnp.stack([(1 - 2 * w) * a, 1 + 4 * w * (1 - w) * a**2])
+
+    def measure(self, problem: TwoModes, key: Key[Array, ""]) -> Array:
+        """Damped Newton steps on the cross-entropy, in units of c and s; it is self-concordant in (m/v, 1/v)."""
+        nodes = (problem.modes[:, None] + problem.scale * _NODES).ravel()
+        chance = (problem.shares[:, None] * _WEIGHTS).ravel()
+
+        def cross_entropy(own: Array) -> Array:
+            return -2 * chance @ _log_normal(nodes, own[0] / own[1], own[1] ** -0.5)
+
+        def step(_, own):
+            slope = jax.grad(cross_entropy)(own)
+            way = jnp.linalg.solve(jax.hessian(cross_entropy)(own), slope)
+            return own - way / (1 + jnp.sqrt(jnp.maximum(slope @ way, 0.0)))
+
+        start = jnp.stack([problem.centre, 1.0]) / problem.scale**2
+        found = jax.lax.fori_loop(0, 60, step, start)
+        return jnp.stack([(found[0] / found[1] - problem.centre) / problem.scale, 1 / (found[1] * problem.scale**2)])
+
+    def condition(self, problem: TwoModes) -> Array:
+        """A slope rounds terms of the size of the second moment; the mean may be near c."""
+        size = (1 + (problem.centre / problem.scale) ** 2 + problem.apart**2) ** 2
+        return 10 * size * (1 + 1 / jnp.abs(self.predict(problem)))
+
+
+class OneModeIsDropped(Claim[TwoModes]):
+    """Let p be the mixture w N(c - a s, s²) + (1 - w) N(c + a s, s²) with w >= 1/2. As a grows, the least divergence
+    KL(q | p) among all normal distributions q tends to
+
+        log(1/w).
+
+    The heavier mode alone attains it. So the reverse divergence drops a mode, and the price is at most log 2, however
+    far the modes are apart. The fit of maximum likelihood would cost KL(q | p) of the order a².
+    """
+
+    # KL(N_1 | p) = E log(N_1 / (w N_1 + (1 - w) N_2)) <= log(1/w), with a difference of order exp(-a²/2). Every q has
+    # KL(q | p) >= log(1/w) in the limit: q = r q_1 + (1 - r) q_2 gives KL >= KL((r, 1 - r) | (w, 1 - w)) and a normal q
+    # near one mode has r = 1.
+    title = "The reverse divergence drops a mode at the price of the log of the other one's share"
+    source = Source("emergence2026", "Figure 12.10", note="the other direction of the divergence")
+    stated = Kind.OWN
+    population = _MIXTURES
+    relation = Limit("a", (3.0, 4.0, 6.0, 8.0), margin=0.001, resolution=0.005)
+    control = Control("the price is half of this", lambda price, problem: price / 2)
+    controls = "the divergence of a model that holds one of two modes"
+    unexplained = "modes that are near each other, for which one normal distribution covers both"
+    trials = 16
+
+    def predict(self, problem: TwoModes) -> Array:
+        return -jnp.log(problem.share)
+
+    def measure_at(self, problem: TwoModes, key: Key[Array, ""], a: float) -> Array:
+        """The least of descents from both modes and from the fit of maximum likelihood."""
+        own = eqx.tree_at(lambda p: p.apart, problem, jnp.asarray(a))
+        loss = lambda q: _reverse(own, q)
+        middle = jnp.stack([own.shares @ own.modes, jnp.log(own.scale * jnp.sqrt(1 + a**2))])
+        starts = jnp.stack([*(jnp.stack([mode, jnp.log(own.scale)]) for mode in own.modes), middle])
+        return jnp.min(jax.vmap(lambda start: loss(_descended(loss, start, own.scale)))(starts))

@@ -1,0 +1,8 @@
+"""Agents that act: policies, their values, and estimates of both in finite Markov decision processes."""
+
+from ._answers import GreedyLoss as GreedyLoss
+from ._answers import OptimalPolicy as OptimalPolicy
+from ._answers import PolicyValue as PolicyValue
+from ._answers import TDSolution as TDSolution
+from ._tabular import EstimatedMDP as EstimatedMDP
+from ._tabular import TabularMDP as TabularMDP

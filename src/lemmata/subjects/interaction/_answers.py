@@ -1,0 +1,190 @@
+"""What a Markov decision process answers: values, best policies, losses of greedy policies, fixed points."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from lemmata.answers import Condition
+from lemmata.printable import preformatted
+
+_SHOWN = 12
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PolicyValue:
+    """The value of a policy.
+
+    Args:
+        values: expected discounted sums of rewards from each state.
+        action_values: the same after each first action.
+        expected: the mean over the distribution of the first state.
+        error: the values are within this of the exact ones, by the residual of their equation.
+        claims: which state what policies gain over each other.
+    """
+
+    values: Float[np.ndarray, " s"]
+    action_values: Float[np.ndarray, "s a"]
+    expected: float
+    error: float
+    claims: tuple[str, ...] = ("interaction.policies.performance_difference",)
+
+    def __str__(self) -> str:
+        low, high = self.values.min(), self.values.max()
+        return f"value {self.expected:.4g} from the start; {low:.4g} to {high:.4g} over the states"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OptimalPolicy:
+    """A best policy.
+
+    Args:
+        policy: the action in each state.
+        values: of the states.
+        action_values: of each first action.
+        expected: the mean value over the distribution of the first state.
+        error: the values are within this of the optimal ones, by a sweep of value iteration.
+        rounds: of policy iteration.
+        ties: states in which several actions are best.
+        claims: which state how values and policies are related.
+    """
+
+    policy: Int[np.ndarray, " s"]
+    values: Float[np.ndarray, " s"]
+    action_values: Float[np.ndarray, "s a"]
+    expected: float
+    error: float
+    rounds: int
+    ties: int
+    claims: tuple[str, ...] = ("interaction.policies.performance_difference", "interaction.policies.greedy_loss")
+
+    def __str__(self) -> str:
+        rounds = f"{self.rounds} round{'s' if self.rounds > 1 else ''} of policy iteration"
+        lines = [f"optimal value {self.expected:.4g} from the start, after {rounds}", "state  action     value"]
+        numbers = zip(self.policy[:_SHOWN], self.values[:_SHOWN], strict=True)
+        lines += [f"{state:>5}{action:>8}{value:>10.4g}" for state, (action, value) in enumerate(numbers)]
+        left = len(self.policy) - _SHOWN
+        lines += [f"and {left} more states"] if left > 0 else []
+        states = f"{self.ties} state{'' if self.ties == 1 else 's'}"
+        tied = f"; other actions are as good in {states}" if self.ties else ""
+        rounded = self.error <= 1e-9 * float(np.abs(self.values).max())
+        near = "to rounding" if rounded else f"to within {self.error:.1g}"
+        return "\n".join([*lines, f"the values are optimal {near}{tied}"])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """The value of each state and the action that is taken there, as an Altair chart."""
+        import altair as alt
+
+        rows = [
+            {"state": state, "action": int(action), "value": float(value)}
+            for state, (action, value) in enumerate(zip(self.policy, self.values, strict=True))
+        ]
+        return (
+            alt.Chart(alt.Data(values=rows))
+            .mark_bar()
+            .encode(
+                x=alt.X("state:O", axis=alt.Axis(labelAngle=0, grid=False)),
+                y=alt.Y("value:Q", axis=alt.Axis(grid=False)),
+                color=alt.Color("action:N", title="action"),
+                tooltip=["state:O", "action:N", alt.Tooltip("value:Q", format=".4g")],
+            )
+            .properties(width=320, height=200)
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GreedyLoss:
+    """What a policy loses that is greedy for estimated values.
+
+    Args:
+        policy: the greedy action in each state, the first of equal ones.
+        loss: against the optimal value, in each state.
+        error: the largest error of an estimate.
+        bound: 2 discount error / (1 - discount), which no loss exceeds.
+        shifted_bound: the same for the error after the best constant is added to all estimates.
+        conditions: what the numbers rest on.
+        claims: which state the bound.
+    """
+
+    policy: Int[np.ndarray, " s"]
+    loss: Float[np.ndarray, " s"]
+    error: float
+    bound: float
+    shifted_bound: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = ("interaction.policies.greedy_loss",)
+
+    def __str__(self) -> str:
+        lines = [
+            f"the greedy policy loses up to {self.loss.max():.4g} in a state",
+            f"bound {self.bound:.4g} for estimates within {self.error:.4g}; {self.shifted_bound:.4g} after a shift",
+        ]
+        return "\n".join([*lines, *(f"- {own}" for own in self.conditions if own.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TDSolution:
+    """Where temporal differences with linear features end.
+
+    Args:
+        weights: of the features.
+        fitted: the values that they give.
+        values: the values of the policy.
+        law: the share of time that the policy spends in each state in the long run.
+        error: the root mean square error of the fitted values over this law.
+        best: that of the best linear fit.
+        bound: best / sqrt(1 - discount²), which the error does not exceed.
+        conditions: what the numbers rest on.
+        claims: which state the bound.
+    """
+
+    weights: Float[np.ndarray, " k"]
+    fitted: Float[np.ndarray, " s"]
+    values: Float[np.ndarray, " s"]
+    law: Float[np.ndarray, " s"]
+    error: float
+    best: float
+    bound: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = (
+        "interaction.values.temporal_difference_error",
+        "interaction.values.updates_of_one_state",
+    )
+
+    def __str__(self) -> str:
+        line = f"error {self.error:.4g}; best linear fit {self.best:.4g}, bound {self.bound:.4g}"
+        return "\n".join([line, *(f"- {own}" for own in self.conditions if own.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """Fitted against true values, as an Altair chart; the area of a point is the state's share of time."""
+        import altair as alt
+
+        numbers = zip(self.values.tolist(), self.fitted.tolist(), self.law.tolist(), strict=True)
+        rows = [{"state": k, "value": v, "fitted": f, "share": p} for k, (v, f, p) in enumerate(numbers)]
+        ends = [float(min(self.values.min(), self.fitted.min())), float(max(self.values.max(), self.fitted.max()))]
+        line = alt.Chart(alt.Data(values=[{"value": end, "fitted": end} for end in ends]))
+        diagonal = line.mark_line(strokeDash=[4, 3], color="#999").encode(x="value:Q", y="fitted:Q")
+        points = (
+            alt.Chart(alt.Data(values=rows))
+            .mark_circle()
+            .encode(
+                x=alt.X("value:Q", title="value of the policy", axis=alt.Axis(grid=False)),
+                y=alt.Y("fitted:Q", title="value by temporal differences", axis=alt.Axis(grid=False)),
+                size=alt.Size("share:Q", title="share of time"),
+                tooltip=["state:Q", alt.Tooltip("value:Q", format=".4g"), alt.Tooltip("fitted:Q", format=".4g")],
+            )
+        )
+        return alt.layer(diagonal, points).properties(width=240, height=240)

@@ -1,0 +1,101 @@
+"""Tables of Markov decision processes from steps of an agent, and from Gymnasium."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.answers import Condition, inside, positive, whole
+from lemmata.core import available_bytes, numbers_of
+from lemmata.errors import DataError, MemoryPlanError, MissingDataError, SettingError, ShapeError
+
+from ._inputs import as_steps
+
+
+def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any, level: Any) -> dict[str, Any]:
+    """The fields of `TabularMDP.from_trajectories`, whose documentation has the arguments."""
+    places, rewards, ended = as_steps(steps)
+    level = inside("level", level, 0.0, 1.0)
+    count = int(places[:, [0, 2]].max()) + 1
+    s = _number("states", states, count)
+    a = _number("actions", actions, int(places[:, 1].max()) + 1)
+    total = s + int(ended.any())  # the end is a state of its own, the last
+    if 24 * total**2 * a > available_bytes():
+        raise MemoryPlanError("steps", found=f"{s} states and {a} actions", rule="tables that fit into memory",
+                              remedy="number the states and actions that occur from 0")  # fmt: skip
+    following = np.where(ended, s, places[:, 2])
+    counts = np.zeros((total, a, total), np.int64)
+    np.add.at(counts, (places[:, 0], places[:, 1], following), 1)
+    tried = counts.sum(axis=2)
+    weight = 1 / total if prior is None else positive("prior", prior)
+    missing = int((tried[:s] == 0).sum())
+    if missing and unseen is None:
+        raise DataError("steps", found=f"{missing} of {s * a} pairs of a state and an action without a step",
+                        rule="a step of every pair, or a reward for pairs without one",
+                        remedy="pass unseen=reward, for example the least reward for a cautious estimate")  # fmt: skip
+    size = np.abs(rewards).max() or 1.0
+    sums = np.zeros((total, a))
+    np.add.at(sums, (places[:, 0], places[:, 1]), rewards / size / tried[places[:, 0], places[:, 1]])
+    means = sums * size
+    if missing:
+        reward = numbers_of("unseen", unseen)
+        if reward.size != 1:
+            raise ShapeError("unseen", found=f"shape {reward.shape}", rule="one number")
+        means[:s][tried[:s] == 0] = float(reward.item())
+    transitions = (counts + weight) / (tried + weight * total)[..., None]
+    transitions[s:] = np.eye(total)[s:, None]
+    first = np.zeros(total)
+    starts = np.concatenate([[True], ended[:-1] | (places[1:, 0] != places[:-1, 2])])
+    np.add.at(first, places[starts, 0], 1 / starts.sum())
+    conditions = (
+        Condition("steps are those of a Markov chain", None, None, "the next state depends on state and action alone"),
+        Condition("pairs of a state and an action without a step", float(missing), missing == 0,
+                  "they have the reward `unseen` and any next state"),
+        Condition("rewards are at their means", None, None, "limits of values do not count their noise"),
+    )  # fmt: skip
+    return {
+        "transitions": transitions, "rewards": means, "start": first, "counts": counts, "prior": weight, "level": level,
+        "conditions": conditions,
+    }  # fmt: skip
+
+
+def _number(name: str, given: Any, least: int) -> int:
+    if given is None:
+        return least
+    number = whole(name, given, 1)
+    if number < least:
+        raise SettingError(name, found=f"{number}", rule=f"at least {least}, which the steps name")
+    return number
+
+
+def read_gymnasium(env: Any) -> tuple[Float[np.ndarray, "s a s"], Float[np.ndarray, "s a"], np.ndarray | None]:
+    """Transitions, mean rewards and the first state's distribution of an environment of Gymnasium, or of its name."""
+    if isinstance(env, str):
+        try:
+            import gymnasium
+        except ImportError as error:
+            raise MissingDataError("gymnasium", found="not installed", rule="needed for environments by name",
+                                   remedy="install it with pip install 'lemmata[agents]'") from error  # fmt: skip
+        try:
+            env = gymnasium.make(env)
+        except Exception as error:  # whatever Gymnasium raises for a name
+            found = " ".join(str(error).split())[:100]
+            raise SettingError("environment", found=found, rule="the name of an environment of Gymnasium") from error
+    inner = getattr(env, "unwrapped", env)
+    table = getattr(inner, "P", None)
+    if not isinstance(table, dict) or not table:
+        raise DataError(f"environment {type(inner).__name__}", found="no table of transitions P",
+                        rule="a tabular environment, such as FrozenLake-v1, CliffWalking-v1 or Taxi-v4")  # fmt: skip
+    states, actions = len(table), max(len(own) for own in table.values())
+    ends = any(done for own in table.values() for steps in own.values() for *_, done in steps)
+    total = states + int(ends)
+    transitions, rewards = np.zeros((total, actions, total)), np.zeros((total, actions))
+    for state, own in table.items():
+        for action, steps in own.items():
+            for chance, following, reward, done in steps:
+                transitions[state, action, states if done else following] += chance
+                rewards[state, action] += chance * reward
+    transitions[states:] = np.eye(total)[states:, None]
+    law = getattr(inner, "initial_state_distrib", None)
+    start = None if law is None else np.append(np.asarray(law, float), np.zeros(total - states))
+    return transitions, rewards, start

@@ -1,0 +1,332 @@
+"""Finite Markov decision processes: values, best policies, visits, and what approximate values cost."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse, stats
+from scipy.sparse.csgraph import connected_components
+
+from lemmata.answers import Condition, whole
+from lemmata.errors import DataError, SolverError
+from lemmata.printable import preformatted
+
+from ._answers import GreedyLoss, OptimalPolicy, PolicyValue, TDSolution
+from ._estimated import estimated, read_gymnasium
+from ._inputs import as_discount, as_features, as_policy, as_rewards, as_start, as_transitions, as_values
+
+_ROUNDS = 1000
+_TIE = 1e-10  # relative to the largest action value
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TabularMDP:
+    """A Markov decision process with finitely many states and actions.
+
+    Args:
+        transitions: the probability of each next state, (states, actions, states).
+        rewards: the mean reward, (states, actions); or (states,), or (states, actions, states).
+        discount: of rewards per step, below 1.
+        start: the distribution of the first state; uniform without one.
+
+    Raises:
+        DataError: for probabilities that are negative or have another sum than 1, or numbers that are not finite.
+        ShapeError, SettingError: for shapes that do not fit each other, or a discount outside [0, 1).
+
+    Example:
+        >>> stay_or_go = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]]
+        >>> print(TabularMDP(stay_or_go, [[1.0, 0.0], [2.0, 2.0]], 0.9).optimal())
+        optimal value 19 from the start, after 2 rounds of policy iteration
+        state  action     value
+            0       1        18
+            1       0        20
+        the values are optimal to rounding; other actions are as good in 1 state
+    """
+
+    transitions: Any  # afterwards arrays of NumPy, and a float
+    rewards: Any
+    discount: Any
+    start: Any = None
+
+    def __post_init__(self) -> None:
+        transitions = as_transitions(self.transitions)
+        checked = {
+            "transitions": transitions,
+            "rewards": as_rewards(self.rewards, transitions),
+            "start": as_start(self.start, len(transitions)),
+        }
+        for name, array in checked.items():
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "discount", as_discount(self.discount))
+
+    @property
+    def states(self) -> int:
+        """The number of states."""
+        return self.transitions.shape[0]
+
+    @property
+    def actions(self) -> int:
+        """The number of actions."""
+        return self.transitions.shape[1]
+
+    def __str__(self) -> str:
+        return f"{self.states} states, {self.actions} actions, discount {self.discount:g}"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    @staticmethod
+    def from_trajectories(
+        steps: Any, discount: float | int, *, states: int | None = None, actions: int | None = None,
+        unseen: Any = None, prior: float | int | None = None, level: float | int = 0.95,
+    ) -> "EstimatedMDP":  # fmt: skip
+        """The process that steps of an agent suggest: counts, and a Dirichlet distribution for each pair.
+
+        Args:
+            steps: one row a step, with the columns state, action, reward, next state, and optionally whether the
+                episode ended; or a list of such tables. States and actions are whole numbers from 0. An end leads to a
+                further state, the last, which has no rewards.
+            discount: of rewards per step, below 1.
+            states: how many states there are; those that the steps name without it.
+            actions: how many actions there are; those that the steps name without it.
+            unseen: the reward of pairs of a state and an action without a step, and every next state is as likely.
+            prior: the Dirichlet parameter of each next state; 1 / states without it.
+            level: of the limits.
+
+        Raises:
+            DataError: for numbers that are not whole, or pairs without a step if `unseen` is not given.
+            ShapeError, SettingError: for another number of columns, and for counts below what the steps name.
+
+        Example:
+            >>> steps = [[0, 0, 1.0, 0], [0, 0, 1.0, 1], [0, 1, 0.0, 1], [1, 0, 2.0, 1], [1, 1, 0.0, 0]]
+            >>> found = TabularMDP.from_trajectories(steps, 0.9)
+            >>> print(found)
+            2 states, 2 actions, discount 0.9, from 5 steps
+            4 pairs of state and action were tried
+            >>> found.optimal().policy
+            array([0, 0])
+        """
+        fields = estimated(steps, states=states, actions=actions, unseen=unseen, prior=prior, level=level)
+        return EstimatedMDP(discount=discount, **fields)
+
+    @staticmethod
+    def from_gymnasium(env: Any, discount: float | int = 0.99) -> "TabularMDP":
+        """The process of a tabular environment of Gymnasium.
+
+        Steps that end an episode lead to a further state, the last, which has no rewards.
+
+        Args:
+            env: an environment with a table `env.unwrapped.P`, or its name.
+            discount: of rewards per step, which Gymnasium leaves open.
+
+        Raises:
+            MissingDataError: for a name, if Gymnasium is not installed.
+            DataError, SettingError: for an environment without a table, or an unknown name.
+        """
+        transitions, rewards, start = read_gymnasium(env)
+        return TabularMDP(transitions, rewards, discount, start)
+
+    def value(self, policy: Any) -> PolicyValue:
+        """The value of a policy in each state, by a linear solve.
+
+        Args:
+            policy: probabilities of actions, (states, actions), or one action a state as whole numbers.
+        """
+        chosen = as_policy(policy, self.states, self.actions)
+        values = self._solved(chosen)
+        action_values = self._looked(values)
+        residual = float(np.abs(np.sum(chosen * action_values, axis=1) - values).max())
+        return PolicyValue(values, action_values, float(self._from_start(values)), residual / (1 - self.discount))
+
+    def advantage(self, policy: Any) -> Float[np.ndarray, "s a"]:
+        """The gain of each action over the policy, if the policy is followed afterwards."""
+        found = self.value(policy)
+        return found.action_values - found.values[:, None]
+
+    def occupancy(self, policy: Any) -> Float[np.ndarray, " s"]:
+        """The discounted share of time in each state, (1 - discount) sum_t discount^t P(s_t = s)."""
+        chosen = as_policy(policy, self.states, self.actions)
+        moves = np.einsum("sa,sat->st", chosen, self.transitions)
+        visits = np.linalg.solve(np.eye(self.states) - self.discount * moves.T, (1 - self.discount) * self.start)
+        visits = np.maximum(visits, 0.0)
+        return visits / visits.sum()
+
+    def optimal(self) -> OptimalPolicy:
+        """A best policy, by policy iteration; the values are certified by a sweep of value iteration.
+
+        Example:
+            >>> import numpy as np
+            >>> TabularMDP(np.full((2, 2, 2), 0.5), [[0.0, 1.0], [0.0, 3.0]], 0.5).optimal().policy
+            array([1, 1])
+        """
+        policy = np.asarray(self.rewards).argmax(axis=1)
+        rounds = 0
+        while rounds < _ROUNDS:
+            rounds += 1
+            values = self._solved(np.eye(self.actions)[policy])
+            looked = self._looked(values)
+            tie = _TIE * np.abs(looked).max()
+            better = looked.max(axis=1) > looked[np.arange(self.states), policy] + tie
+            if not better.any():
+                break
+            policy = np.where(better, looked.argmax(axis=1), policy)
+        else:
+            raise SolverError("policy iteration", found=f"no end after {_ROUNDS} rounds", rule="an end")
+        gap = float(np.abs(looked.max(axis=1) - values).max()) / (1 - self.discount)
+        ties = int(((looked >= looked.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
+        return OptimalPolicy(policy, values, looked, float(self._from_start(values)), gap, rounds, ties)
+
+    def greedy_loss_bound(self, estimate: Any) -> GreedyLoss:
+        """What the greedy policy for estimated values loses, and the bound 2 discount error / (1 - discount).
+
+        A constant that is added to all estimates does not change the policy, so that the bound also holds for the error
+        after the best shift.
+
+        Args:
+            estimate: of the optimal values, one number a state.
+        """
+        guess, best = as_values("estimate", estimate, self.states), self.optimal()
+        if np.abs(guess).max() > 1e300:
+            raise DataError("estimate", found=f"{np.abs(guess).max():.3g}", rule="values below 1e300")
+        looked = self._looked(guess)
+        policy = looked.argmax(axis=1)
+        loss = np.maximum(best.values - self._solved(np.eye(self.actions)[policy]), 0.0)
+        off = guess - best.values
+        error, shifted = float(np.abs(off).max()), float(off.max() / 2 - off.min() / 2)
+        factor = 2 * self.discount / (1 - self.discount)
+        tie = _TIE * np.abs(looked).max()
+        ties = int(((looked >= looked.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
+        condition = Condition("states in which several actions look best", float(ties), ties == 0,
+                              "the loss depends on which one is taken, the bound does not")  # fmt: skip
+        return GreedyLoss(policy, loss, error, factor * error, factor * shifted, (condition,))
+
+    def td_solution(self, features: Any, policy: Any) -> TDSolution:
+        """Where temporal differences with linear features end, on the states that the policy visits.
+
+        Args:
+            features: one row a state.
+            policy: as for `value`.
+        """
+        chosen = as_policy(policy, self.states, self.actions)
+        moves = np.einsum("sa,sat->st", chosen, self.transitions)
+        law = _stationary(moves)
+        table = as_features(features, self.states)
+        size = np.abs(table).max(axis=0)
+        table = table / np.where(size > 0, size, 1.0)
+        scale = np.sqrt(law)[:, None]
+        rank = int(np.linalg.matrix_rank(scale * table))
+        if rank < table.shape[1]:
+            raise DataError("features", found=f"{table.shape[1]} columns of rank {rank} on the {int((law > 0).sum())} "
+                            "states that the policy keeps visiting", rule="independent columns on these states",
+                            remedy="drop columns, or let the last state of an episode lead to the first")  # fmt: skip
+        values = self._solved(chosen)
+        unit = np.abs(values).max() or 1.0
+        goal, rewards = values / unit, np.sum(chosen * self.rewards, axis=1) / unit
+        visited = table.T * law
+        weights = np.linalg.solve(visited @ (table - self.discount * moves @ table), visited @ rewards)
+        fitted = table @ np.linalg.lstsq(scale * table, scale[:, 0] * goal)[0]
+        length = lambda own: float(np.sqrt(law @ own**2)) * unit
+        best = length(fitted - goal)
+        transient = int((law == 0).sum())
+        condition = Condition("states that the policy leaves for ever", float(transient), transient == 0,
+                              "the error does not count them")  # fmt: skip
+        return TDSolution(
+            weights * unit / np.where(size > 0, size, 1.0), table @ weights * unit, values, law,
+            length(table @ weights - goal), best, best / np.sqrt(1 - self.discount**2), (condition,),
+        )  # fmt: skip
+
+    def _looked(self, values: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s a"]:
+        return self.rewards + self.discount * (self.transitions @ values)
+
+    def _from_start(self, values: Float[np.ndarray, " s"]) -> float:
+        size = np.abs(values).max() or 1.0
+        return float(self.start @ (values / size)) * float(size)
+
+    def _solved(self, policy: Float[np.ndarray, "s a"]) -> Float[np.ndarray, " s"]:
+        moves = np.einsum("sa,sat->st", policy, self.transitions)
+        size = float(np.abs(self.rewards).max()) or 1.0
+        rewards = np.sum(policy * (self.rewards / size), axis=1)
+        values = np.linalg.solve(np.eye(self.states) - self.discount * moves, rewards)
+        if np.abs(values).max() > 1e300 / size:
+            raise DataError("rewards", found=f"values of up to {np.abs(values).max():.3g} times {size:.3g}",
+                            rule="values below 1e300", remedy="divide the rewards by a constant")  # fmt: skip
+        return values * size
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EstimatedMDP(TabularMDP):
+    """A Markov decision process that is estimated from steps: posterior means of Dirichlet distributions.
+
+    Args:
+        counts: how often each next state followed, (states, actions, states).
+        prior: the parameter that each next state has before any step.
+        level: of the limits.
+        conditions: what the numbers rest on.
+        claims: which state what errors of values cost.
+    """
+
+    counts: Int[np.ndarray, "s a s"] = dataclasses.field(default_factory=lambda: np.zeros((1, 1, 1), int))
+    prior: float = 1.0
+    level: float = 0.95
+    conditions: tuple[Condition, ...] = ()
+    claims: tuple[str, ...] = ("interaction.policies.greedy_loss",)
+
+    @property
+    def limits(self) -> Float[np.ndarray, "2 s a s"]:
+        """Lower and upper limits of each probability, by the beta distribution that it has alone."""
+        own = self.counts + self.prior
+        rest = np.maximum(own.sum(axis=2, keepdims=True) - own, 1e-300)
+        return np.stack([stats.beta.ppf(p, own, rest) for p in ((1 - self.level) / 2, (1 + self.level) / 2)])
+
+    def value_interval(self, policy: Any, draws: int = 400, seed: int = 0) -> tuple[float, float]:
+        """Limits of the expected value of a policy: quantiles over draws of the transition probabilities.
+
+        The rewards stay at their means.
+
+        Args:
+            policy: as for `value`.
+            draws: how many.
+            seed: of the draws.
+        """
+        chosen = as_policy(policy, self.states, self.actions)
+        rng, found = np.random.default_rng(whole("seed", seed)), []
+        for _ in range(whole("draws", draws, 10)):
+            drawn = rng.standard_gamma(self.counts + self.prior)
+            total = drawn.sum(axis=2, keepdims=True)
+            moves = np.where(total > 0, drawn / np.where(total > 0, total, 1.0), self.transitions)
+            moves = np.where(self._known, self.transitions, moves)
+            found.append(TabularMDP(moves, self.rewards, self.discount, self.start).value(chosen).expected)
+        low, high = np.quantile(found, [(1 - self.level) / 2, (1 + self.level) / 2])
+        return float(low), float(high)
+
+    @property
+    def _known(self) -> np.ndarray:
+        """Rows that no step estimates: the end, which leads to itself."""
+        ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
+        return (ends & (self.counts.sum(axis=2) == 0))[..., None]
+
+    def __str__(self) -> str:
+        steps, tried = int(self.counts.sum()), int((self.counts.sum(axis=2) > 0).sum())
+        lines = [
+            f"{TabularMDP.__str__(self)}, from {steps} steps",
+            f"{tried} pairs of state and action were tried",
+        ]
+        return "\n".join([*lines, *(f"- {own}" for own in self.conditions if own.holds is False)])
+
+
+def _stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
+    """The stationary distribution, 0 on states that the chain leaves for ever."""
+    count, group = connected_components(sparse.csr_array(moves > 0), connection="strong")
+    closed = [k for k in range(count) if not (moves[np.ix_(group == k, group != k)] > 0).any()]
+    if len(closed) > 1:
+        raise DataError("policy", found=f"{len(closed)} sets of states that it never leaves",
+                        rule="one such set, so that the long run does not depend on the first state",
+                        remedy="give every action some probability, or let last states lead to the first")  # fmt: skip
+    own = np.flatnonzero(group == closed[0])
+    part = moves[np.ix_(own, own)]
+    law = np.zeros(len(moves))
+    law[own] = np.linalg.solve(np.eye(len(own)) - part.T + 1.0, np.ones(len(own)))
+    law = np.maximum(law, 0.0)
+    return law / law.sum()
