@@ -224,9 +224,9 @@ class SamplesOnSegment(Claim[FlatSupport]):
     predict = -0.5
 
     def measure_at(self, problem: FlatSupport, key: Key[Array, ""], rung: float) -> Array:
-        """The mean over 64 pairs of samples, each matched in the order along the segment."""
+        """The mean over 16 pairs of samples, each matched in the order along the segment."""
         line = problem.embedding[:, 0]
-        points = jax.random.uniform(key, (2, 64, int(rung), 1)) * line
+        points = jax.random.uniform(key, (2, 16, int(rung), 1)) * line
         x, y = jnp.sort(points @ line)
         return jnp.mean(jnp.abs(x - y))
 
