@@ -258,7 +258,7 @@ class CollisionsOfSamples(Claim[SkewedLaw]):
     stated = Kind.OWN
     population = Drawn(
         SkewedLaw,
-        exponent=Real(0.8, 0.4, 1.5, "exponent of the probabilities"),
+        exponent=Real(0.5, 0.4, 1.0, "exponent of the probabilities"),
         atoms=Integer(1000, 100, 10_000, "atoms"),
         n=rows(100, 20, 400),
     )

@@ -176,7 +176,7 @@ class OptimisticSteps(Claim[ScalarGame]):
     So optimistic steps converge exactly for 0 < h < 1/sqrt(3), and fastest near h = 1/2, where r² is 1/2. The trials
     measure r at a random h, and at h = 1/sqrt(3), where it is 1.
 
-    Derivation: the steps of z = x + i y are z_(t+1) = (1 + 2 i h) z_t - i h z_(t-1), and r is the larger root's modulus.
+    Derivation: z = x + i y follows z_(t+1) = (1 + 2 i h) z_t - i h z_(t-1), and r is the larger modulus of a root.
     """
 
     title = "Optimistic steps on a bilinear game converge exactly for h < 1/sqrt(3)"
