@@ -80,7 +80,7 @@ class TransportDuality(Claim[TwoSamples]):
     """
 
     title = "The cheapest transport costs what the best critic of slope 1 measures"
-    source = Source("emergence2026", "Theorem 14.8", "Figure 14.7", "Definition 14.7", note="on finite spaces")
+    source = Source("emergence2026", "Theorem 14.8", "Figure 14.7", "Figure 14.9", note="on finite spaces")
     population = FiniteMetrics()
     relation = Equal()
     control = Control("critics of slope 1.05", lambda cost, problem: 1.05 * cost)
