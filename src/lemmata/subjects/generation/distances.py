@@ -5,7 +5,6 @@ It does not explain critics that are not the best.
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
@@ -221,14 +220,15 @@ class SamplesOnSegment(Claim[FlatSupport]):
     controls = SamplesOnFlatSupport.controls
     unexplained = "the constant"
     trials = 32
+    traced = False
     predict = -0.5
 
     def measure_at(self, problem: FlatSupport, key: Key[Array, ""], rung: float) -> Array:
         """The mean over 16 pairs of samples, each matched in the order along the segment."""
-        line = problem.embedding[:, 0]
-        points = jax.random.uniform(key, (2, 16, int(rung), 1)) * line
-        x, y = jnp.sort(points @ line)
-        return jnp.mean(jnp.abs(x - y))
+        line = np.asarray(problem.embedding)[:, 0]
+        points = generator_of(key).uniform(size=(2, 16, int(rung), 1)) * line
+        x, y = np.sort(points @ line)
+        return jnp.asarray(np.abs(x - y).mean())
 
 
 class RowsPerDimension(eqx.Module):
