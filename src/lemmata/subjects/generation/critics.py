@@ -13,7 +13,7 @@ from jax.scipy.special import rel_entr
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Limit, Population, Source, Space
+from lemmata.engine.claims import Claim, Control, Equal, Integer, Limit, Source
 from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, positive
 
 ABOUT = {"tool": "information theory", "architecture": "any", "object": "inequality"}
@@ -23,11 +23,24 @@ _TAIL = 12.0  # standard deviations beyond the two means
 
 
 class FacedLaws(eqx.Module):
-    """The masses p of the data and q of a generator on finitely many points, and the logits of a discriminator."""
+    """Weights of data and of a generator on finitely many points, and the logits of a discriminator. Data have no mass
+    at each fifth point.
+    """
 
-    p: Float[Array, " points"]
-    q: Float[Array, " points"]
+    data: Float[Array, " points"]
+    made: Float[Array, " points"]
     logits: Float[Array, " points"]
+
+    @property
+    def p(self) -> Float[Array, " points"]:
+        """The masses of the data."""
+        weights = self.data * (jnp.arange(len(self.data)) % 5 > 0)
+        return weights / weights.sum()
+
+    @property
+    def q(self) -> Float[Array, " points"]:
+        """The masses of the generator."""
+        return self.made / self.made.sum()
 
     def value(self) -> Float[Array, ""]:
         """E_p log D + E_q log(1 - D)."""
@@ -38,23 +51,6 @@ class FacedLaws(eqx.Module):
         both, own = self.p + self.q, jax.nn.sigmoid(self.logits)
         best = self.p / both
         return both @ (rel_entr(best, own) + rel_entr(1 - best, 1 - own))
-
-
-class OverlappingLaws(Population[FacedLaws]):
-    """Random masses; a fifth of the points has no data."""
-
-    settings = Space(points=Integer(20, 5, 200, "points"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> FacedLaws:
-        p_key, q_key, logit_key = jax.random.split(key, 3)
-        points = jnp.arange(setting["points"])
-        p = jax.random.exponential(p_key, points.shape) * (points % 5 > 0)
-        q = jax.random.exponential(q_key, points.shape)
-        return FacedLaws(p / p.sum(), q / q.sum(), jax.random.normal(logit_key, points.shape))
-
-    def hypotheses(self, problem: FacedLaws) -> list[Hypothesis]:
-        mass = jnp.min(problem.p + problem.q)
-        return [Hypothesis("the smallest p + q", mass, ">", 0.0, "points without mass can be left out")]
 
 
 class DiscriminatorFallsShort(Claim[FacedLaws]):
@@ -70,7 +66,14 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
 
     title = "The value of a discriminator is 2 JS - log 4 minus its distance from p/(p + q)"
     source = Source("emergence2026", "Lemma 14.3", "Figure 14.5", note="with the loss of all other discriminators")
-    population = OverlappingLaws()
+    population = Drawn(
+        FacedLaws,
+        positive("made", "points without mass can be left out"),
+        data=log_uniform(0.01, 1.0, "points"),
+        made=log_uniform(0.01, 1.0, "points"),
+        logits=normal("points"),
+        points=Integer(20, 5, 200, "points"),
+    )
     relation = Equal()
     control = Control("half of the distance", lambda value, problem: value + problem.distance() / 2)
     controls = "the objective that a discriminator gives to its generator"
@@ -86,7 +89,7 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
 
     def condition(self, problem: FacedLaws) -> Array:
         """Sums of terms of size 1 that cancel to the value."""
-        return len(problem.p) * (1 + 4 / jnp.abs(problem.value()))
+        return len(problem.data) * (1 + 4 / jnp.abs(problem.value()))
 
 
 class NormalLaw(eqx.Module):

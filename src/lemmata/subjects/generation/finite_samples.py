@@ -12,21 +12,8 @@ from jax.scipy.special import entr
 from jaxtyping import Array, Float, Key
 from scipy.optimize import linprog
 
-from lemmata.engine.claims import (
-    AtMost,
-    Claim,
-    Control,
-    EqualInMean,
-    Hypothesis,
-    Integer,
-    Kind,
-    Population,
-    Real,
-    Source,
-    Space,
-    Witness,
-)
-from lemmata.engine.problems.drawn import Drawn, signs
+from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Integer, Kind, Real, Source, Witness
+from lemmata.engine.problems.drawn import Drawn, normal, signs
 from lemmata.engine.problems.generators import generator_of
 from lemmata.engine.problems.variables import dimension, rows
 
@@ -45,31 +32,25 @@ _TRIES = 8
 
 
 class SampledLaws(eqx.Module):
-    """Two distributions mean + mixing e, where e has independent entries of variance 1; and a sample size."""
+    """P and Q are distributions mean + mixing e, where e has independent entries of variance 1; n is a sample size. If
+    `equal` is 1, P is Q. Otherwise their means are a few standard errors apart.
+    """
 
-    p_mean: Float[Array, " d"]
-    q_mean: Float[Array, " d"]
+    shift: Float[Array, " d"]
     p_mixing: Float[Array, "d d"]
-    q_mixing: Float[Array, "d d"]
+    other: Float[Array, "d d"]
+    equal: Float[Array, ""]
     n: int = eqx.field(static=True)
 
+    @property
+    def apart(self) -> Float[Array, " d"]:
+        """The difference of the means."""
+        return (1 - self.equal) * self.shift * jnp.sqrt(len(self.shift) / self.n)
 
-class SampledLawsNear(Population[SampledLaws]):
-    """The two distributions are equal in half of the problems. Otherwise their means are two standard errors apart."""
-
-    settings = Space(d=dimension(20, 2, 64), n=rows(40, 4, 400))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> SampledLaws:
-        d, n = setting["d"], setting["n"]
-        mean_key, apart_key, p_key, q_key, equal_key = jax.random.split(key, 5)
-        mean, apart = jax.random.normal(mean_key, (d,)), jax.random.normal(apart_key, (d,))
-        p, q = (jax.random.normal(own, (d, d)) / jnp.sqrt(d) for own in (p_key, q_key))
-        equal = jax.random.bernoulli(equal_key)
-        q_mean = jnp.where(equal, mean, mean + 2 * apart / jnp.sqrt(n))
-        return SampledLaws(mean, q_mean, p, jnp.where(equal, p, q), n)
-
-    def hypotheses(self, problem: SampledLaws) -> list[Hypothesis]:
-        return []
+    @property
+    def q_mixing(self) -> Float[Array, "d d"]:
+        """The mixing of Q."""
+        return jnp.where(self.equal > 0, self.p_mixing, self.other)
 
 
 class LinearCriticsGeneralise(Claim[SampledLaws]):
@@ -86,7 +67,15 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
     title = "For linear critics the distance between two samples falls like n^(-1/2)"
     source = Source("emergence2026", "Figure 14.11", "Figure 14.2", note="for linear critics, with the constant")
     stated = Kind.OWN
-    population = SampledLawsNear()
+    population = Drawn(
+        SampledLaws,
+        shift=normal("d"),
+        p_mixing=normal("d", "d"),
+        other=normal("d", "d"),
+        equal=signs(),
+        d=dimension(20, 2),
+        n=rows(40, 4, 400),
+    )
     relation = EqualInMean(resolution=0.02)
     control = Control(
         "without the trace of S_Q",
@@ -98,14 +87,14 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
 
     def predict(self, problem: SampledLaws) -> Array:
         traces = jnp.sum(problem.p_mixing**2) + jnp.sum(problem.q_mixing**2)
-        return jnp.sum((problem.p_mean - problem.q_mean) ** 2) + traces / problem.n
+        return jnp.sum(problem.apart**2) + traces / problem.n
 
     def measure(self, problem: SampledLaws, key: Key[Array, ""]) -> Array:
         """The mean over pairs of samples with exponential entries; the best w is parallel to the difference."""
 
         def one(own: Key[Array, ""]) -> Array:
-            p, q = jax.random.exponential(own, (2, problem.n, len(problem.p_mean))) - 1
-            apart = (problem.p_mean + p @ problem.p_mixing.T - problem.q_mean - q @ problem.q_mixing.T).mean(axis=0)
+            p, q = jax.random.exponential(own, (2, problem.n, len(problem.apart))) - 1
+            apart = (problem.apart + p @ problem.p_mixing.T - q @ problem.q_mixing.T).mean(axis=0)
             critic = apart / jnp.linalg.norm(apart)
             return (critic @ apart) ** 2
 
@@ -113,27 +102,21 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
 
 
 class Critics(eqx.Module):
-    """The values in [0, 1] of critics on the points of a large set, on which P is uniform."""
+    """The values of critics at many points, on which P is uniform: coins if `kind` is 1, and otherwise ReLU networks of
+    Gaussian points x, cut off at 0 and 1.
+    """
 
-    values: Float[Array, "critics points"]
+    coins: Float[Array, "critics points"]
+    x: Float[Array, "points 10"]
+    first: Float[Array, "10 hidden"]
+    last: Float[Array, "critics hidden"]
+    kind: Float[Array, ""]
 
-
-class TableCritics(Population[Critics]):
-    """Fair coins in half of the problems, and otherwise ReLU networks on Gaussian points, cut off at 0 and 1."""
-
-    settings = Space(critics=Integer(30, 5, 200, "critics"), points=Integer(2000, 500, 4000, "points of P"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Critics:
-        shape = setting["critics"], setting["points"]
-        coin_key, x_key, first_key, last_key, kind_key = jax.random.split(key, 5)
-        hidden = jax.nn.relu(jax.random.normal(x_key, (shape[1], 10)) @ jax.random.normal(first_key, (10, 32)))
-        networks = jax.random.normal(last_key, (shape[0], 32)) @ hidden.T / jnp.sqrt(32.0)
-        coins = jax.random.bernoulli(coin_key, 0.5, shape).astype(float)
-        return Critics(jnp.where(jax.random.bernoulli(kind_key), coins, jnp.clip(0.5 + networks, 0.0, 1.0)))
-
-    def hypotheses(self, problem: Critics) -> list[Hypothesis]:
-        beyond = jnp.max(jnp.abs(problem.values - 0.5))
-        return [Hypothesis("the largest |value - 1/2|", beyond, "<=", 0.5, "values are between 0 and 1")]
+    @property
+    def values(self) -> Float[Array, "critics points"]:
+        """Numbers in [0, 1]."""
+        networks = self.last @ jax.nn.relu(self.x @ self.first).T / jnp.sqrt(self.last.shape[1])
+        return jnp.where(self.kind > 0, (1 + self.coins) / 2, jnp.clip(0.5 + networks, 0.0, 1.0))
 
 
 class FewAtomsSuffice(Claim[Critics]):
@@ -149,7 +132,16 @@ class FewAtomsSuffice(Claim[Critics]):
 
     title = "A generator with log(2N/delta)/(2 eps²) outputs satisfies N critics"
     source = Source("emergence2026", "Figure 14.11", note="the concentration on a finite net, with constants")
-    population = TableCritics()
+    population = Drawn(
+        Critics,
+        coins=signs("critics", "points"),
+        x=normal("points", 10),
+        first=normal(10, 32),
+        last=normal("critics", 32),
+        kind=signs(),
+        critics=Integer(30, 5, 200, "critics"),
+        points=Integer(2000, 500, 4000, "points of P"),
+    )
     relation = AtMost(delta=_DELTA)
     control = Control("a quarter of the points, so that m points give eps/2", lambda error, problem: error / 2)
     controls = "whether a few critics can notice a lack of diversity"

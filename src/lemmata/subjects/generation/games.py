@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Kind, Population, Source, Space
+from lemmata.engine.claims import Claim, Control, Equal, Integer, Kind, Source
 from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, positive, uniform
 from lemmata.engine.problems.variables import dimension
 
@@ -227,12 +227,12 @@ class OptimisticSteps(Claim[ScalarGame]):
 
 
 class PenalisedCritic(eqx.Module):
-    """A generator of the point a, a critic x -> b x, the loss f(t) = -log(1 + exp(-c t)), and a penalty gamma = 2 r h
-    with h = f'(0) = c/2.
+    """A generator of the point a, a critic x -> b x, the loss f(t) = -log(1 + exp(-c t)), h = f'(0) = c/2, a penalty
+    gamma = 2 r h, and the angle of a start. r is at least 0.1 away from 1, where two rates meet.
     """
 
     slope: Float[Array, ""]
-    ratio: Float[Array, ""]
+    place: Float[Array, ""]
     angle: Float[Array, ""]
 
     @property
@@ -240,24 +240,10 @@ class PenalisedCritic(eqx.Module):
         """f'(0)."""
         return self.slope / 2
 
-
-class PenalisedCritics(Population[PenalisedCritic]):
-    """r is below 1 in half of the problems; it is at least 0.1 away from 1, where two rates meet."""
-
-    settings = Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> PenalisedCritic:
-        slope_key, ratio_key, side_key, angle_key = jax.random.split(key, 4)
-        at = jax.random.uniform(ratio_key)
-        ratio = jnp.where(jax.random.bernoulli(side_key), 0.1 + 0.8 * at, 1.1 + 1.4 * at)
-        slope = 0.2 * 25.0 ** jax.random.uniform(slope_key)
-        return PenalisedCritic(slope, ratio, 2 * jnp.pi * jax.random.uniform(angle_key))
-
-    def hypotheses(self, problem: PenalisedCritic) -> list[Hypothesis]:
-        return [
-            Hypothesis("r", problem.ratio, ">", 0.0, "without a penalty the flow does not converge"),
-            Hypothesis("the distance of r from 1", jnp.abs(problem.ratio - 1), ">=", 0.1, "the two rates differ"),
-        ]
+    @property
+    def ratio(self) -> Float[Array, ""]:
+        """r."""
+        return self.place + jnp.where(self.place > 1, 0.1, -0.1)
 
 
 class PenaltyRate(Claim[PenalisedCritic]):
@@ -275,7 +261,13 @@ class PenaltyRate(Claim[PenalisedCritic]):
     title = "A gradient penalty gamma gives the rate gamma/2, up to gamma = 2 |f'(0)|"
     source = Source("mescheder2018", "Abstract", note="zero-centred gradient penalties; the rate for point masses")
     stated = Kind.OWN
-    population = PenalisedCritics()
+    population = Drawn(
+        PenalisedCritic,
+        positive("ratio", "without a penalty the flow does not converge"),
+        slope=log_uniform(0.2, 5.0),
+        place=uniform(0.2, 2.4),
+        angle=uniform(0.0, 6.283),
+    )
     relation = Equal()
     control = Control("the rate gamma", lambda rate, problem: 2 * problem.ratio * problem.h)
     controls = "how fast a generator and a penalised critic converge"
