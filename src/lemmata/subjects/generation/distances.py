@@ -239,13 +239,14 @@ class RowsPerDimension(eqx.Module):
 
 
 class SampleFarFromItsLaw(Claim[RowsPerDimension]):
-    """Let P = N(0, s² I/d), and let P_m be the empirical distribution of m = c d independent rows, where c is fixed.
-    Let X ~ P be independent of the rows x_i. On average over the rows,
+    """Let P = N(0, s² I/d), and let P_m be the empirical distribution of m independent rows x_i. Let log(m)/d tend to 0,
+    as for every m that is polynomial in d. Let X ~ P be independent of the rows. On average over the rows,
 
         E min_i |X - x_i| <= E W1(P, P_m) <= E |X - x_1| <= sqrt(2) s,
 
     and for d -> infinity the first term tends to sqrt(2) s. So a sample of polynomial size is as far from its own
-    distribution as two independent points are from each other. In one dimension, the first term tends to 0.
+    distribution as two independent points are from each other. In one dimension, the first term tends to 0. The trials
+    use m = c d.
 
     Derivation: a coupling moves X to some x_i, which gives the first inequality, and the independent coupling gives the
     second. For one row, |X - x_i|² has the mean 2 s² and a variance of about 6 s⁴/d given X. So the least of m rows is

@@ -249,7 +249,7 @@ class PenalisedCritic(eqx.Module):
 class PenaltyRate(Claim[PenalisedCritic]):
     """Let the data be the point 0, let a generator produce the point a, and let a critic be x -> b x. The generator
     descends and the critic ascends on V = f(a b) + f(0), with the penalty (gamma/2) b² on the critic's slope at the
-    data. Let h = |f'(0)|. Under gradient flow, the distance from the equilibrium 0 finally decays like exp(-rho t),
+    data. Let h = |f'(0)|. Near the equilibrium 0, its distance finally decays under gradient flow like exp(-rho t),
 
         rho = gamma/2 for gamma < 2 h,    rho = gamma/2 - sqrt(gamma²/4 - h²) for gamma > 2 h.
 
