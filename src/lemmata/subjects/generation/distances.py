@@ -239,8 +239,8 @@ class RowsPerDimension(eqx.Module):
 
 
 class SampleFarFromItsLaw(Claim[RowsPerDimension]):
-    """Let P = N(0, s² I/d), and let P_m be the empirical distribution of m independent rows x_i. Let log(m)/d tend to 0,
-    as for every m that is polynomial in d. Let X ~ P be independent of the rows. On average over the rows,
+    """Let P = N(0, s² I/d), and let P_m be the empirical distribution of m independent rows x_i. Let log(m)/d tend to
+    0, as for every m that is polynomial in d. Let X ~ P be independent of the rows. On average over the rows,
 
         E min_i |X - x_i| <= E W1(P, P_m) <= E |X - x_1| <= sqrt(2) s,
 
