@@ -102,8 +102,8 @@ class NormalLaw(eqx.Module):
         """A grid with its step, and the log densities of N(mean, scale²) and N(mean + t scale, scale²)."""
         at, step = jnp.linspace(-_TAIL, t + _TAIL, _NODES, retstep=True)
         x = self.mean + self.scale * at
-        logs = (norm.logpdf(x, self.mean + shift * self.scale, self.scale) for shift in (0.0, t))
-        return x, step * self.scale, *logs
+        p, q = (norm.logpdf(x, self.mean + shift * self.scale, self.scale) for shift in (0.0, t))
+        return x, step * self.scale, p, q
 
     def transport(self, t: float) -> Float[Array, ""]:
         """W1, the area between the two distribution functions, in standard deviations."""

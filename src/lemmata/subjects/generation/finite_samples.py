@@ -73,8 +73,8 @@ class LinearCriticsGeneralise(Claim[SampledLaws]):
         p_mixing=normal("d", "d"),
         other=normal("d", "d"),
         equal=signs(),
-        d=dimension(20, 2),
-        n=rows(40, 4, 400),
+        d=dimension(20, 2, 40),
+        n=rows(40, 4, 200),
     )
     relation = EqualInMean(resolution=0.02)
     control = Control(
