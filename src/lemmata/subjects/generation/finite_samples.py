@@ -1,0 +1,279 @@
+"""Finite samples and limited critics: few points are enough to satisfy them, and how a lack of diversity shows.
+
+This theory is about critics from a small class, and about generators with few distinct outputs. It assumes independent
+draws. It does not explain which critics a network can learn.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import entr
+from jaxtyping import Array, Float, Key
+from scipy.optimize import linprog
+
+from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Integer, Kind, Real, Source, Witness
+from lemmata.engine.problems.drawn import Drawn, normal, signs
+from lemmata.engine.problems.generators import generator_of
+from lemmata.engine.problems.variables import dimension, rows
+
+ABOUT = {
+    "tool": "concentration",
+    "architecture": "any",
+    "object": "generalisation",
+    "SparseStrategies": {"object": "construction"},
+    "CollisionsOfSamples": {"tool": "statistics", "object": "sampler"},
+}
+
+_REPEATS = 64
+_DELTA = 0.1
+_WITHIN, _GAME_WITHIN = 0.1, 0.25
+_TRIES = 8
+
+
+class SampledLaws(eqx.Module):
+    """P and Q are distributions mean + mixing e, where e has independent entries of variance 1; n is a sample size. If
+    `equal` is 1, P is Q. Otherwise their means are a few standard errors apart.
+    """
+
+    shift: Float[Array, " d"]
+    p_mixing: Float[Array, "d d"]
+    other: Float[Array, "d d"]
+    equal: Float[Array, ""]
+    n: int = eqx.field(static=True)
+
+    @property
+    def apart(self) -> Float[Array, " d"]:
+        """The difference of the means."""
+        return (1 - self.equal) * self.shift * jnp.sqrt(len(self.shift) / self.n)
+
+    @property
+    def q_mixing(self) -> Float[Array, "d d"]:
+        """The mixing of Q."""
+        return jnp.where(self.equal > 0, self.p_mixing, self.other)
+
+
+class LinearCriticsGeneralise(Claim[SampledLaws]):
+    """Let the critics be x -> <w, x> with |w| <= 1, and let d_F(P, Q) be the largest difference of their means. Let P
+    and Q have the means mu_P and mu_Q and the covariances S_P and S_Q, and let P_n and Q_n be the empirical
+    distributions of n independent draws from each. Then
+
+        E d_F(P_n, Q_n)² = |mu_P - mu_Q|² + (tr S_P + tr S_Q)/n.
+
+    For P = Q, the distance between two samples is therefore of order n^(-1/2). The dimension changes only the constant,
+    in contrast to the rate n^(-1/k) of W1 in k dimensions.
+    """
+
+    title = "For linear critics the distance between two samples falls like n^(-1/2)"
+    source = Source("emergence2026", "Figure 14.11", "Figure 14.2", note="for linear critics, with the constant")
+    stated = Kind.OWN
+    population = Drawn(
+        SampledLaws,
+        shift=normal("d"),
+        p_mixing=normal("d", "d"),
+        other=normal("d", "d"),
+        equal=signs(),
+        d=dimension(20, 2, 40),
+        n=rows(40, 4, 200),
+    )
+    relation = EqualInMean(resolution=0.02)
+    control = Control(
+        "without the trace of S_Q",
+        lambda value, problem: value - jnp.sum(problem.q_mixing**2) / problem.n,
+    )
+    controls = "what a limited critic sees of a finite sample"
+    unexplained = "critics that are networks, for which the bounds contain covering numbers"
+    trials = 128
+
+    def predict(self, problem: SampledLaws) -> Array:
+        traces = jnp.sum(problem.p_mixing**2) + jnp.sum(problem.q_mixing**2)
+        return jnp.sum(problem.apart**2) + traces / problem.n
+
+    def measure(self, problem: SampledLaws, key: Key[Array, ""]) -> Array:
+        """The mean over pairs of samples with exponential entries; the best w is parallel to the difference."""
+
+        def one(own: Key[Array, ""]) -> Array:
+            p, q = jax.random.exponential(own, (2, problem.n, len(problem.apart))) - 1
+            apart = (problem.apart + p @ problem.p_mixing.T - q @ problem.q_mixing.T).mean(axis=0)
+            critic = apart / jnp.linalg.norm(apart)
+            return (critic @ apart) ** 2
+
+        return jnp.mean(jax.lax.map(one, jax.random.split(key, _REPEATS)))
+
+
+class Critics(eqx.Module):
+    """The values of critics at many points, on which P is uniform: coins if `kind` is 1, and otherwise ReLU networks of
+    Gaussian points x, cut off at 0 and 1.
+    """
+
+    coins: Float[Array, "critics points"]
+    x: Float[Array, "points 10"]
+    first: Float[Array, "10 hidden"]
+    last: Float[Array, "critics hidden"]
+    kind: Float[Array, ""]
+
+    @property
+    def values(self) -> Float[Array, "critics points"]:
+        """Numbers in [0, 1]."""
+        networks = self.last @ jax.nn.relu(self.x @ self.first).T / jnp.sqrt(self.last.shape[1])
+        return jnp.where(self.kind > 0, (1 + self.coins) / 2, jnp.clip(0.5 + networks, 0.0, 1.0))
+
+
+class FewAtomsSuffice(Claim[Critics]):
+    """Let N critics have values in [0, 1]. Draw
+
+        m = ceil(log(2 N/delta)/(2 eps²))
+
+    points from a distribution P independently, and let a generator output each of them with probability 1/m. With
+    probability at least 1 - delta, every critic has the same mean under P and under the generator up to eps. So a
+    generator with m outputs satisfies N critics, however many points P has. For N = 30, eps = 0.1 and delta = 0.1, m is
+    320.
+    """
+
+    title = "A generator with log(2N/delta)/(2 eps²) outputs satisfies N critics"
+    source = Source("emergence2026", "Figure 14.11", note="the concentration on a finite net, with constants")
+    population = Drawn(
+        Critics,
+        coins=signs("critics", "points"),
+        x=normal("points", 10),
+        first=normal(10, 32),
+        last=normal("critics", 32),
+        kind=signs(),
+        critics=Integer(30, 5, 60, "critics"),
+        points=Integer(1000, 500, 2000, "points of P"),
+    )
+    relation = AtMost(delta=_DELTA)
+    control = Control("a quarter of the points, so that m points give eps/2", lambda error, problem: error / 2)
+    controls = "whether a few critics can notice a lack of diversity"
+    unexplained = "the size of a net of critics that stands for all networks of one architecture"
+    predict = _WITHIN
+    trivial = 1.0  # all values are in [0, 1]
+
+    def measure(self, problem: Critics, key: Key[Array, ""]) -> Array:
+        """The error of the worst critic."""
+        count, points = problem.values.shape
+        atoms = int(np.ceil(np.log(2 * count / _DELTA) / (2 * _WITHIN**2)))
+        chosen = problem.values[:, jax.random.randint(key, (atoms,), 0, points)]
+        return jnp.max(jnp.abs(chosen.mean(axis=1) - problem.values.mean(axis=1)))
+
+
+class Game(eqx.Module):
+    """A zero-sum game with payoffs 0 and 1: the row player, who takes the first index, wants much."""
+
+    signs: Float[Array, "n n"]
+
+    def solution(self, *, of_rows: bool) -> tuple[float, np.ndarray]:
+        """The value of the game and an optimal mixture of one of the players."""
+        payoffs = (1 + np.asarray(self.signs)) / 2 * (1 if of_rows else -1)
+        payoffs = payoffs if of_rows else payoffs.T
+        n = len(payoffs)
+        found = linprog(
+            np.append(np.zeros(n), -1.0),
+            A_ub=np.hstack([-payoffs.T, np.ones((n, 1))]),
+            b_ub=np.zeros(n),
+            A_eq=np.append(np.ones(n), 0.0)[None],
+            b_eq=[1.0],
+            bounds=[(0, None)] * n + [(None, None)],
+        )
+        mixture = np.clip(found.x[:-1], 0.0, None)
+        return float(found.x[-1] if of_rows else -found.x[-1]), mixture / mixture.sum()
+
+
+class SparseStrategies(Claim[Game]):
+    """Let a zero-sum game have n strategies for each player and payoffs in [0, 1], and let v be its value. For every
+    eps > 0, the uniform mixture of some
+
+        k = ceil(log(n)/(2 eps²))
+
+    strategies, of which some may be equal, guarantees the payoff v - eps. So a generator needs only a mixture of k
+    simple generators against n critics. The trials draw k strategies from an optimal mixture and keep the best of eight
+    tries.
+    """
+
+    title = "A mixture of log(n)/(2 eps²) pure strategies loses at most eps"
+    source = Source("lipton1994", "Main result", note="with the constant of Hoeffding's inequality")
+    stated = Kind.THEOREM
+    population = Drawn(Game, n=Integer(30, 5, 60, "strategies"), signs=signs("n", "n"))
+    relation = Witness()
+    control = Control(
+        "a sixteenth of the strategies, so that k strategies lose eps/4",
+        lambda payoff, problem: payoff + 0.75 * _GAME_WITHIN,
+    )
+    controls = "how many generators a mixture needs"
+    unexplained = "how training finds the mixture"
+    trivial = 0.0  # payoffs are not negative
+    traced = False
+
+    def predict(self, problem: Game) -> Array:
+        """From the optimal mixture of the other player."""
+        return jnp.asarray(problem.solution(of_rows=False)[0] - _GAME_WITHIN)
+
+    def measure(self, problem: Game, key: Key[Array, ""]) -> Array:
+        rng, payoffs = generator_of(key), (1 + np.asarray(problem.signs)) / 2
+        _, mixture = problem.solution(of_rows=True)
+        count = int(np.ceil(np.log(len(payoffs)) / (2 * _GAME_WITHIN**2)))
+        tries = rng.choice(len(mixture), (_TRIES, count), p=mixture)
+        return jnp.asarray(max(payoffs[own].mean(axis=0).min() for own in tries))
+
+
+class SkewedLaw(eqx.Module):
+    """Probabilities proportional to i^(-exponent) for i = 1, ..., atoms; and a sample size."""
+
+    exponent: Float[Array, ""]
+    atoms: int = eqx.field(static=True)
+    n: int = eqx.field(static=True)
+
+    @property
+    def masses(self) -> Float[Array, " atoms"]:
+        """The probabilities."""
+        return jax.nn.softmax(-self.exponent * jnp.log(jnp.arange(1.0, self.atoms + 1)))
+
+    @property
+    def pairs(self) -> float:
+        """How many pairs of draws there are."""
+        return self.n * (self.n - 1) / 2
+
+
+class CollisionsOfSamples(Claim[SkewedLaw]):
+    """Draw n times from a distribution with the probabilities p_1, ..., p_N. The number of pairs of equal draws has the
+    mean
+
+        n (n - 1)/2 sum_i p_i².
+
+    So a birthday test sees the support 1/sum_i p_i², which is N only for the uniform distribution, and otherwise
+    smaller. The trials measure how many more pairs there are than for the uniform distribution with the same random
+    numbers.
+    """
+
+    title = "Equal pairs in a sample measure 1/sum p², not the number of atoms"
+    source = Source("arora2018support", "Abstract", note="the mean of the test for each distribution")
+    stated = Kind.OWN
+    population = Drawn(
+        SkewedLaw,
+        exponent=Real(0.5, 0.4, 1.0, "exponent of the probabilities"),
+        atoms=Integer(1000, 100, 4000, "atoms"),
+        n=rows(100, 20, 400),
+    )
+    relation = EqualInMean(resolution=0.03)
+    control = Control(
+        "the exponential of the entropy in place of 1/sum p²",
+        lambda excess, problem: problem.pairs * (jnp.exp(-jnp.sum(entr(problem.masses))) - 1 / problem.atoms),
+    )
+    controls = "what the birthday test shows of a generator's diversity"
+    unexplained = "samples that are similar and not equal"
+    trials = 256
+
+    def predict(self, problem: SkewedLaw) -> Array:
+        return problem.pairs * (jnp.sum(problem.masses**2) - 1 / problem.atoms)
+
+    def measure(self, problem: SkewedLaw, key: Key[Array, ""]) -> Array:
+        """The mean over 64 samples, minus that of uniform samples."""
+        ends = jnp.cumsum(problem.masses)
+        uniforms = jax.random.uniform(key, (_REPEATS, problem.n))
+
+        def pairs(drawn: Array) -> Array:
+            counts = jnp.zeros(problem.atoms).at[jnp.minimum(drawn, problem.atoms - 1)].add(1.0)
+            return jnp.sum(counts * (counts - 1)) / 2
+
+        excess = lambda u: pairs(jnp.searchsorted(ends, u)) - pairs((u * problem.atoms).astype(int))
+        return jnp.mean(jax.lax.map(excess, uniforms))

@@ -1,0 +1,309 @@
+"""Two players near an equilibrium: which steps go away from it, round it, or to it.
+
+This theory computes the factor of each step for bilinear games, and the rate of a generator and a critic with a
+penalty near their goal. It does not explain games of networks far from an equilibrium.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Integer, Kind, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, positive, uniform
+from lemmata.engine.problems.variables import dimension
+
+ABOUT = {"tool": "dynamical systems", "architecture": "any", "object": "training"}
+
+_SETTLED = 200  # steps after which the faster of two modes is below rounding
+_EDGE = 1 / np.sqrt(3.0)
+_FINE, _ACCURACY = 200, 1e-8
+
+Pair = tuple[Array, Array]
+
+
+class BilinearGame(eqx.Module):
+    """min over x, max over y of x'By, with B a matrix divided by its norm; a start; a step h; and how many steps."""
+
+    matrix: Float[Array, "n n"]
+    x: Float[Array, " n"]
+    y: Float[Array, " n"]
+    step: Float[Array, ""]
+    steps: int = eqx.field(static=True)
+
+    @property
+    def payoff(self) -> Float[Array, "n n"]:
+        """B, of norm 1."""
+        return self.matrix / jnp.linalg.norm(self.matrix, 2)
+
+    def slopes(self, x: Float[Array, " n"], y: Float[Array, " n"]) -> Pair:
+        """The gradients of x'By."""
+        return jax.grad(lambda x, y: x @ self.payoff @ y, argnums=(0, 1))(x, y)
+
+    def after(self, move: Callable[[Array, Array], Pair]) -> Pair:
+        """The point after all steps."""
+        return jax.lax.fori_loop(0, self.steps, lambda _, at: move(*at), (self.x, self.y))
+
+    def energy(self, at: Pair, coupling: Float[Array, ""] | float = 0.0) -> Float[Array, ""]:
+        """|x|² + |y|² - coupling x'By."""
+        x, y = at
+        return x @ x + y @ y - coupling * (x @ self.payoff @ y)
+
+
+def _games(most: float) -> Drawn:
+    return Drawn(
+        BilinearGame,
+        positive("step"),
+        matrix=normal("n", "n"),
+        x=normal("n"),
+        y=normal("n"),
+        step=uniform(0.05, most),
+        n=dimension(4, 1, 12),
+        steps=Integer(50, 10, 100, "steps"),
+    )
+
+
+class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
+    """Let x descend and y ascend on x'By from a start z_0, with steps h and |B| = 1. Let s_i be the singular values of
+    B, and let c_i² be the share of |z_0|² in the two singular vectors of s_i. After T steps, |z_T|²/|z_0|² is
+
+        sum_i c_i² (1 + h² s_i²)^T                  for simultaneous steps,
+        sum_i c_i² (1 - h² s_i² + h⁴ s_i⁴)^T        for extragradient steps,
+
+    and 1 for the gradient flow after the time T h. So simultaneous steps of every length go away from the equilibrium
+    0, while extragradient steps with h < 1 converge if B is invertible.
+
+    Derivation: on a pair of singular vectors, a step multiplies the complex number x_i + i y_i by 1 + i h s_i, and an
+    extragradient step by 1 + i h s_i - h² s_i².
+    """
+
+    title = "In a bilinear game simultaneous steps go away by the factor sqrt(1 + h²) and extragradient steps approach"
+    source = Source("emergence2026", "Figure 14.13", note="for discrete steps, with the factors")
+    stated = Kind.OWN
+    population = _games(0.9)
+    relation = Equal()
+    control = Control("the factor 1 of the flow", lambda ratios, problem: jnp.ones(2))
+    controls = "how far two players are from their equilibrium"
+    unexplained = "games that are not bilinear"
+
+    def predict(self, problem: BilinearGame) -> Array:
+        left, values, right = jnp.linalg.svd(problem.payoff)
+        start = (left.T @ problem.x) ** 2 + (right @ problem.y) ** 2
+        squares = (problem.step * values) ** 2
+        factors = jnp.stack([1 + squares, 1 - squares + squares**2])
+        return factors**problem.steps @ start / problem.energy((problem.x, problem.y))
+
+    def measure(self, problem: BilinearGame, key: Key[Array, ""]) -> Array:
+        """Both kinds of steps by automatic gradients, relative to the flow of the same time."""
+        h, n = problem.step, len(problem.x)
+
+        def simultaneous(x: Array, y: Array, slopes: Pair) -> Pair:
+            return x - h * slopes[0], y + h * slopes[1]
+
+        plain = lambda x, y: simultaneous(x, y, problem.slopes(x, y))
+        extragradient = lambda x, y: simultaneous(x, y, problem.slopes(*plain(x, y)))
+        field = jnp.zeros((2 * n, 2 * n)).at[:n, n:].set(-problem.payoff).at[n:, :n].set(problem.payoff.T)
+        time = h * problem.steps
+        flow = jax.scipy.linalg.expm(time * field, max_squarings=20) @ jnp.concatenate([problem.x, problem.y])
+        ends = [problem.energy(problem.after(move)) for move in (plain, extragradient)]
+        return jnp.stack(ends) / (flow @ flow)
+
+    def condition(self, problem: BilinearGame) -> Array:
+        """Each step rounds sums of n terms."""
+        return jnp.asarray(8.0 * problem.steps * len(problem.x))
+
+
+class AlternatingSteps(Claim[BilinearGame]):
+    """Let x descend and y ascend on x'By with steps h and |B| = 1, and let y use the new x. Every step keeps
+
+        |x|² + |y|² - h x'By,
+
+    exactly. For h < 2, this quadratic form is positive definite. So the distance from the equilibrium 0 stays between
+    fixed multiples of its start: alternating steps neither converge nor go away.
+
+    Derivation: insert x - h By for x and y + h B'x for y, where the second x is the new one.
+    """
+
+    title = "Alternating steps on a bilinear game keep an ellipse"
+    source = Source("emergence2026", "Figure 14.13", note="for alternating steps")
+    stated = Kind.OWN
+    population = _games(1.9)
+    relation = Equal()
+    control = Control(
+        "the distance from the equilibrium is kept",
+        lambda energy, problem: problem.energy((problem.x, problem.y)),
+    )
+    controls = "how far two players are from their equilibrium"
+    unexplained = "games that are not bilinear"
+
+    def predict(self, problem: BilinearGame) -> Array:
+        return problem.energy((problem.x, problem.y), problem.step)
+
+    def measure(self, problem: BilinearGame, key: Key[Array, ""]) -> Array:
+        def move(x: Array, y: Array) -> Pair:
+            x = x - problem.step * problem.slopes(x, y)[0]
+            return x, y + problem.step * problem.slopes(x, y)[1]
+
+        return problem.energy(problem.after(move), problem.step)
+
+    def condition(self, problem: BilinearGame) -> Array:
+        """Each step rounds sums of n terms; the form is at least the part 1 - h/2 of the squared distance."""
+        return 8.0 * problem.steps * len(problem.x) / (1 - problem.step / 2) ** 2
+
+
+class ScalarGame(eqx.Module):
+    """min over x, max over y of c x y, a start, and steps of h/c; h is at least 0.02 away from 1/2."""
+
+    strength: Float[Array, ""]
+    start: Float[Array, " 2"]
+    place: Float[Array, ""]
+
+    @property
+    def step(self) -> Float[Array, ""]:
+        """h."""
+        return self.place + jnp.where(self.place > 0.5, 0.02, -0.02)
+
+
+class OptimisticSteps(Claim[ScalarGame]):
+    """Let x descend and y ascend on c x y with optimistic steps: each player adds h/c times twice its present gradient
+    minus its previous gradient. After many steps, each step multiplies the distance from the equilibrium 0 by r,
+
+        r² = (1 + sqrt(1 - 4 h²))/2 for h < 1/2,    r² = 2 h (h + sqrt(h² - 1/4)) for h > 1/2.
+
+    So optimistic steps converge exactly for 0 < h < 1/sqrt(3), and fastest near h = 1/2, where r² is 1/2. The trials
+    measure r at a random h, and at h = 1/sqrt(3), where it is 1.
+
+    Derivation: z = x + i y follows z_(t+1) = (1 + 2 i h) z_t - i h z_(t-1), and r is the larger modulus of a root.
+    """
+
+    title = "Optimistic steps on a bilinear game converge exactly for h < 1/sqrt(3)"
+    source = Source("emergence2026", "Figure 14.13", note="for optimistic steps, with the largest step")
+    stated = Kind.OWN
+    population = Drawn(
+        ScalarGame,
+        positive("step"),
+        positive("strength"),
+        strength=log_uniform(0.1, 10.0),
+        start=normal(2),
+        place=uniform(0.1, 0.9),
+    )
+    relation = Equal()
+    control = Control(
+        "the factor of extragradient steps, at both",
+        lambda factor, problem: jnp.sqrt(1 - (s := jnp.stack([problem.step, jnp.asarray(_EDGE)])) ** 2 + s**4),
+    )
+    controls = "which steps of two players converge"
+    unexplained = "games that are not bilinear"
+
+    def predict(self, problem: ScalarGame) -> Array:
+        h = problem.step
+        slow = (1 + jnp.sqrt(jnp.maximum(1 - 4 * h**2, 0.0))) / 2
+        fast = 2 * h * (h + jnp.sqrt(jnp.maximum(h**2 - 0.25, 0.0)))
+        return jnp.stack([jnp.sqrt(jnp.where(h < 0.5, slow, fast)), jnp.asarray(1.0)])
+
+    def measure(self, problem: ScalarGame, key: Key[Array, ""]) -> Array:
+        """The mean factor over 200 steps, after 200 steps."""
+        slopes = jax.grad(lambda z: problem.strength * z[0] * z[1])
+        ascent = jnp.asarray([-1.0, 1.0])
+
+        def factor(h: Array) -> Array:
+            def move(_, carry: Pair) -> Pair:
+                at, before = carry
+                now = ascent * slopes(at)
+                return at + h / problem.strength * (2 * now - before), now
+
+            begun = jax.lax.fori_loop(0, _SETTLED, move, (problem.start, ascent * slopes(problem.start)))
+            ended = jax.lax.fori_loop(0, _SETTLED, move, begun)
+            return (jnp.linalg.norm(ended[0]) / jnp.linalg.norm(begun[0])) ** (1 / _SETTLED)
+
+        return jnp.stack([factor(problem.step), factor(jnp.asarray(_EDGE))])
+
+    def condition(self, problem: ScalarGame) -> Array:
+        """Roundings of a recursion with roots that are 2 sqrt(|h² - 1/4|) apart."""
+        return 32 / jnp.sqrt(jnp.abs(problem.step**2 - 0.25))
+
+
+class PenalisedCritic(eqx.Module):
+    """A generator of the point a, a critic x -> b x, the loss f(t) = -log(1 + exp(-c t)), h = f'(0) = c/2, a penalty
+    gamma = 2 r h, and the angle of a start. r is at least 0.1 away from 1, where two rates meet.
+    """
+
+    slope: Float[Array, ""]
+    place: Float[Array, ""]
+    angle: Float[Array, ""]
+
+    @property
+    def h(self) -> Float[Array, ""]:
+        """f'(0)."""
+        return self.slope / 2
+
+    @property
+    def ratio(self) -> Float[Array, ""]:
+        """r."""
+        return self.place + jnp.where(self.place > 1, 0.1, -0.1)
+
+
+class PenaltyRate(Claim[PenalisedCritic]):
+    """Let the data be the point 0, let a generator produce the point a, and let a critic be x -> b x. The generator
+    descends and the critic ascends on V = f(a b) + f(0), with the penalty (gamma/2) b² on the critic's slope at the
+    data. Let h = |f'(0)|. Near the equilibrium 0, its distance finally decays under gradient flow like exp(-rho t),
+
+        rho = gamma/2 for gamma < 2 h,    rho = gamma/2 - sqrt(gamma²/4 - h²) for gamma > 2 h.
+
+    So gamma = 2 h is the best penalty, and a larger one is slower. Without a penalty, rho = 0.
+
+    Derivation: -gamma/2 ± sqrt(gamma²/4 - h²) are the eigenvalues of the linear flow a' = -h b, b' = h a - gamma b.
+    """
+
+    title = "A gradient penalty gamma gives the rate gamma/2, up to gamma = 2 |f'(0)|"
+    source = Source("mescheder2018", "Abstract", note="zero-centred gradient penalties; the rate for point masses")
+    stated = Kind.OWN
+    population = Drawn(
+        PenalisedCritic,
+        positive("ratio", "without a penalty the flow does not converge"),
+        slope=log_uniform(0.2, 5.0),
+        place=uniform(0.2, 2.4),
+        angle=uniform(0.0, 6.283),
+    )
+    relation = Equal()
+    control = Control("the rate gamma", lambda rate, problem: 2 * problem.ratio * problem.h)
+    controls = "how fast a generator and a penalised critic converge"
+    unexplained = "starts far from the equilibrium"
+
+    def predict(self, problem: PenalisedCritic) -> Array:
+        half = problem.ratio * problem.h
+        return half - jnp.sqrt(jnp.maximum(half**2 - problem.h**2, 0.0))
+
+    def measure(self, problem: PenalisedCritic, key: Key[Array, ""]) -> Array:
+        """The rate of the slower root of the recursion that the flow follows, minus that without a penalty."""
+        interval = 1 / problem.h
+
+        def rate(gamma: Array | float) -> Array:
+            def value(z: Array) -> Array:
+                critic = lambda x: z[1] * x
+                return -jax.nn.softplus(-problem.slope * critic(z[0])) - gamma / 2 * jax.grad(critic)(0.0) ** 2
+
+            move, step = lambda z: jnp.asarray([-1.0, 1.0]) * jax.grad(value)(z), interval / _FINE
+
+            def one(z: Array, _) -> tuple[Array, Array]:
+                k1 = move(z)
+                k2 = move(z + step / 2 * k1)
+                k3 = move(z + step / 2 * k2)
+                z = z + step / 6 * (k1 + 2 * k2 + 2 * k3 + move(z + step * k3))
+                return z, z
+
+            start = 1e-8 * jnp.stack([jnp.cos(problem.angle), jnp.sin(problem.angle)])
+            path = jax.lax.scan(one, start, None, length=2 * _FINE)[1]
+            states = jnp.concatenate([start[None], path[_FINE - 1 :: _FINE]])
+            a, b = jnp.linalg.solve(states[:2].T, states[2])  # z_2 = a z_0 + b z_1, in both coordinates
+            root = jnp.sqrt(b**2 / 4 + a + 0j)
+            return -jnp.log(jnp.maximum(jnp.abs(b / 2 + root), jnp.abs(b / 2 - root))) / interval
+
+        return rate(2 * problem.ratio * problem.h) - rate(0.0)
+
+    def condition(self, problem: PenalisedCritic) -> Array:
+        """Runge-Kutta steps of h/200 are accurate to 1e-8, for which 32 eps stands."""
+        return jnp.asarray(_ACCURACY / (32 * np.finfo(float).eps))
