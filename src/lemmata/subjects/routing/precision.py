@@ -134,7 +134,8 @@ class TiedLookups(Population[RoundedLookup]):
         share, ahead = jax.random.uniform(number_key, (2,))
         sharpness = 2.0 ** (setting["bits"] + jnp.floor(3 * ahead)) * (1 + 3 * unit) * (1 - 1e-9)
         lead = (0.3 + 0.69 * share) * 2 * unit / (1 + 3 * unit)
-        others = -jax.random.uniform(score_key, (n,))
+        far = (10 + 20 * jax.random.uniform(score_key, (n,))) / sharpness
+        others = jnp.maximum(1 - lead - far, -1.0)
         return RoundedLookup(others.at[0].set(1.0).at[1].set(1 - lead), sharpness, setting["bits"])
 
     def hypotheses(self, problem: RoundedLookup) -> list[Hypothesis]:
