@@ -116,7 +116,7 @@ def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]
     weights = turn(moment) * turn(prompts.queries)
     top = values[:, -1:]
     kept = values > max(prompts.x.shape[1:]) * np.finfo(float).eps * top
-    safe = np.where(kept, values, 1.0)
+    safe = np.where(kept, values, float(top.max()) or 1.0)
     by = lambda filters: np.sum(weights * np.where(kept, filters, 0.0), axis=1)
     found = {
         "zero": np.zeros(len(values)),

@@ -39,6 +39,7 @@ class AlgorithmDistances:
         intervals: of the distances.
         behind: by how much each algorithm is farther than the nearest one, for each length.
         behind_intervals: of these differences, paired over prompts and together for all algorithms.
+        farther: which algorithms are shown to be farther than the nearest one: on average, or in most prompts.
         nearest: the name of the nearest algorithm, for each length.
         size: the mean square of the predictor, for each length.
         ridge: the variance of the noise over the variance of a weight, by the evidence of all prompts.
@@ -54,6 +55,7 @@ class AlgorithmDistances:
     intervals: Float[np.ndarray, "k a 2"]
     behind: Float[np.ndarray, "k a"]
     behind_intervals: Float[np.ndarray, "k a 2"]
+    farther: Bool[np.ndarray, "k a"]
     nearest: tuple[str, ...]
     size: Float[np.ndarray, " k"]
     ridge: float
@@ -61,11 +63,6 @@ class AlgorithmDistances:
     level: float
     conditions: tuple[Condition, ...]
     claims: tuple[str, ...] = _CLAIMS
-
-    @property
-    def as_near(self) -> Bool[np.ndarray, "k a"]:
-        """Which algorithms are not shown to be farther than the nearest one."""
-        return ~(self.behind_intervals[..., 0] > 0)
 
     def __str__(self) -> str:
         last = len(self.lengths) - 1
@@ -78,7 +75,7 @@ class AlgorithmDistances:
             word = ""
             if self.names[place] == self.nearest[last]:
                 word = "  nearest"
-            elif self.as_near[last, place]:
+            elif not self.farther[last, place]:
                 word = "  not shown to be farther"
             lines.append(
                 f"{self.names[place]:<{width}}  {self.distances[last, place]:.3g} ({low:.3g} to {high:.3g}){word}"
@@ -122,7 +119,7 @@ class AlgorithmDistances:
 
 
 def which_algorithm(
-    predict: Callable[[np.ndarray, np.ndarray, np.ndarray], Any],
+    predict: Any,
     prompts: Any,
     *,
     tasks: Any = None,
@@ -192,13 +189,20 @@ def which_algorithm(
         Condition("the evidence is largest at a ridge inside the range", None, known.inside,
                   "else ridge is least squares, or zero"),
     )  # fmt: skip
-    together = 1 - (1 - level) / (len(names) - 1)
+    error = (1 - level) / (2 * (len(names) - 1))  # of each algorithm, by its mean and by its prompts
+    between = _interval(behind, 1 - error, signed=True)
     return AlgorithmDistances(
         names=names, lengths=sizes, distances=square * apart.mean(axis=2), intervals=square * _interval(apart, level),
-        behind=square * behind.mean(axis=2), behind_intervals=square * _interval(behind, together, signed=True),
-        nearest=tuple(names[place] for place in best), size=square * size, ridge=known.ridge * float(unit_x) ** 2,
-        prompts=len(x), level=level, conditions=conditions,
+        behind=square * behind.mean(axis=2), behind_intervals=square * between,
+        farther=(between[..., 0] > 0) | _in_most(behind, error), nearest=tuple(names[place] for place in best),
+        size=square * size, ridge=known.ridge * float(unit_x) ** 2, prompts=len(x), level=level, conditions=conditions,
     )  # fmt: skip
+
+
+def _in_most(behind: Float[np.ndarray, "k a m"], error: float) -> Bool[np.ndarray, "k a"]:
+    """Where an algorithm is shown to be farther in more than half of the prompts, by the sign test."""
+    more, less = (behind > 0).sum(axis=2), (behind < 0).sum(axis=2)
+    return stats.binom.sf(more - 1, more + less, 0.5) <= error
 
 
 def _prompts(prompts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

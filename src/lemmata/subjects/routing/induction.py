@@ -4,6 +4,8 @@ This theory gives the probability with which a previous-token head and a content
 occurrence of a token. It assumes one-hot tokens and positions. It does not explain how training finds such heads.
 """
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -189,7 +191,7 @@ class PositionFromTheMask(Claim[PlacedToken]):
         return len(problem.tokens) + (1 + size) ** 2
 
 
-def _from_counts(problem: PlacedToken, weigh: object) -> Array:
+def _from_counts(problem: PlacedToken, weigh: Callable[[Array], Array]) -> Array:
     counts = weigh(jnp.sum(problem.tokens[:, None] == jnp.arange(len(problem.embedding)), axis=0) * 1.0)
     states = problem.embedding
     for product in problem.products:

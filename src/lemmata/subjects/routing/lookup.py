@@ -146,7 +146,7 @@ def sharpness_for(weight: Float[Array, ""], behind: Float[Array, " m"], most: fl
         most: a beta that is too large.
     """
 
-    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_, ends):
         low, high = ends
         middle = (low + high) / 2
         dull = first_weight(-middle * jnp.append(0.0, behind)) < weight

@@ -87,14 +87,14 @@ class RoundingCostsLead(Claim[RoundedLookup]):
     """Let unit vectors have scores <q, k_j>, of which the right one is 1 and all others are at most 1 - D. Round the
     logits beta <q, k_j> to p significant bits, and let u = 2^(-p). The right key keeps a weight of at least
 
-        1/(1 + (n - 1) e^(-beta D')),   D' = D - u (2 - D).
+        1/(1 + (n - 1) e^(-beta D')),   D' = D - u max(2 - D, D).
 
     So rounding lowers the lead from D to D'. If D > 2u/(1 + u), then D' > 0 and a weight p needs beta = log((n - 1)
     p/(1 - p))/D'. On a circle of n keys at equal distances D is about 2 pi²/n², so the condition is about n <
     pi/sqrt(u): 142 keys for float16, 50 keys for bfloat16.
     """
 
-    title = "Rounded logits lower the lead of a softmax lookup by u (2 - D)"
+    title = "Rounded logits lower the lead D of a softmax lookup by u max(2 - D, D)"
     source = SOURCE
     stated = Kind.OWN
     population = RoundedLookups()
@@ -102,14 +102,14 @@ class RoundingCostsLead(Claim[RoundedLookup]):
     control = Control(
         "the lead falls by u alone",
         lambda weight, problem: (
-            1 / (1 + (1 / weight - 1) * jnp.exp(-problem.sharpness * problem.unit * (1 - problem.lead)))
+            1 / (1 + (1 / weight - 1) * jnp.exp(-problem.sharpness * problem.unit * jnp.abs(1 - problem.lead)))
         ),
     )
     controls = "the weight of the right key in a floating-point format"
     unexplained = "rounding in the products and sums that give the logits"
 
     def predict(self, problem: RoundedLookup) -> Array:
-        lead = problem.lead - problem.unit * (2 - problem.lead)
+        lead = problem.lead - problem.unit * jnp.maximum(2 - problem.lead, problem.lead)
         return 1 / (1 + (len(problem.scores) - 1) * jnp.exp(-problem.sharpness * lead))
 
     def measure(self, problem: RoundedLookup, key: Key[Array, ""]) -> Array:
