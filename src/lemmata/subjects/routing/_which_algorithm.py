@@ -81,9 +81,18 @@ class AlgorithmDistances:
                 f"{self.names[place]:<{width}}  {self.distances[last, place]:.3g} ({low:.3g} to {high:.3g}){word}"
             )
         if last:
-            near = ", ".join(f"{n}: {name}" for n, name in zip(self.lengths, self.nearest, strict=True))
-            lines.append(f"nearest by number of examples: {near}")
+            lines.append(f"nearest by number of examples: {', '.join(self._runs())}")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _runs(self) -> list[str]:
+        """The nearest algorithms with the first and last length of each."""
+        runs: list[list[Any]] = []
+        for n, name in zip(self.lengths, self.nearest, strict=True):
+            if runs and runs[-1][2] == name:
+                runs[-1][1] = n
+            else:
+                runs.append([n, n, name])
+        return [f"{first if first == last else f'{first} to {last}'}: {name}" for first, last, name in runs]
 
     def plot(self) -> Any:
         """An Altair chart: the distance to each algorithm over the mean square of the predictor, by length."""
