@@ -64,7 +64,7 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
         w=normal("d"),
         tau=log_uniform(1.25, 1.55),
         noise=log_uniform(0.1, 0.7),
-        d=dimension(5, 1, 20, corners=(3, 10)),
+        d=dimension(5, 1, 10, corners=(3, 8)),
     )
     relation = Limit("n", (40.0, 160.0, 640.0), margin=0.05, resolution=0.1, relative=False)
     control = Control("(d - 1) log tau", lambda odds, problem: odds - jnp.log(problem.tau))
@@ -134,7 +134,7 @@ class NoiseIsResolved(Claim[NoisyTask]):
     control = Control("n times the divergence", lambda odds, problem: odds * problem.n / (problem.n - len(problem.w)))
     controls = "how many examples show the family of a task"
     unexplained = "families that differ in the function and in the noise"
-    trials = 128
+    trials = 48
 
     def predict(self, problem: NoisyTask) -> Array:
         ratio = problem.ratio**-2

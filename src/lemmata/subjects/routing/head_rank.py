@@ -36,7 +36,7 @@ class StochasticTable(eqx.Module):
 class StochasticTables(Population[StochasticTable]):
     """Tables whose centred logarithm has a random rank between 1 and n - 2, and random shifts of rows."""
 
-    settings = Space(n=dimension(6, 4, 8, corners=(5, 7)))
+    settings = Space(n=dimension(5, 4, 7, corners=(4, 6)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StochasticTable:
         n = setting["n"]
@@ -81,7 +81,7 @@ def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> fl
     least = np.inf
     for _ in range(_STARTS):
         start = rng.normal(size=size + n * width)
-        options = {"maxiter": 3000, "maxfun": 6000, "ftol": 1e-16, "gtol": 1e-10}
+        options = {"maxiter": 600, "maxfun": 1200, "ftol": 1e-13, "gtol": 1e-10}
         found = minimize(divergence, start, jac=True, method="L-BFGS-B", options=options)
         least = min(least, float(found.fun) / q)
         if least < _REACHED:
