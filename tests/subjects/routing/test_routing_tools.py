@@ -44,7 +44,7 @@ def test_a_circle_by_brute_force():
         assert np.exp(-beta * behind).sum() == pytest.approx(1)
     assert retrieval(5, 7).spread == pytest.approx(np.log(4) * 4 / 5)
     assert retrieval(50, 7).spread is None
-    n = 3_000_000
+    n = 300_000
     assert retrieval(n, 2).spread == pytest.approx(n**2 / (8 * np.pi), rel=1e-4)
 
 
@@ -103,7 +103,7 @@ def test_extremes_of_retrieval():
         (((10, 8, "float17"), {}), "bits; found 'float17'"),
         (((10, 8, 54), {}), "at most 53"),
         (((10, 8, 0), {}), "bits; found 0"),
-        (((10**16, 8), {}), "n; found 1e[+]16; rule: at most 1e[+]15"),
+        (((10**16, 8), {}), "n; found a number of 17 digits; rule: at most 1e[+]15"),
     ],
 )
 def test_refusals_of_retrieval(arguments, words):
@@ -156,6 +156,8 @@ def test_extremes_of_attention():
     assert huge.bounds[0] == 1
     assert huge.contraction <= 1
     assert huge.effective[0] == 1
+    assert "may stand for a mask" in huge.conditions[1].why
+    assert "fails (1)" in str(huge)
     tiny = attention_report(np.full((3, 4), 1e-300))
     assert np.allclose(tiny.effective, 4)
     assert tiny.contraction == 0
@@ -294,14 +296,14 @@ def test_units_do_not_matter():
 
 
 def test_intervals_hold_for_a_distance_that_is_known():
-    """The distance of 0 to the mean of the targets, over 200 sets of prompts."""
+    """The distance of 0 to the mean of the targets, over 100 sets of prompts."""
     held = 0
-    for seed in range(200):
+    for seed in range(100):
         (x, y, queries), _ = _prompts(60, 2, 1, 1.0, seed)
         found = which_algorithm(lambda x, y, q: y.mean() + 1e-9, (x, y, queries), lengths=2, level=0.9)
         low, high = found.intervals[0, found.names.index("zero")]
         held += low <= 1.0 <= high  # the mean of two targets of variance 2 has variance 1
-    assert 160 <= held <= 195
+    assert 78 <= held <= 98
 
 
 def test_forms_of_input_and_a_predictor_that_writes():
@@ -332,6 +334,24 @@ def test_ties_duplicates_and_constant_columns():
     found = which_algorithm(lambda x, y, q: y.mean(), (same, y, np.ones((40, 2))), lengths=6)
     near = {name for name, far in zip(found.names, found.distances[0], strict=True) if far < 1e-20}
     assert {"nearest neighbour", "mean of the targets", "least squares"} <= near
+
+
+def test_columns_in_different_units():
+    """As NumPy's least squares, which does not square the inputs."""
+    (x, y, queries), _ = _prompts(30, 8, 3)
+    x, queries = x * [1.0, 1e-6, 1e2], queries * [1.0, 1e-6, 1e2]
+    found = which_algorithm(lambda x, y, q: q @ np.linalg.lstsq(x, y, rcond=None)[0], (x, y, queries), lengths=[4, 8])
+    assert (found.distances[:, found.names.index("least squares")] < 1e-9 * found.size).all()
+
+
+def test_repeated_prompts_and_a_length_without_predictions():
+    prompts, _ = _prompts(30, 6, 2)
+    twice = [np.concatenate([own, own[:3]]) for own in prompts]
+    found = which_algorithm(lambda x, y, q: 0.0 if len(x) == 1 else y[0], twice, lengths=[1, 6])
+    assert "prompts that repeat an earlier one: fails (3)" in str(found)
+    assert found.size[0] == 0
+    assert found.nearest[0] == "zero"
+    found.plot().to_dict()
 
 
 def test_the_record():
@@ -366,7 +386,9 @@ _GOOD = _prompts(25, 6, 2)[0]
         (lambda x, y, q: y, _GOOD, {"lengths": 6}, "one number for a prompt", ShapeError),
         (lambda x, y, q: None, _GOOD, {}, "answer of predict", DataError),
         (lambda x, y, q: "much", _GOOD, {}, "answer of predict", DataError),
-        (lambda x, y, q: 0, _GOOD, {}, "0 for every prompt", DataError),
+        (lambda x, y, q: 0, _GOOD, {}, "answers of predict; found 0", DataError),
+        (lambda x, y, q: 1e200, _GOOD, {}, "answers of predict; found 1e[+]200", DataError),
+        (_ridge, (_GOOD[0], _GOOD[1], 1e30 * _GOOD[2]), {}, "in the unit of the inputs", DataError),
         (_ridge, _GOOD, {"lengths": 7}, "at most 6", SettingError),
         (_ridge, _GOOD, {"lengths": 0}, "lengths; found 0", SettingError),
         (_ridge, _GOOD, {"lengths": []}, "lengths", SettingError),

@@ -56,10 +56,9 @@ def scales(prompts: Prompts) -> Scales:
     Args:
         prompts: with all of their examples.
     """
-    values, vectors = np.linalg.eigh(np.swapaxes(prompts.x, 1, 2) @ prompts.x)
-    values = np.maximum(values, 0.0)
-    along = np.squeeze(np.swapaxes(vectors, 1, 2) @ np.einsum("mnd,mn->md", prompts.x, prompts.y)[..., None], -1) ** 2
-    square, unit = float(np.sum(prompts.y**2)), float(values.mean())
+    roots, along, _ = _along(prompts)
+    values, along = roots**2, (roots * along) ** 2
+    square, unit = float(np.sum(prompts.y**2)), float(np.mean(values))
 
     def cost(power: float) -> float:
         ridge = unit * 10.0**power
@@ -109,13 +108,10 @@ def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]
         target: predictions that the step sizes are fitted to.
     """
     n = prompts.x.shape[1]
-    values, vectors = np.linalg.eigh(np.swapaxes(prompts.x, 1, 2) @ prompts.x / n)
-    values = np.maximum(values, 0.0)
-    moment = np.einsum("mnd,mn->md", prompts.x, prompts.y) / n
-    turn = lambda v: np.squeeze(np.swapaxes(vectors, 1, 2) @ v[..., None], -1)
-    weights = turn(moment) * turn(prompts.queries)
-    top = values[:, -1:]
-    kept = values > max(prompts.x.shape[1:]) * np.finfo(float).eps * top
+    roots, along, queries = _along(prompts)
+    values, weights = roots**2 / n, queries * along * roots / n
+    top = values[:, :1]
+    kept = roots > max(prompts.x.shape[1:]) * np.finfo(float).eps * roots[:, :1]
     safe = np.where(kept, values, float(top.max()) or 1.0)
     by = lambda filters: np.sum(weights * np.where(kept, filters, 0.0), axis=1)
     found = {
@@ -141,6 +137,12 @@ def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]
         odds = special.softmax(-_residuals(prompts) / (2 * known.noise**2), axis=1)
         found["memorised tasks"] = np.sum(odds * (prompts.queries @ prompts.tasks.T), axis=1)
     return found
+
+
+def _along(prompts: Prompts) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, "m k"], Float[np.ndarray, "m k"]]:
+    """The singular values of the inputs, and targets and queries along the singular vectors."""
+    left, roots, right = np.linalg.svd(prompts.x, full_matrices=False)
+    return roots, np.einsum("mnk,mn->mk", left, prompts.y), np.einsum("mkd,md->mk", right, prompts.queries)
 
 
 def _nearest(prompts: Prompts) -> Float[np.ndarray, " m"]:

@@ -22,6 +22,7 @@ _CLAIMS = (
 _LARGEST = 1e300
 _WORK = 4e9  # absolute differences of two rows that are computed exactly
 _ROWS = 64
+_MASK = 1000.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -137,8 +138,15 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
     mixed = _mixed(table, seen)
     if not exact:
         contraction = min(contraction, math.tanh(mixed / 4))
+    far = int((seen & (below < -_MASK)).sum())
     conditions = (
         Condition("at other lengths the logits of a query span no more than here", None, None, "for the bounds"),
+        Condition(
+            f"no finite logit is {_MASK:g} below the largest of its query",
+            float(far),
+            far == 0,
+            "else it may stand for a mask; write minus infinity there",
+        ),
         Condition("the contraction is computed for all pairs of queries", None, exact, "else it is an upper bound"),
     )
     return AttentionReport(
@@ -177,7 +185,10 @@ def _lengths(lengths: Any) -> tuple[int, ...]:
     given = np.atleast_1d(array_of("lengths", lengths))
     if given.ndim != 1 or not len(given):
         raise SettingError("lengths", found=f"shape {given.shape}", rule="a number of keys, or a list of them")
-    return tuple(whole("lengths", n, 1) for n in given.tolist())
+    try:
+        return tuple(whole("lengths", n, 1) for n in given.tolist())
+    except OverflowError as error:
+        raise SettingError("lengths", found="a number above 1e308", rule="numbers of keys") from error
 
 
 def _bound(n: int, span: float) -> float:

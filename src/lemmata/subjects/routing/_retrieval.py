@@ -30,7 +30,7 @@ _FORMATS = {
 }
 _RANGE = (0.05, 0.95)
 _MOST_KEYS, _MOST_DIMENSIONS = 10**15, 10**5
-_ALL_KEYS = 10**6
+_ALL_KEYS = 10**5
 _DROP = 45.0  # logarithms by which an integrand must have fallen where it is cut off
 _NODES = np.polynomial.legendre.leggauss(80)
 
@@ -147,7 +147,7 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
         no arrangement needs less than 6.9; random keys need about 6.907 from d = 28 on
         bfloat16: holds at 7.38 (leads above 0.0078 survive; the nearest key has 0.61)
     """
-    n, d = _at_most("n", whole("n", n, 2), _MOST_KEYS), _at_most("d", whole("d", d, 2), _MOST_DIMENSIONS)
+    n, d = _at_most("n", n, _MOST_KEYS), _at_most("d", d, _MOST_DIMENSIONS)
     weight = inside("weight", weight, 0.0, 1.0)
     if weight <= 1 / n:
         raise SettingError("weight", found=f"{weight:g}", rule=f"above 1/n = {1 / n:.3g}",
@@ -169,10 +169,14 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
     )  # fmt: skip
 
 
-def _at_most(name: str, value: int, most: int) -> int:
-    if value > most:
-        raise SettingError(name, found=f"{value:g}", rule=f"at most {most:g}")
-    return value
+def _at_most(name: str, value: Any, most: int) -> int:
+    """A whole number from 2 to the largest."""
+    if isinstance(value, int) and value > most:  # which may be too large for a float
+        raise SettingError(name, found=f"a number of {len(str(value))} digits", rule=f"at most {most:g}")
+    number = whole(name, value, 2)
+    if number > most:
+        raise SettingError(name, found=f"{number:g}", rule=f"at most {most:g}")
+    return number
 
 
 def _formats(bits: int | str | None) -> list[tuple[str, int, float]]:

@@ -99,9 +99,10 @@ class AlgorithmDistances:
         import altair as alt
 
         ink: dict[str, Any] = {"labelColor": "#7b828c", "titleColor": "#7b828c"}
+        sizes = np.maximum(self.size, np.finfo(float).tiny)
         shown = [name for name in self.names if name in self.nearest or self.names.index(name) in self._near_ones()]
         rows = [
-            {"n": n, "share": max(float(self.distances[k, self.names.index(name)] / self.size[k]), 1e-12), "what": name}
+            {"n": n, "share": max(float(self.distances[k, self.names.index(name)] / sizes[k]), 1e-12), "what": name}
             for k, n in enumerate(self.lengths)
             for name in shown
         ]
@@ -117,7 +118,7 @@ class AlgorithmDistances:
 
     def _near_ones(self) -> set[int]:
         """The six algorithms with the smallest mean share."""
-        share = np.mean(self.distances / self.size[:, None], axis=0)
+        share = np.mean(self.distances / np.maximum(self.size[:, None], np.finfo(float).tiny), axis=0)
         return set(np.argsort(share, kind="stable")[:_SHOWN].tolist())
 
     def _repr_html_(self) -> str:
@@ -172,7 +173,7 @@ def which_algorithm(
     known_tasks = _tasks(tasks, x.shape[2])
     level = inside("level", level, 0.0, 1.0)
     sizes = _lengths(lengths, x.shape[1])
-    unit_x, unit_y = max(np.abs(x).max(), np.abs(queries).max()), np.abs(y).max()
+    unit_x, unit_y = np.abs(x).max(), np.abs(y).max()
     scaled = Prompts(x / unit_x, y / unit_y, queries / unit_x, None)
     if known_tasks is not None:
         with np.errstate(over="ignore"):
@@ -182,8 +183,10 @@ def which_algorithm(
                             rule="weights whose predictions are of the size of the targets")  # fmt: skip
     known = scales(scaled)
     answers = np.stack([_answers(predict, x, y, queries, n) for n in sizes]) / unit_y
-    if not np.abs(answers).max() > 0:
-        raise DataError("answers of predict", found="0 for every prompt", rule="predictions that are not all 0")
+    largest = float(np.abs(answers).max())
+    if not 0 < largest < _LARGEST:
+        raise DataError("answers of predict", found=f"{largest * unit_y:.3g} as the largest absolute value",
+                        rule=f"above 0, and below {_LARGEST:g} times the largest target")  # fmt: skip
     tables = [predictions(scaled.first(n), known, own) for n, own in zip(sizes, answers, strict=True)]
     names = tuple(tables[0])
     apart = np.stack([[(table[name] - own) ** 2 for name in names] for table, own in zip(tables, answers, strict=True)])
@@ -192,8 +195,11 @@ def which_algorithm(
     behind = apart - np.take_along_axis(apart, best[:, None, None], axis=1)
     square = float(unit_y) ** 2
     heaviest = _heaviest(apart[-1], size[-1])
+    rows = np.concatenate([x.reshape(len(x), -1), y, queries], axis=1)
+    repeated = len(rows) - len(np.unique(rows, axis=0))
     conditions = (
         Condition("prompts are independent draws of one distribution", None, None, "for the intervals"),
+        Condition("prompts that repeat an earlier one", float(repeated), repeated == 0, "else intervals are too short"),
         Condition("the largest share of one prompt in a distance", heaviest, heaviest <= 0.5, "else intervals mislead"),
         Condition("the evidence is largest at a ridge inside the range", None, known.inside,
                   "else ridge is least squares, or zero"),
@@ -236,6 +242,11 @@ def _prompts(prompts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not 1 / _LARGEST < np.abs(own).max() < _LARGEST:
             raise DataError(name, found=f"{np.abs(own).max():.3g} as the largest absolute value",
                             rule=f"between {1 / _LARGEST:g} and {_LARGEST:g}", remedy="change the unit")  # fmt: skip
+    ratio = np.abs(queries).max() / np.abs(x).max()
+    if not 1e-8 < ratio < 1e8:
+        raise DataError(
+            "queries", found=f"{ratio:.3g} times the largest input", rule="numbers in the unit of the inputs"
+        )
     if (x == x[0]).all() and (y == y[0]).all() and (queries == queries[0]).all():
         raise DataError("prompts", found="one prompt, repeated", rule="prompts that differ")
     return x, y, queries
