@@ -138,3 +138,21 @@ def test_a_narrow_head_leaves_the_second_singular_value():
     logits = left[:, :2] * [2.0, 1.0] @ right[:, :2].T
     table = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     assert head_rank.left_by_width(table, 1, rng) > 1e-3
+
+
+def test_with_the_effect_switched_off_the_claims_fail(key):
+    """A skip connection keeps the order s, and logits times log n exceed the bound on bounded logits."""
+    problem = collapse.RankCollapseIsCubic().population.sample({"n": 16, "d": 8}, key)
+    found = []
+    for spread in (0.0125, 0.1):
+        tokens = np.asarray(problem.mean + spread * (problem.residual - problem.residual.mean(axis=0)))
+        logits = tokens @ np.asarray(problem.product) @ tokens.T / np.sqrt(8)
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        moved = tokens + weights / weights.sum(axis=1, keepdims=True) @ tokens @ np.asarray(problem.value)
+        found.append(np.linalg.norm(moved - moved.mean(axis=0)))
+    assert np.log(found[1] / found[0]) / np.log(8) == pytest.approx(1, abs=0.1)
+    for n in (100, 10_000):
+        logits = jnp.zeros(n).at[0].set(1.0) * np.log(n)  # within 1/2 of 1/2, times log n
+        problem = lookup.BoundedLogits(logits, jnp.asarray(0.5))
+        claim = lookup.BoundedLogitsDisperse()
+        assert float(claim.measure(problem, key)) > 10 * float(claim.predict(problem))
