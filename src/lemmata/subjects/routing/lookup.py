@@ -137,7 +137,7 @@ class Wanted(eqx.Module):
     radius: Float[Array, ""]
 
 
-def sharpness_for(weight: Float[Array, ""], behind: Float[Array, " m"], most: float | Array) -> Float[Array, ""]:
+def sharpness_for(weight: Float[Array, ""], behind: Float[Array, " m"], most: float | int | Array) -> Float[Array, ""]:
     """The beta at which the right key has this weight, by bisection.
 
     Args:
