@@ -1,0 +1,152 @@
+"""Predictions of known algorithms on prompts of a regression, through the eigenvectors of the inputs."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+from scipy import optimize, special
+
+_STEPS, _NEWTON = (1, 2, 4, 8, 16), (2, 4, 6)
+_RATES = (-6.0, 1.0)  # powers of ten of step sizes, times the largest eigenvalue
+_RIDGES = (-12.0, 12.0)  # powers of ten of the ridge, over the mean eigenvalue
+_EXACT = 1e-12
+
+
+@dataclasses.dataclass(frozen=True)
+class Prompts:
+    """Prompts in units in which inputs and targets have a largest absolute value of 1.
+
+    Args:
+        x: inputs of the examples.
+        y: their targets.
+        queries: where to predict.
+        tasks: weight vectors that a predictor may have memorised; None if there are none.
+    """
+
+    x: Float[np.ndarray, "m n d"]
+    y: Float[np.ndarray, "m n"]
+    queries: Float[np.ndarray, "m d"]
+    tasks: Float[np.ndarray, "t d"] | None
+
+    def first(self, n: int) -> "Prompts":
+        """The first n examples of each prompt."""
+        return Prompts(self.x[:, :n], self.y[:, :n], self.queries, self.tasks)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scales:
+    """What the algorithms know of the whole set of prompts.
+
+    Args:
+        ridge: the variance of the noise over that of a weight, by the evidence.
+        inside: whether the evidence has its maximum inside the range of ridges.
+        noise: standard deviation around the memorised tasks; None without tasks.
+    """
+
+    ridge: float
+    inside: bool
+    noise: float | None
+
+
+def scales(prompts: Prompts) -> Scales:
+    """The ridge by the evidence of all prompts together, and the noise around memorised tasks by their likelihood.
+
+    Args:
+        prompts: with all of their examples.
+    """
+    roots, along, _ = _along(prompts)
+    values, along = roots**2, (roots * along) ** 2
+    square, unit = float(np.sum(prompts.y**2)), float(np.mean(values))
+
+    def cost(power: float) -> float:
+        ridge = unit * 10.0**power
+        rest = max(square - float(np.sum(along / (values + ridge))), _EXACT * square)
+        return prompts.y.size * math.log(rest) + float(np.sum(np.log1p(values / ridge)))
+
+    power, inside = _least(cost, _RIDGES)
+    noise = None
+    if prompts.tasks is not None:
+        rest = _residuals(prompts)
+        count = prompts.y.shape[1]
+
+        def unlikely(power: float) -> float:
+            variance = 10.0 ** (2 * power)
+            return float(-np.sum(special.logsumexp(-rest / (2 * variance), axis=1))) + count * len(rest) * power * (
+                math.log(10.0)
+            )
+
+        noise = 10.0 ** _least(unlikely, (-8.0, 2.0))[0]
+    return Scales(unit * 10.0**power, inside, noise)
+
+
+def _least(cost: Callable[[float], float], ends: tuple[float, float], count: int = 57) -> tuple[float, bool]:
+    """Where a cost of one number is least: the best of a grid, then between its neighbours."""
+    grid = np.linspace(*ends, count)
+    best = int(np.argmin([cost(at) for at in grid]))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
+    found = optimize.minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
+    at = float(found.x) if found.fun <= cost(float(grid[best])) else float(grid[best])
+    return at, 0 < best < count - 1
+
+
+def _residuals(prompts: Prompts) -> Float[np.ndarray, "m t"]:
+    """The sum of squares that each task leaves in each prompt."""
+    assert prompts.tasks is not None
+    return np.stack([np.sum((prompts.y - prompts.x @ task) ** 2, axis=1) for task in prompts.tasks], axis=1)
+
+
+def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]) -> dict[str, Float[np.ndarray, " m"]]:
+    """What each algorithm predicts at the queries.
+
+    The step size of descent is one number for all prompts, at which the algorithm is nearest to the target.
+
+    Args:
+        prompts: with as many examples as the algorithms may see.
+        known: of the whole set.
+        target: predictions that the step sizes are fitted to.
+    """
+    n = prompts.x.shape[1]
+    roots, along, queries = _along(prompts)
+    values, weights = roots**2 / n, queries * along * roots / n
+    top = values[:, :1]
+    kept = roots > max(prompts.x.shape[1:]) * np.finfo(float).eps * roots[:, :1]
+    safe = np.where(kept, values, float(top.max()) or 1.0)
+    by = lambda filters: np.sum(weights * np.where(kept, filters, 0.0), axis=1)
+    found = {
+        "zero": np.zeros(len(values)),
+        "mean of the targets": prompts.y.mean(axis=1),
+        "nearest neighbour": _nearest(prompts),
+        "ridge": by(1 / (safe + known.ridge / n)),
+        "least squares": by(1 / safe),
+    }
+    largest = float(top.max())
+
+    def descent(power: float, steps: int) -> np.ndarray:
+        rate = 10.0**power / largest if largest > 0 else 0.0
+        return by((1 - (1 - rate * safe) ** steps) / safe)
+
+    for steps in _STEPS:
+        power, _ = _least(lambda at, k=steps: float(np.mean((descent(at, k) - target) ** 2)), _RATES)
+        found[f"descent, {steps} step{'s' if steps > 1 else ''}"] = descent(power, steps)
+    for layers in _NEWTON:
+        left = (1 - (safe / np.where(top > 0, top, 1.0)) ** 2) ** (2.0**layers)
+        found[f"Newton, {layers} iterations"] = by((1 - left) / safe)
+    if prompts.tasks is not None and known.noise is not None:
+        odds = special.softmax(-_residuals(prompts) / (2 * known.noise**2), axis=1)
+        found["memorised tasks"] = np.sum(odds * (prompts.queries @ prompts.tasks.T), axis=1)
+    return found
+
+
+def _along(prompts: Prompts) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, "m k"], Float[np.ndarray, "m k"]]:
+    """The singular values of the inputs, and targets and queries along the singular vectors."""
+    left, roots, right = np.linalg.svd(prompts.x, full_matrices=False)
+    return roots, np.einsum("mnk,mn->mk", left, prompts.y), np.einsum("mkd,md->mk", right, prompts.queries)
+
+
+def _nearest(prompts: Prompts) -> Float[np.ndarray, " m"]:
+    """The target of the nearest input; the mean of the targets of several that are equally near."""
+    apart = np.sum((prompts.x - prompts.queries[:, None]) ** 2, axis=2)
+    near = apart <= apart.min(axis=1, keepdims=True) * (1 + 1e-12)
+    return np.sum(near * prompts.y, axis=1) / np.sum(near, axis=1)

@@ -1,0 +1,224 @@
+"""What an attention matrix reads: the effective number of tokens, dispersal at other lengths, and contraction."""
+
+import dataclasses
+import html
+import io
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.answers import Condition, whole
+from lemmata.core import array_of, numbers_of
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import clean
+
+_CLAIMS = (
+    "routing.lookup.bounded_logits_disperse",
+    "routing.collapse.attention_contracts",
+    "routing.collapse.rank_collapse_is_cubic",
+)
+_LARGEST = 1e300
+_WORK = 4e9  # absolute differences of two rows that are computed exactly
+_ROWS = 64
+_MASK = 1000.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AttentionReport:
+    """What the rows of an attention matrix read.
+
+    Args:
+        effective: for each query, exp of the entropy of its weights: the number of tokens that it reads.
+        largest: for each query, its largest weight.
+        span: the largest difference between two logits of one query.
+        lengths, bounds: numbers of keys, and the largest weight that logits of this span can give to one of them.
+        half: with this many keys or more, no weight can exceed 1/2.
+        contraction: the largest factor by which the spread of any values is multiplied: the largest total variation
+            distance between two rows.
+        mixed: the largest mixed difference M of four logits; the contraction is at most tanh(M/4). It is infinite for
+            logits with a mask that differs between queries.
+        masked: how many logits are minus infinity.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    effective: Float[np.ndarray, " q"]
+    largest: Float[np.ndarray, " q"]
+    span: float
+    lengths: tuple[int, ...]
+    bounds: Float[np.ndarray, " k"]
+    half: float
+    contraction: float
+    mixed: float
+    masked: int
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    @property
+    def most(self) -> float:
+        """tanh(M/4), the bound on the contraction."""
+        return math.tanh(self.mixed / 4)
+
+    def __str__(self) -> str:
+        own = self.effective
+        far = ", ".join(f"{bound:.3g} of {n}" for n, bound in zip(self.lengths, self.bounds, strict=True))
+        lines = [
+            f"{len(own)} queries read {np.median(own):.4g} tokens (median; {own.min():.4g} to {own.max():.4g}), "
+            f"largest weight {np.median(self.largest):.3g}",
+            f"logits that span {self.span:.4g} give one key a weight of at most {far} keys",
+            f"from {self.half:.3g} keys on, no weight exceeds 1/2",
+            "without a skip connection, the layer multiplies the spread of its values by at most "
+            f"{self.contraction:.3g}" + ("" if math.isinf(self.mixed) else f" (tanh(M/4) = {self.most:.3g})"),
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def plot(self) -> Any:
+        """An Altair chart: how many queries read how many tokens."""
+        import altair as alt
+
+        ink: dict[str, Any] = {"labelColor": "#7b828c", "titleColor": "#7b828c"}
+        counts, edges = np.histogram(self.effective, bins=min(30, max(5, len(self.effective) // 5)))
+        bars = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
+        rows = [{"low": low, "high": high, "queries": count} for low, high, count in bars]
+        x = alt.X("low:Q", bin="binned", axis=alt.Axis(title="effective number of tokens", grid=False))
+        chart = alt.Chart(alt.Data(values=rows)).mark_bar(color="#3b6fb6")
+        chart = chart.encode(x=x, x2="high:Q", y=alt.Y("queries:Q", axis=alt.Axis(title="queries", grid=False)))
+        chart = chart.properties(width=240, height=180).configure(background="transparent")
+        return chart.configure_axis(**ink).configure_view(stroke=None)
+
+    def _repr_html_(self) -> str:
+        drawn = io.StringIO()
+        self.plot().save(drawn, format="svg")
+        text = html.escape(clean(str(self), lines=True))
+        return f'<div><pre style="white-space: pre-wrap">{text}</pre>{drawn.getvalue()}</div>'
+
+
+def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
+    """How many tokens each query of an attention head reads, and what its logits can do at other lengths and depths.
+
+    Pass the logits before the softmax, after the division by sqrt(d). A masked entry is minus infinity.
+
+    The effective number of tokens is exp of the entropy of a row. Logits that span S can give one of n keys at most the
+    weight 1/(1 + (n - 1) e^-S), so a head whose span does not grow with the length stops reading single tokens. The
+    contraction is exact for these logits: no values spread more than this factor of their spread after the layer. If
+    tokens approach each other by a factor s, M falls by s², so the spread falls by s³.
+
+    Args:
+        logits: shape (queries, keys); numbers, or minus infinity where a query may not look.
+        lengths: numbers of keys for the bound; by default 1, 4 and 16 times the number of keys.
+
+    Raises:
+        SettingError: for invalid lengths.
+        ShapeError, DataError: for anything but a table of logits, NaN, plus infinity, or a row that is all masked.
+
+    Example:
+        >>> print(attention_report([[4.0, 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]))
+        3 queries read 1.299 tokens (median; 1.299 to 4), largest weight 0.948
+        logits that span 4 give one key a weight of at most 0.948 of 4, 0.784 of 16, 0.464 of 64 keys
+        from 55.6 keys on, no weight exceeds 1/2
+        without a skip connection, the layer multiplies the spread of its values by at most 0.931 (tanh(M/4) = 0.964)
+    """
+    table = _table(logits)
+    keys = table.shape[1]
+    sizes = (keys, 4 * keys, 16 * keys) if lengths is None else _lengths(lengths)
+    seen = np.isfinite(table)
+    top = table.max(axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        below = np.where(seen, table - top, -np.inf)
+    weights = np.exp(below)
+    total = weights.sum(axis=1, keepdims=True)
+    weights = weights / total
+    mean_below = np.sum(weights * np.where(weights > 0, below, 0.0), axis=1)
+    effective = np.clip(np.exp(np.log(total[:, 0]) - mean_below), 1.0, seen.sum(axis=1))
+    span = float(-np.where(seen, below, 0.0).min())
+    masked = int((~seen).sum())
+    contraction, exact = _contraction(weights)
+    mixed = _mixed(table, seen)
+    if not exact:
+        contraction = min(contraction, math.tanh(mixed / 4))
+    far = int((seen & (below < -_MASK)).sum())
+    conditions = (
+        Condition("at other lengths the logits of a query span no more than here", None, None, "for the bounds"),
+        Condition(
+            f"no finite logit is {_MASK:g} below the largest of its query",
+            float(far),
+            far == 0,
+            "else it may stand for a mask; write minus infinity there",
+        ),
+        Condition("the contraction is computed for all pairs of queries", None, exact, "else it is an upper bound"),
+    )
+    return AttentionReport(
+        effective=effective, largest=weights.max(axis=1), span=span, lengths=sizes,
+        bounds=np.array([_bound(n, span) for n in sizes]), half=1 + math.exp(min(span, 700.0)), contraction=contraction,
+        mixed=mixed, masked=masked, conditions=conditions,
+    )  # fmt: skip
+
+
+def _table(logits: Any) -> np.ndarray:
+    array = array_of("logits", logits)
+    if array.dtype.name in ("float16", "bfloat16"):
+        array = array.astype(np.float32)
+    if array.dtype.kind not in "fiub":
+        array = numbers_of("logits", array)  # names the entry that is no number
+    if array.ndim != 2 or 0 in array.shape:
+        raise ShapeError(
+            "logits", found=f"shape {array.shape}", rule="shape (queries, keys)",
+            remedy="pass one head of one sequence at a time",
+        )  # fmt: skip
+    table = array.astype(float)
+    if np.isnan(table).any() or (table == np.inf).any():
+        raise DataError("logits", found="NaN or plus infinity", rule="numbers, or minus infinity for a masked entry")
+    seen = np.isfinite(table)
+    if not seen.any(axis=1).all():
+        row = int(np.argmin(seen.any(axis=1)))
+        raise DataError("logits", found=f"row {row} without a key", rule="at least one key that is not masked per row",
+                        remedy="drop rows of padding")  # fmt: skip
+    if np.abs(table[seen]).max() > _LARGEST:
+        raise DataError("logits", found=f"{np.abs(table[seen]).max():.3g}", rule=f"numbers of at most {_LARGEST:g}",
+                        remedy="use minus infinity for masked entries")  # fmt: skip
+    return table
+
+
+def _lengths(lengths: Any) -> tuple[int, ...]:
+    given = np.atleast_1d(array_of("lengths", lengths))
+    if given.ndim != 1 or not len(given):
+        raise SettingError("lengths", found=f"shape {given.shape}", rule="a number of keys, or a list of them")
+    try:
+        return tuple(whole("lengths", n, 1) for n in given.tolist())
+    except OverflowError as error:
+        raise SettingError("lengths", found="a number above 1e308", rule="numbers of keys") from error
+
+
+def _bound(n: int, span: float) -> float:
+    """1/(1 + (n - 1) e^-span), without overflow."""
+    return 1 / (1 + math.exp(math.log(n - 1) - span)) if n > 1 and math.log(n - 1) - span < 700 else float(n == 1)
+
+
+def _contraction(weights: np.ndarray) -> tuple[float, bool]:
+    """The largest total variation distance of two rows; twice the distance from the mean row if there are too many."""
+    q, n = weights.shape
+    if q * q * n / 2 > _WORK:
+        return min(1.0, float(np.abs(weights - weights.mean(axis=0)).sum(axis=1).max())), False
+    most = 0.0
+    for row in range(q - 1):
+        for start in range(row + 1, q, _ROWS * 16):
+            apart = np.abs(weights[start : start + _ROWS * 16] - weights[row]).sum(axis=1).max()
+            most = max(most, float(apart) / 2)
+    return min(most, 1.0), True
+
+
+def _mixed(table: np.ndarray, seen: np.ndarray) -> float:
+    """The largest (L_ij - L_ik) - (L_lj - L_lk); infinite where one query sees a key that another one does not."""
+    if (seen != seen[0]).any():
+        return math.inf
+    table = table[:, seen[0]]
+    q, n = table.shape
+    if q * q * n / 2 > _WORK:  # M is at most twice the largest span about the mean row
+        centred = table - table.mean(axis=0)
+        return float(2 * np.ptp(centred, axis=1).max())
+    most = 0.0
+    for row in range(q - 1):
+        most = max(most, float(np.ptp(table[row + 1 :] - table[row], axis=1).max()))
+    return most

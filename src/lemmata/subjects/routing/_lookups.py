@@ -1,0 +1,57 @@
+"""Softmax lookups: a query, the key that it should find, and other keys."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Population, Space
+from lemmata.engine.problems.variables import dimension, rows
+
+
+class Lookup(eqx.Module):
+    """A query and n keys, of which the first is the right one.
+
+    Args:
+        query: q.
+        keys: k_1, ..., k_n.
+        sharpness: beta; the logits are beta <q, k_j>.
+        missed: the weight that other keys may have together.
+    """
+
+    query: Float[Array, " d"]
+    keys: Float[Array, "n d"]
+    sharpness: Float[Array, ""]
+    missed: Float[Array, ""]
+
+    @property
+    def lead(self) -> Float[Array, ""]:
+        """By how much <q, k_1> is above all other scores."""
+        scores = self.keys @ self.query
+        return scores[0] - jnp.max(scores[1:])
+
+
+class Lookups(Population[Lookup]):
+    """In half of the problems all wrong keys have the same score, and otherwise scores below it."""
+
+    settings = Space(n=rows(64, 3, 4096, corners=(32, 128)), d=dimension(8, 2, 64))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Lookup:
+        n, d = setting["n"], setting["d"]
+        query_key, key_key, score_key, tied_key, number_key = jax.random.split(key, 5)
+        query = jax.random.normal(query_key, (d,))
+        lead, times, missed = jax.random.uniform(number_key, (3,))
+        lead, missed = 0.1 * 20**lead, 0.01 * 30**missed
+        below = jnp.where(jax.random.bernoulli(tied_key), 0.0, jax.random.exponential(score_key, (n,)))
+        scores = 1.0 - (lead + below).at[0].set(0.0)
+        keys = jax.random.normal(key_key, (n, d))
+        keys = keys + jnp.outer(scores - keys @ query, query) / jnp.sum(query**2)
+        return Lookup(query, keys, (0.5 + times) * jnp.log(n) / lead, missed)
+
+    def hypotheses(self, problem: Lookup) -> list[Hypothesis]:
+        return [Hypothesis("the right key leads", problem.lead, ">", 0.0)]
+
+
+def first_weight(logits: Float[Array, " n"]) -> Float[Array, ""]:
+    """The softmax weight of the first of n logits."""
+    return jax.nn.softmax(logits)[0]

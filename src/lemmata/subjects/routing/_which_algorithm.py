@@ -1,0 +1,300 @@
+"""Which known algorithm a predictor that learns from its prompt is nearest to."""
+
+import dataclasses
+import html
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import stats
+
+from lemmata.answers import Condition, inside, whole
+from lemmata.core import array_of, numbers_of
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import clean
+
+from ._algorithms import Prompts, predictions, scales
+
+_CLAIMS = (
+    "in_context.linear_attention.layers_are_descent",
+    "in_context.linear_attention.ridge_is_bayes",
+    "routing.solvers.newton_layers_square",
+    "routing.families.overlapping_families_stay_mixed",
+)
+_FEWEST, _SHOWN = 20, 6
+_MOST_COLUMNS = 1000
+_LARGEST = 1e140  # its square, times a number of prompts, is finite
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AlgorithmDistances:
+    """Squared distances of a predictor to known algorithms, on prompts of several lengths.
+
+    Args:
+        names: of the algorithms.
+        lengths: numbers of examples.
+        distances: the mean squared difference between the predictor and each algorithm, for each length.
+        intervals: of the distances.
+        behind: by how much each algorithm is farther than the nearest one, for each length.
+        behind_intervals: of these differences, paired over prompts and together for all algorithms.
+        farther: which algorithms are shown to be farther than the nearest one: on average, or in most prompts.
+        nearest: the name of the nearest algorithm, for each length.
+        size: the mean square of the predictor, for each length.
+        ridge: the variance of the noise over the variance of a weight, by the evidence of all prompts.
+        prompts: how many.
+        level: of the intervals.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    names: tuple[str, ...]
+    lengths: tuple[int, ...]
+    distances: Float[np.ndarray, "k a"]
+    intervals: Float[np.ndarray, "k a 2"]
+    behind: Float[np.ndarray, "k a"]
+    behind_intervals: Float[np.ndarray, "k a 2"]
+    farther: Bool[np.ndarray, "k a"]
+    nearest: tuple[str, ...]
+    size: Float[np.ndarray, " k"]
+    ridge: float
+    prompts: int
+    level: float
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        last = len(self.lengths) - 1
+        lines = [f"{self.prompts} prompts of {self.lengths[last]} examples; mean square of the predictor "
+                 f"{self.size[last]:.3g}"]  # fmt: skip
+        order = np.argsort(self.distances[last], kind="stable")[:_SHOWN]
+        width = max(len(self.names[place]) for place in order)
+        for place in order:
+            low, high = self.intervals[last, place]
+            word = ""
+            if self.names[place] == self.nearest[last]:
+                word = "  nearest"
+            elif not self.farther[last, place]:
+                word = "  not shown to be farther"
+            lines.append(
+                f"{self.names[place]:<{width}}  {self.distances[last, place]:.3g} ({low:.3g} to {high:.3g}){word}"
+            )
+        if last:
+            lines.append(f"nearest by number of examples: {', '.join(self._runs())}")
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _runs(self) -> list[str]:
+        """The nearest algorithms with the first and last length of each."""
+        runs: list[list[Any]] = []
+        for n, name in zip(self.lengths, self.nearest, strict=True):
+            if runs and runs[-1][2] == name:
+                runs[-1][1] = n
+            else:
+                runs.append([n, n, name])
+        return [f"{first if first == last else f'{first} to {last}'}: {name}" for first, last, name in runs]
+
+    def plot(self) -> Any:
+        """An Altair chart: the distance to each algorithm over the mean square of the predictor, by length."""
+        import altair as alt
+
+        ink: dict[str, Any] = {"labelColor": "#7b828c", "titleColor": "#7b828c"}
+        sizes = np.maximum(self.size, np.finfo(float).tiny)
+        shown = [name for name in self.names if name in self.nearest or self.names.index(name) in self._near_ones()]
+        rows = [
+            {"n": n, "share": max(float(self.distances[k, self.names.index(name)] / sizes[k]), 1e-12), "what": name}
+            for k, n in enumerate(self.lengths)
+            for name in shown
+        ]
+        chart = alt.Chart(alt.Data(values=rows)).mark_line(point=True).encode(
+            alt.X("n:Q", scale=alt.Scale(type="log"), axis=alt.Axis(title="examples in the prompt", grid=False)),
+            alt.Y("share:Q", scale=alt.Scale(type="log"),
+                  axis=alt.Axis(title="squared distance / mean square", grid=False)),
+            alt.Color("what:N", title=None, sort=shown),
+            tooltip=["what:N", alt.Tooltip("n:Q"), alt.Tooltip("share:Q", format=".3g")],
+        )  # fmt: skip
+        chart = chart.properties(width=280, height=220).configure(background="transparent")
+        return chart.configure_axis(**ink).configure_legend(labelColor="#7b828c").configure_view(stroke=None)
+
+    def _near_ones(self) -> set[int]:
+        """The six algorithms with the smallest mean share."""
+        share = np.mean(self.distances / np.maximum(self.size[:, None], np.finfo(float).tiny), axis=0)
+        return set(np.argsort(share, kind="stable")[:_SHOWN].tolist())
+
+    def _repr_html_(self) -> str:
+        drawn = io.StringIO()
+        self.plot().save(drawn, format="svg")
+        text = html.escape(clean(str(self), lines=True))
+        return f'<div><pre style="white-space: pre-wrap">{text}</pre>{drawn.getvalue()}</div>'
+
+
+def which_algorithm(
+    predict: Any,
+    prompts: Any,
+    *,
+    tasks: Any = None,
+    lengths: Any = None,
+    level: float | int = 0.95,
+) -> AlgorithmDistances:
+    """The squared distance of a predictor that learns in context to known algorithms for linear regression.
+
+    The predictor is called once for each prompt and length. The algorithms are: predicting 0, the mean of the targets,
+    the nearest neighbour, ridge regression, least squares of the smallest norm, 1 to 16 steps of gradient descent from
+    0, Newton's iteration for the inverse of S = X'X/n from S/|S|², and the posterior mean over `tasks`. The ridge is
+    the one of the largest evidence of all prompts. The step size of descent is one number for all prompts of a length,
+    at which descent is nearest to the predictor.
+
+    No algorithm has an intercept. If your targets have a mean, give the inputs a column of ones.
+
+    Args:
+        predict: a function of inputs (n, d), targets (n,) and a query (d,) that returns a number.
+        prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts.
+        tasks: weight vectors (t, d), for a predictor that may have memorised them.
+        lengths: how many of the n examples are shown; by default up to 5 numbers up to n.
+        level: of the intervals.
+
+    Raises:
+        SettingError: for a predictor that cannot be called, or invalid settings.
+        ShapeError, DataError: for prompts that do not fit each other, fewer than 20 prompts, numbers that are not
+            finite, targets or predictions that are all 0, or answers that are no numbers.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> x, w = rng.normal(size=(200, 24, 4)), rng.normal(size=(200, 4))
+        >>> y = np.einsum("mnd,md->mn", x, w) + 0.5 * rng.normal(size=(200, 24))
+        >>> step = lambda x, y, query: 0.8 * query @ x.T @ y / len(y)
+        >>> print(which_algorithm(step, (x, y, rng.normal(size=(200, 4))), lengths=24).nearest)
+        ('descent, 1 step',)
+    """
+    if not callable(predict) or isinstance(predict, type):
+        raise SettingError("predict", found=f"a {type(predict).__name__}",
+                           rule="a function of inputs, targets and a query")  # fmt: skip
+    x, y, queries = _prompts(prompts)
+    known_tasks = _tasks(tasks, x.shape[2])
+    level = inside("level", level, 0.0, 1.0)
+    sizes = _lengths(lengths, x.shape[1])
+    unit_x, unit_y = np.abs(x).max(), np.abs(y).max()
+    scaled = Prompts(x / unit_x, y / unit_y, queries / unit_x, None)
+    if known_tasks is not None:
+        with np.errstate(over="ignore"):
+            scaled = dataclasses.replace(scaled, tasks=known_tasks * unit_x / unit_y)
+        if not np.isfinite(scaled.tasks).all():  # type: ignore[arg-type]
+            raise DataError("tasks", found=f"{np.abs(known_tasks).max():.3g} as the largest absolute value",
+                            rule="weights whose predictions are of the size of the targets")  # fmt: skip
+    known = scales(scaled)
+    answers = np.stack([_answers(predict, x, y, queries, n) for n in sizes]) / unit_y
+    largest = float(np.abs(answers).max())
+    if not 0 < largest < _LARGEST:
+        raise DataError("answers of predict", found=f"{largest * unit_y:.3g} as the largest absolute value",
+                        rule=f"above 0, and below {_LARGEST:g} times the largest target")  # fmt: skip
+    tables = [predictions(scaled.first(n), known, own) for n, own in zip(sizes, answers, strict=True)]
+    names = tuple(tables[0])
+    apart = np.stack([[(table[name] - own) ** 2 for name in names] for table, own in zip(tables, answers, strict=True)])
+    size = np.mean(answers**2, axis=1)
+    best = np.argmin(apart.mean(axis=2), axis=1)
+    behind = apart - np.take_along_axis(apart, best[:, None, None], axis=1)
+    square = float(unit_y) ** 2
+    heaviest = _heaviest(apart[-1], size[-1])
+    rows = np.concatenate([x.reshape(len(x), -1), y, queries], axis=1)
+    repeated = len(rows) - len(np.unique(rows, axis=0))
+    conditions = (
+        Condition("prompts are independent draws of one distribution", None, None, "for the intervals"),
+        Condition("prompts that repeat an earlier one", float(repeated), repeated == 0, "else intervals are too short"),
+        Condition("the largest share of one prompt in a distance", heaviest, heaviest <= 0.5, "else intervals mislead"),
+        Condition("the evidence is largest at a ridge inside the range", None, known.inside,
+                  "else ridge is least squares, or zero"),
+    )  # fmt: skip
+    error = (1 - level) / (2 * (len(names) - 1))  # of each algorithm, by its mean and by its prompts
+    between = _interval(behind, 1 - error, signed=True)
+    return AlgorithmDistances(
+        names=names, lengths=sizes, distances=square * apart.mean(axis=2), intervals=square * _interval(apart, level),
+        behind=square * behind.mean(axis=2), behind_intervals=square * between,
+        farther=(between[..., 0] > 0) | _in_most(behind, error), nearest=tuple(names[place] for place in best),
+        size=square * size, ridge=known.ridge * float(unit_x) ** 2, prompts=len(x), level=level, conditions=conditions,
+    )  # fmt: skip
+
+
+def _in_most(behind: Float[np.ndarray, "k a m"], error: float) -> Bool[np.ndarray, "k a"]:
+    """Where an algorithm is shown to be farther in more than half of the prompts, by the sign test."""
+    more, less = (behind > 0).sum(axis=2), (behind < 0).sum(axis=2)
+    return stats.binom.sf(more - 1, more + less, 0.5) <= error
+
+
+def _prompts(prompts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if not isinstance(prompts, tuple | list) or len(prompts) != 3:
+        raise ShapeError("prompts", found=f"a {type(prompts).__name__}", rule="three arrays: inputs, targets, queries")
+    x, y, queries = (
+        numbers_of(name, own).astype(float) for name, own in zip(("inputs", "targets", "queries"), prompts, strict=True)
+    )
+    if x.ndim != 3:
+        raise ShapeError("inputs", found=f"shape {x.shape}", rule="shape (prompts, examples, columns)")
+    m, n, d = x.shape
+    for name, own, shape in (("targets", y, (m, n)), ("queries", queries, (m, d))):
+        if own.shape != shape:
+            raise ShapeError(name, found=f"shape {own.shape}", rule=f"shape {shape}, to fit inputs of shape {x.shape}")
+    if m < _FEWEST:
+        raise DataError("prompts", found=f"{m} prompts", rule=f"at least {_FEWEST} prompts, for the intervals")
+    if d > _MOST_COLUMNS:
+        raise DataError("inputs", found=f"{d} columns", rule=f"at most {_MOST_COLUMNS} columns")
+    for name, own in (("inputs", x), ("targets", y), ("queries", queries)):
+        if not np.abs(own).max() > 0:
+            raise DataError(name, found="0 everywhere", rule=f"{name} that are not all 0")
+        if not 1 / _LARGEST < np.abs(own).max() < _LARGEST:
+            raise DataError(name, found=f"{np.abs(own).max():.3g} as the largest absolute value",
+                            rule=f"between {1 / _LARGEST:g} and {_LARGEST:g}", remedy="change the unit")  # fmt: skip
+    ratio = np.abs(queries).max() / np.abs(x).max()
+    if not 1e-8 < ratio < 1e8:
+        raise DataError(
+            "queries", found=f"{ratio:.3g} times the largest input", rule="numbers in the unit of the inputs"
+        )
+    if (x == x[0]).all() and (y == y[0]).all() and (queries == queries[0]).all():
+        raise DataError("prompts", found="one prompt, repeated", rule="prompts that differ")
+    return x, y, queries
+
+
+def _tasks(tasks: Any, d: int) -> np.ndarray | None:
+    if tasks is None:
+        return None
+    given = numbers_of("tasks", tasks).astype(float)
+    if given.ndim != 2 or given.shape[1] != d:
+        raise ShapeError("tasks", found=f"shape {given.shape}", rule=f"shape (tasks, {d}), one weight vector a row")
+    return np.unique(given, axis=0)
+
+
+def _lengths(lengths: Any, n: int) -> tuple[int, ...]:
+    if lengths is None:
+        return tuple(sorted({round(k) for k in np.geomspace(max(1, n / 16), n, 5)}))
+    given = np.atleast_1d(array_of("lengths", lengths))
+    if given.ndim != 1 or not len(given):
+        raise SettingError("lengths", found=f"shape {given.shape}", rule="a number of examples, or a list of them")
+    sizes = tuple(sorted({whole("lengths", k, 1) for k in given.tolist()}))
+    if sizes[-1] > n:
+        raise SettingError("lengths", found=sizes[-1], rule=f"at most {n}, the number of examples in a prompt")
+    return sizes
+
+
+def _answers(predict: Callable[..., Any], x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: int) -> np.ndarray:
+    """Of copies, which a predictor may change."""
+    found = np.empty(len(x))
+    for place in range(len(x)):
+        answer = array_of("answer of predict", predict(x[place, :n].copy(), y[place, :n].copy(), queries[place].copy()))
+        if answer.size != 1:
+            raise ShapeError("answer of predict", found=f"shape {answer.shape}", rule="one number for a prompt")
+        found[place] = numbers_of("answer of predict", answer).astype(float).ravel()[0]
+    return found
+
+
+def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = False) -> Float[np.ndarray, "k a 2"]:
+    """Student's intervals of means; those of squares are not below 0."""
+    m = values.shape[2]
+    half = stats.t.ppf((1 + level) / 2, m - 1) * values.std(axis=2, ddof=1) / np.sqrt(m)
+    mean = values.mean(axis=2)
+    low = mean - half if signed else np.maximum(mean - half, 0.0)
+    return np.stack([low, mean + half], axis=2)
+
+
+def _heaviest(apart: Float[np.ndarray, "a m"], size: float) -> float:
+    """The largest share that one prompt has in a distance; distances of rounding do not count."""
+    total = apart.sum(axis=1)
+    counted = apart.mean(axis=1) > 1e-20 * size
+    return float(np.max(apart.max(axis=1)[counted] / total[counted], initial=0.0))

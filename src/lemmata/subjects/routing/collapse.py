@@ -1,0 +1,212 @@
+"""Averaging without skip connections: how fast attention makes tokens equal, and how little one token matters.
+
+This theory bounds the spread of the outputs of an attention layer by the spread of its inputs, and the effect of one
+input token on the others. It assumes no skip connection, or logits that are small. It leaves open what training avoids.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Population, Rate, Source, Space
+from lemmata.engine.problems.drawn import Drawn, normal
+from lemmata.engine.problems.variables import dimension, rows
+
+ABOUT = {
+    "tool": "dynamical systems",
+    "architecture": "attention",
+    "object": "function class",
+    "OneTokenMattersLittle": {"architecture": "transformer in context"},
+}
+
+_DRAWS = 12
+
+
+class AttentionLogits(eqx.Module):
+    """Logits of queries (rows) and keys (columns), and a value of each key."""
+
+    logits: Float[Array, "q n"]
+    values: Float[Array, " n"]
+
+
+def mixed_difference(logits: Float[Array, "q n"]) -> Float[Array, ""]:
+    """The largest (L_ij - L_ik) - (L_lj - L_lk) over rows i, l and columns j, k.
+
+    Args:
+        logits: L.
+    """
+    across = logits[:, None] - logits[None, :]  # of two rows, at each column
+    return jnp.max(jnp.max(across, axis=-1) - jnp.min(across, axis=-1))
+
+
+class AllAttentionLogits(Population[AttentionLogits]):
+    """In half of the problems two groups of queries prefer two groups of keys; otherwise logits are normal."""
+
+    settings = Space(q=rows(6, 2, 64, corners=(3, 12)), n=dimension(8, 2, 64, corners=(4, 16)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionLogits:
+        q, n = setting["q"], setting["n"]
+        own, scale_key, kind_key, value_key = jax.random.split(key, 4)
+        scale = 0.2 * 15 ** jax.random.uniform(scale_key)
+        sides = jnp.where(jnp.arange(q)[:, None] % 2 == jnp.arange(n) % 2, 0.5, -0.5)
+        even = 1.0 * jnp.log((n + 1) // 2 / (n // 2)) * (jnp.arange(n) % 2)  # equal mass of the two groups
+        grouped, values = scale * sides + even, jnp.where(jnp.arange(n) % 2, 1.0, -1.0)
+        tight = jax.random.bernoulli(kind_key)
+        logits = jnp.where(tight, grouped, scale * jax.random.normal(own, (q, n)))
+        return AttentionLogits(logits, jnp.where(tight, values, jax.random.normal(value_key, (n,))))
+
+    def hypotheses(self, problem: AttentionLogits) -> list[Hypothesis]:
+        return [Hypothesis("the values differ", jnp.ptp(problem.values), ">", 0.0)]
+
+
+class AttentionContracts(Claim[AttentionLogits]):
+    """Let attention average values v_j with weights softmax(L_ij) over j. Let M be the largest mixed difference (L_ij -
+    L_ik) - (L_lj - L_lk) of its logits. The largest difference between two outputs is at most
+
+        tanh(M/4) (max_j v_j - min_j v_j).
+
+    The bound is attained if two groups of queries prefer two groups of keys that have equal total weight. Parts of the
+    logits that depend on the query alone or on the key alone do not matter. If the tokens are within s of each other, M
+    is of the order s², so a layer without a skip connection maps a spread s to the order s³.
+    """
+
+    title = "A layer of attention contracts the spread of its values by tanh(M/4)"
+    source = Source("birkhoff1957", "Main result", note="for softmax matrices, in total variation")
+    stated = Kind.OWN
+    population = AllAttentionLogits()
+    relation = AtMost()
+    control = Control("tanh(M/5)", lambda spread, problem: _largest_spread(problem, 5.0))
+    controls = "how much attention without skip connections mixes tokens"
+    unexplained = "skip connections and feed-forward maps, which undo the contraction"
+
+    def predict(self, problem: AttentionLogits) -> Array:
+        return _largest_spread(problem, 4.0)
+
+    def measure(self, problem: AttentionLogits, key: Key[Array, ""]) -> Array:
+        return jnp.ptp(jax.nn.softmax(problem.logits, axis=1) @ problem.values)
+
+    def condition(self, problem: AttentionLogits) -> Array:
+        """Outputs of the size of the values may nearly agree."""
+        size = jnp.max(jnp.abs(problem.values)) / jnp.maximum(_largest_spread(problem, 4.0), 1e-300)
+        return (len(problem.values) + jnp.max(jnp.abs(problem.logits))) * (1 + size)
+
+    def trivial(self, problem: AttentionLogits) -> Array:
+        """Averages are between the least and the largest value."""
+        return jnp.ptp(problem.values)
+
+
+def _largest_spread(problem: AttentionLogits, four: float) -> Array:
+    return jnp.tanh(mixed_difference(problem.logits) / four) * jnp.ptp(problem.values)
+
+
+class TokensNearTheirMean(eqx.Module):
+    """A mean token, directions of the residuals, and the matrices of an attention layer."""
+
+    mean: Float[Array, " d"]
+    residual: Float[Array, "n d"]
+    product: Float[Array, "d d"]
+    value: Float[Array, "d d"]
+
+
+class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
+    """Let the tokens be x_i = m + s e_i, where m is fixed and the e_i have mean 0. A layer of softmax attention without
+    a skip connection and without a feed-forward map maps them to tokens whose distance from their mean is, as s falls,
+    of the order
+
+        s³.
+
+    So the layer makes nearly equal tokens equal doubly exponentially fast in the depth. The number that is measured is
+    the Frobenius norm of the tokens minus their mean.
+    """
+
+    title = "One attention layer without skip connections cubes the spread of nearly equal tokens"
+    source = Source("dong2021", "Main result", note="its bound has the cubic rate; the rate is attained")
+    stated = Kind.OWN
+    population = Drawn(
+        TokensNearTheirMean,
+        mean=normal("d"),
+        residual=normal("n", "d"),
+        product=normal("d", "d", times=0.35),
+        value=normal("d", "d", times=0.35),
+        n=rows(16, 4, 64, corners=(8, 32)),
+        d=dimension(8, 2, 32, corners=(4, 16)),
+    )
+    relation = Rate("s", (0.0125, 0.025, 0.05, 0.1), margin=0.1, resolution=0.1)
+    control = Control("like s^2.5", lambda exponent, problem: exponent - 0.5)
+    controls = "the loss of rank with the depth"
+    unexplained = "the constant, and layers with a skip connection, which keep the order s"
+    trials = 64
+    predict = 3.0
+
+    def measure_at(self, problem: TokensNearTheirMean, key: Key[Array, ""], rung: float) -> Array:
+        spread = problem.residual - problem.residual.mean(axis=0)
+        tokens = problem.mean + rung * spread
+        logits = tokens @ problem.product @ tokens.T / jnp.sqrt(len(problem.mean))
+        moved = jax.nn.softmax(logits, axis=1) @ tokens @ problem.value
+        return jnp.linalg.norm(moved - moved.mean(axis=0))
+
+
+class TwoLayers(eqx.Module):
+    """Matrices of a transformer of two layers: query-key product, values, and a feed-forward map, each twice."""
+
+    product: Float[Array, "2 d d"]
+    value: Float[Array, "2 d d"]
+    inner: Float[Array, "2 d d"]
+    outer: Float[Array, "2 d d"]
+
+
+def two_layers(net: TwoLayers, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    """The outputs: attention without a mask, then a feed-forward map with tanh, both with skip connections."""
+    d = tokens.shape[1]
+    for product, value, inner, outer in zip(net.product, net.value, net.inner, net.outer, strict=True):
+        logits = tokens @ product @ tokens.T / jnp.sqrt(d)
+        tokens = tokens + jax.nn.softmax(logits, axis=1) @ tokens @ value
+        tokens = tokens + jnp.tanh(tokens @ inner) @ outer
+    return tokens
+
+
+def _logits_small(problem: TwoLayers) -> Hypothesis:
+    """A bound on first-layer logits of tokens of signs, against half of log n at the least n."""
+    size = jnp.sqrt(jnp.mean(problem.product[0] ** 2) * problem.product.shape[-1])
+    return Hypothesis("typical logit", size, "<", jnp.log(32.0) / 2, "else few tokens have most of the weight")
+
+
+class OneTokenMattersLittle(Claim[TwoLayers]):
+    """Let a transformer have bounded tokens, two layers of unmasked attention with small logits, skip connections and
+    feed-forward maps with tanh. Replace one of its n input tokens. The ratio between the change of the output at
+    another position and the change at the position of the token itself falls like
+
+        1/n
+
+    in the length n, for fixed weights and in root mean square over tokens. So functions that one token may flip, such
+    as parities, have a margin that falls with the length.
+    """
+
+    title = "One of n tokens changes the other outputs of a transformer by the order 1/n"
+    source = Source("hahn2020", "Main result", note="the order for typical tokens, by simulation")
+    stated = Kind.OWN
+    population = Drawn(
+        TwoLayers,
+        _logits_small,
+        product=normal(2, "d", "d", times=0.1),
+        value=normal(2, "d", "d", times=0.35),
+        inner=normal(2, "d", "d", times=0.35),
+        outer=normal(2, "d", "d", times=0.35),
+        d=dimension(8, 4, 16, corners=(6, 12)),
+    )
+    relation = Rate("n", (32.0, 64.0, 128.0, 256.0), margin=0.1, resolution=0.1)
+    control = Control("like n^-1/2", lambda exponent, problem: exponent + 0.5)
+    controls = "how much one token can change what others read"
+    unexplained = "logits that grow with the length, which read single tokens"
+    trials = 24
+    predict = -1.0
+
+    def measure_at(self, problem: TwoLayers, key: Key[Array, ""], rung: float) -> Array:
+        def squares(own: Key[Array, ""]) -> Array:
+            signs = jax.random.rademacher(own, (int(rung) + 1, problem.product.shape[-1]), float)
+            tokens, other = signs[1:], signs[1:].at[0].set(signs[0])
+            return jnp.sum((two_layers(problem, tokens) - two_layers(problem, other)) ** 2, axis=1)[:2]
+
+        own, read = jnp.mean(jax.lax.map(squares, jax.random.split(key, _DRAWS)), axis=0)
+        return jnp.sqrt(read / own)

@@ -1,0 +1,152 @@
+"""Task families in context: which differences between families the examples of a prompt can show.
+
+This theory computes the posterior odds of two families of linear tasks. It assumes normal priors and normal noise of
+known scales. It does not explain how pretraining weighs families that are rare.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Kind, Limit, Population, Source, Space
+from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, positive
+from lemmata.engine.problems.variables import dimension, rows
+
+ABOUT = {"tool": "statistics", "architecture": "transformer in context", "object": "estimator"}
+
+_REPEATS = 8
+
+
+def log_evidence(x: Float[Array, "n d"], y: Float[Array, " n"], noise: Array, scale: Array) -> Float[Array, ""]:
+    """The log density of y = x w + z at w ~ N(0, scale² I), z ~ N(0, noise² I), without the factors of 2 pi.
+
+    Args:
+        x: inputs.
+        y: targets.
+        noise: standard deviation of z.
+        scale: standard deviation of w.
+    """
+    n, d = x.shape
+    ridge = (noise / scale) ** 2
+    moment = x.T @ x + ridge * jnp.eye(d)
+    fitted = jnp.linalg.solve(moment, x.T @ y)
+    rest = y @ (y - x @ fitted) / noise**2
+    return -(rest + jnp.linalg.slogdet(moment / ridge)[1]) / 2 - n * jnp.log(noise)
+
+
+class ScaledTask(eqx.Module):
+    """A weight vector w, the scale tau of the second family's prior, and the noise."""
+
+    w: Float[Array, " d"]
+    tau: Float[Array, ""]
+    noise: Float[Array, ""]
+
+
+class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
+    """Two families of linear tasks have y = <w, x> + z with the same noise, and their priors of w are N(0, I) and N(0,
+    tau² I). As the number n of examples grows, the log posterior odds of the first family against the second (from
+    equal prior weights) tend to
+
+        d log tau - |w|² (1 - tau^(-2))/2,
+
+    the log ratio of the prior densities at the true w. This limit is finite, so no context is long enough to identify
+    the family. What the odds say is a property of the prior, and all examples that agree on w leave it as it is.
+    """
+
+    title = "No number of examples tells apart task families whose priors overlap"
+    source = Source("emergence2026", "Remark 15.10", "Figure 15.13", note="the sharp form, for two Gaussian families")
+    stated = Kind.OWN
+    population = Drawn(
+        ScaledTask,
+        positive("noise", "without noise w is known exactly after d examples"),
+        positive("tau"),
+        w=normal("d"),
+        tau=log_uniform(1.25, 1.55),
+        noise=log_uniform(0.1, 0.7),
+        d=dimension(5, 1, 10, corners=(3, 8)),
+    )
+    relation = Limit("n", (40.0, 160.0, 640.0), margin=0.05, resolution=0.1, relative=False)
+    control = Control("(d - 1) log tau", lambda odds, problem: odds - jnp.log(problem.tau))
+    controls = "which family of tasks a prompt shows"
+    unexplained = "families whose priors do not overlap, which d exact examples tell apart"
+    trials = 64
+
+    def predict(self, problem: ScaledTask) -> Array:
+        size = jnp.sum(problem.w**2) * (1 - problem.tau**-2) / 2
+        return len(problem.w) * jnp.log(problem.tau) - size
+
+    def measure_at(self, problem: ScaledTask, key: Key[Array, ""], rung: float) -> Array:
+        def odds(own: Key[Array, ""]) -> Array:
+            x_key, noise_key = jax.random.split(own)
+            x = jax.random.normal(x_key, (int(rung), len(problem.w)))
+            y = x @ problem.w + problem.noise * jax.random.normal(noise_key, (int(rung),))
+            one = jnp.asarray(1.0)
+            return log_evidence(x, y, problem.noise, one) - log_evidence(x, y, problem.noise, problem.tau)
+
+        return jnp.mean(jax.lax.map(odds, jax.random.split(key, _REPEATS)))
+
+
+class NoisyTask(eqx.Module):
+    """A weight vector w, the noise s_1 of the task, and the ratio s_2/s_1 of the other family's noise to it."""
+
+    w: Float[Array, " d"]
+    noise: Float[Array, ""]
+    ratio: Float[Array, ""]
+    n: int = eqx.field(static=True)
+
+
+class NoisyTasks(Population[NoisyTask]):
+    """The other noise is larger in half of the problems and smaller in the others."""
+
+    settings = Space(d=dimension(8, 2, 16, corners=(6, 12)), n=rows(40, 16, 256, corners=(40, 64))).where(
+        "n is between 4d and 8d", lambda s: 4 * s["d"] <= s["n"] <= 8 * s["d"]
+    )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyTask:
+        own, noise_key, ratio_key, side_key = jax.random.split(key, 4)
+        ratio = 1.3 * 1.5 ** jax.random.uniform(ratio_key)
+        noise = 0.1 * 5 ** jax.random.uniform(noise_key)
+        ratio = jnp.where(jax.random.bernoulli(side_key), ratio, 1 / ratio)
+        return NoisyTask(jax.random.normal(own, (setting["d"],)), noise, ratio, setting["n"])
+
+    def hypotheses(self, problem: NoisyTask) -> list[Hypothesis]:
+        apart = jnp.abs(jnp.log(problem.ratio))
+        return [Hypothesis("|log of the ratio|", apart, ">", 0.2, "equal families have odds 0")]
+
+
+class NoiseIsResolved(Claim[NoisyTask]):
+    """Two families of linear tasks in d dimensions have the same prior w ~ N(0, I) and noise of variance s_1² and s_2².
+    A task of the first family has, from n examples, on average the log posterior odds
+
+        (n - d) K,   K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2,
+
+    up to a relative error of order 1/n². K is the divergence of one target given w. So the odds grow in proportion to
+    n, and the d examples that find w say nothing about the family. The same n without the d would be too large by n/(n
+    - d).
+    """
+
+    title = "Examples tell apart task families that differ in their noise, at n - d times the divergence"
+    source = Source("emergence2026", "Figure 15.13", note="for two families that differ in the noise")
+    stated = Kind.OWN
+    population = NoisyTasks()
+    relation = EqualInMean(margin=0.03, resolution=0.03)
+    control = Control("n times the divergence", lambda odds, problem: odds * problem.n / (problem.n - len(problem.w)))
+    controls = "how many examples show the family of a task"
+    unexplained = "families that differ in the function and in the noise"
+    trials = 48
+
+    def predict(self, problem: NoisyTask) -> Array:
+        ratio = problem.ratio**-2
+        return (problem.n - len(problem.w)) * (ratio - 1 - jnp.log(ratio)) / 2
+
+    def measure(self, problem: NoisyTask, key: Key[Array, ""]) -> Array:
+        def odds(own: Key[Array, ""]) -> Array:
+            x_key, noise_key = jax.random.split(own)
+            x = jax.random.normal(x_key, (problem.n, len(problem.w)))
+            y = x @ problem.w + problem.noise * jax.random.normal(noise_key, (problem.n,))
+            one = jnp.asarray(1.0)
+            other = log_evidence(x, y, problem.noise * problem.ratio, one)
+            return log_evidence(x, y, problem.noise, one) - other
+
+        return jnp.mean(jax.lax.map(odds, jax.random.split(key, 32 * _REPEATS)))

@@ -1,0 +1,200 @@
+"""Two heads that copy a continuation, and what a causal mask tells about positions.
+
+This theory gives the probability with which a previous-token head and a content head find what followed an earlier
+occurrence of a token. It assumes one-hot tokens and positions. It does not explain how training finds such heads.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, Kind, Population, Real, Source, Space
+from lemmata.engine.problems.variables import dimension, rows
+
+ABOUT = {"tool": "linear algebra", "architecture": "transformer in context", "object": "construction"}
+
+
+class RepeatedToken(eqx.Module):
+    """A beginning token at position 0, then T tokens, of which the last occurs once before.
+
+    Args:
+        first: the position of its first occurrence; all other tokens are different.
+        sharpness: beta, the logit of both heads.
+        length: T.
+    """
+
+    first: Int[Array, ""]
+    sharpness: Float[Array, ""]
+    length: int = eqx.field(static=True)
+
+    @property
+    def tokens(self) -> Int[Array, " positions"]:
+        """The beginning token is 0."""
+        return jnp.arange(self.length + 1).at[self.length].set(self.first)
+
+
+class RepeatedTokens(Population[RepeatedToken]):
+    """The first occurrence is among the last few positions in half of the problems."""
+
+    settings = Space(length=rows(48, 4, 256, corners=(24, 96)), most=Real(0.3, 0.02, 0.6, "T exp(-beta), at most"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> RepeatedToken:
+        length = setting["length"]
+        late_key, place_key, far_key = jax.random.split(key, 3)
+        late = jax.random.bernoulli(late_key)
+        first = jnp.where(late, length - 2, jax.random.randint(place_key, (), 1, length - 1))
+        far = setting["most"] * 0.5 ** jax.random.uniform(far_key, maxval=2.0)
+        return RepeatedToken(first, jnp.log(length / far), length)
+
+    def hypotheses(self, problem: RepeatedToken) -> list[Hypothesis]:
+        return [
+            Hypothesis("the first occurrence", problem.first, ">", 0),
+            Hypothesis("first occurrence, from the end", problem.length - problem.first, ">", 1),
+        ]
+
+
+def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Float[Array, " n"]:
+    """Where the last position reads: a previous-token head, then a head that compares contents.
+
+    Args:
+        tokens: in order.
+        sharpness: beta, of both heads.
+    """
+    n = len(tokens)
+    content, position = jax.nn.one_hot(tokens, n), jnp.eye(n)
+    shift = jnp.eye(n, k=-1)  # from the position i of a query to i - 1; the first position has no previous one
+    causal = jnp.where(jnp.tri(n, dtype=bool), 0.0, -jnp.inf)
+    before = jax.nn.softmax(sharpness * position @ shift @ position.T + causal, axis=1) @ content
+    return jax.nn.softmax(sharpness * content[-1] @ before.T)
+
+
+class TwoHeadsCopy(Claim[RepeatedToken]):
+    """Let a sequence have a beginning token and then T tokens. Let the last token occur once before, at position p < T
+    - 1, and let all other tokens be different. Head 1 attends from each position to the previous one with the logit
+    beta (0 elsewhere, causal mask), and copies the token. Head 2 attends from the last position to each position, with
+    the logit beta times the inner product of the last token and what head 1 copied. Head 2 gives the position p + 1,
+    which holds the continuation, a weight of at least
+
+        1/(1 + T e^(-beta (w - 2 e^(-beta)))),   w = 1/(1 + T e^(-beta)).
+
+    Without a beginning token, and if the repeated token stands first, it is at most 1/2: the first position can only
+    attend to itself, and it matches too. The second number is 1 minus this weight.
+    """
+
+    title = "A previous-token head and a content head copy the continuation of a repeated token"
+    source = Source("emergence2026", "Figure 15.8", note="with a bound on the probability")
+    stated = Kind.OWN
+    population = RepeatedTokens()
+    relation = AtLeast()
+    control = Control(
+        "the previous-token head is perfect (w = 1), and 0.55",
+        lambda bound, problem: jnp.stack([1 / (1 + problem.length * jnp.exp(-problem.sharpness)), 1.1 * bound[1]]),
+    )
+    controls = "the probability of copying the right continuation"
+    unexplained = "tokens that occur several times, and heads that match longer patterns"
+
+    def predict(self, problem: RepeatedToken) -> Array:
+        far = jnp.exp(-problem.sharpness)
+        gap = problem.sharpness * (1 / (1 + problem.length * far) - 2 * far)
+        return jnp.stack([1 / (1 + problem.length * jnp.exp(-gap)), jnp.asarray(0.5)])
+
+    def measure(self, problem: RepeatedToken, key: Key[Array, ""]) -> Array:
+        found = induction_heads(problem.tokens, problem.sharpness)[problem.first + 1]
+        alone = induction_heads(problem.tokens.at[-1].set(1)[1:], problem.sharpness)[1]
+        return jnp.stack([found, 1 - alone])
+
+    def condition(self, problem: RepeatedToken) -> Array:
+        return problem.length + problem.sharpness
+
+    def trivial(self, problem: RepeatedToken) -> Array:
+        """Reading at random; and no probability is negative."""
+        return jnp.asarray([1 / (problem.length + 1), 0.0])
+
+
+class PlacedToken(eqx.Module):
+    """Tokens of a vocabulary, the weights of two attention layers, and a position.
+
+    Args:
+        tokens: in order.
+        embedding: of each token of the vocabulary.
+        products: query-key products of the two layers.
+        place: t, the position that is looked at, counted from 1.
+    """
+
+    tokens: Int[Array, " n"]
+    embedding: Float[Array, "v d"]
+    products: Float[Array, "2 d d"]
+    place: Int[Array, ""]
+
+
+class PlacedTokens(Population[PlacedToken]):
+    """Random tokens and weights; the position is between a quarter and half of the length."""
+
+    settings = Space(n=rows(24, 8, 256, corners=(12, 48)), d=dimension(4, 2, 16), v=rows(5, 2, 32, corners=(3, 10)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PlacedToken:
+        n, d, v = setting["n"], setting["d"], setting["v"]
+        token_key, embed_key, product_key, place_key = jax.random.split(key, 4)
+        return PlacedToken(
+            jax.random.randint(token_key, (n,), 0, v).at[n - 1].set(0).at[n - 2].set(0),
+            jax.random.uniform(embed_key, (v, d), minval=0.2, maxval=2.0),
+            jax.random.normal(product_key, (2, d, d)) / d,
+            jax.random.randint(place_key, (), n // 4, n // 2 + 1),
+        )
+
+    def hypotheses(self, problem: PlacedToken) -> list[Hypothesis]:
+        n = len(problem.tokens)
+        return [Hypothesis("the position", problem.place, "<=", n, "a position of the sequence")]
+
+
+class PositionFromTheMask(Claim[PlacedToken]):
+    """Consider attention without positional encodings. (a) One causal head with logits 0 and a value of 1 at a
+    beginning token, 0 elsewhere, outputs at position t
+
+        1/t,
+
+    so the mask alone tells the position. (b) Without a mask, the state of a token after any number of layers depends
+    only on the token itself and on the number of times that each token of the vocabulary occurs, so the order is lost.
+    The second number is the first coordinate of the last token after two layers, computed from these counts n_v: a
+    layer maps the state h_u of the token u to sum_v n_v e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W h_v>).
+    """
+
+    title = "A causal mask shows the position, and unmasked attention sees only counts"
+    source = Source("emergence2026", "Figure 15.5", note="what the mask adds")
+    stated = Kind.OWN
+    population = PlacedTokens()
+    relation = Equal()
+    control = Control(
+        "(a) without the mask 1/n, (b) each token of the vocabulary counts once",
+        lambda known, problem: jnp.stack([jnp.asarray(1 / len(problem.tokens)), _from_counts(problem, jnp.sign)]),
+    )
+    controls = "what a transformer knows about positions"
+    unexplained = "how training uses the mask"
+
+    def predict(self, problem: PlacedToken) -> Array:
+        return jnp.stack([1 / problem.place, _from_counts(problem, lambda count: count)])
+
+    def measure(self, problem: PlacedToken, key: Key[Array, ""]) -> Array:
+        n = len(problem.tokens)
+        causal = jax.nn.softmax(jnp.where(jnp.tri(n, dtype=bool), 0.0, -jnp.inf), axis=1)
+        states = problem.embedding[problem.tokens]
+        for product in problem.products:
+            states = jax.nn.softmax(states @ product @ states.T, axis=1) @ states
+        return jnp.stack([(causal @ jnp.eye(n)[0])[problem.place - 1], states[-1, 0]])
+
+    def condition(self, problem: PlacedToken) -> Array:
+        """Logits of up to d² products are rounded, and the second layer's depend on the first layer's states."""
+        size = jnp.max(jnp.abs(problem.products)) * jnp.max(problem.embedding) ** 2 * problem.embedding.shape[1] ** 2
+        return len(problem.tokens) + (1 + size) ** 2
+
+
+def _from_counts(problem: PlacedToken, weigh: Callable[[Array], Array]) -> Array:
+    counts = weigh(jnp.sum(problem.tokens[:, None] == jnp.arange(len(problem.embedding)), axis=0) * 1.0)
+    states = problem.embedding
+    for product in problem.products:
+        weights = counts * jnp.exp(states @ product @ states.T)
+        states = weights @ states / jnp.sum(weights, axis=1, keepdims=True)
+    return states[problem.tokens[-1], 0]

@@ -1,0 +1,307 @@
+"""Softmax as a lookup: how sharp the logits must be to read one of n keys.
+
+This theory computes the weight of the right key from its lead over the other keys, and the inverse temperature that a
+given weight needs. It assumes that the query is known exactly. It does not explain which keys training produces.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import (
+    AtLeast,
+    AtMost,
+    Claim,
+    Control,
+    EqualInMean,
+    Hypothesis,
+    Integer,
+    Kind,
+    Limit,
+    Population,
+    Real,
+    Source,
+    Space,
+)  # fmt: skip
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
+from lemmata.engine.problems.variables import rows
+from lemmata.subjects.routing._lookups import Lookup, Lookups, first_weight
+
+ABOUT = {"tool": "statistics", "architecture": "attention", "object": "estimator"}
+
+_BISECTIONS = 60
+
+
+class WeightOfTheRightKey(Claim[Lookup]):
+    """Let a query q score n keys by <q, k_j>, and let attention weigh them by softmax(beta <q, k_j>). If the score of
+    the right key is above all other scores by at least D > 0, then its weight is at least
+
+        1/(1 + (n - 1) e^(-beta D)),
+
+    with equality if all other scores are equal. So the inverse temperature beta = log((n - 1)(1 - eps)/eps)/D gives the
+    right key a weight of at least 1 - eps. The second number is the weight at this beta.
+    """
+
+    title = "The inverse temperature that a softmax lookup among n keys needs"
+    source = Source("emergence2026", "Figure 15.3", "Figure 15.4", note="with the weight and the temperature")
+    population = Lookups()
+    relation = AtLeast()
+    control = Control(
+        "half as many other keys compete",
+        lambda weight, problem: 1 / (1 + (1 / weight - 1) / 2),
+    )
+    controls = "the weight of the right key"
+    unexplained = "the lead that training gives to the right key"
+
+    def predict(self, problem: Lookup) -> Array:
+        others = (len(problem.keys) - 1) * jnp.exp(-problem.sharpness * problem.lead)
+        return jnp.stack([1 / (1 + others), 1 - problem.missed])
+
+    def measure(self, problem: Lookup, key: Key[Array, ""]) -> Array:
+        scores = problem.keys @ problem.query
+        odds = (len(problem.keys) - 1) * (1 - problem.missed) / problem.missed
+        needed = jnp.log(odds) / problem.lead
+        return jnp.stack([first_weight(beta * scores) for beta in (problem.sharpness, needed)])
+
+    def condition(self, problem: Lookup) -> Array:
+        """Rounded scores, times beta."""
+        sizes = jnp.linalg.norm(problem.keys, axis=1).max() * jnp.linalg.norm(problem.query)
+        most = jnp.maximum(problem.sharpness, jnp.log(len(problem.keys) / problem.missed) / problem.lead)
+        return 1 + len(problem.query) * most * sizes
+
+    def trivial(self, problem: Lookup) -> Array:
+        """The largest of n weights is at least 1/n."""
+        return jnp.full(2, 1 / len(problem.keys))
+
+
+class BoundedLogits(eqx.Module):
+    """n logits between -B and B."""
+
+    logits: Float[Array, " n"]
+    bound: Float[Array, ""]
+
+
+class AllBoundedLogits(Population[BoundedLogits]):
+    """In half of the problems one logit is B and all others are -B; otherwise they are uniform between the two."""
+
+    settings = Space(n=rows(400, 2, 10_000, corners=(100, 1600)), bound=Real(2.0, 0.5, 3.0, "largest B"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> BoundedLogits:
+        own, bound_key, kind_key = jax.random.split(key, 3)
+        bound = jax.random.uniform(bound_key, minval=setting["bound"] / 2, maxval=setting["bound"])
+        apart = jnp.full(setting["n"], -1.0).at[0].set(1.0)
+        spread = jax.random.uniform(own, (setting["n"],), minval=-1.0, maxval=1.0)
+        return BoundedLogits(bound * jnp.where(jax.random.bernoulli(kind_key), apart, spread), bound)
+
+    def hypotheses(self, problem: BoundedLogits) -> list[Hypothesis]:
+        return [Hypothesis("largest absolute logit", jnp.max(jnp.abs(problem.logits)), "<=", problem.bound)]
+
+
+class BoundedLogitsDisperse(Claim[BoundedLogits]):
+    """If n logits are between -B and B, then no softmax weight exceeds
+
+        1/(1 + (n - 1) e^(-2B)).
+
+    The bound is attained if one logit is B and all others are -B. So attention with bounded logits cannot read one key
+    of many: from n = 1 + e^(2B) on, every weight is at most 1/2, and all weights fall like 1/n.
+    """
+
+    title = "Attention with bounded logits disperses as the context grows"
+    source = Source("velickovic2024", "Main result", note="the upper bound, with constants")
+    stated = Kind.OWN
+    population = AllBoundedLogits()
+    relation = AtMost()
+    control = Control(
+        "the exponent is -3B/2 instead of -2B",
+        lambda weight, problem: 1 / (1 + (1 / weight - 1) * jnp.exp(problem.bound / 2)),
+    )
+    controls = "the largest attention weight at any context length"
+    unexplained = "logits that grow with the length, such as logits multiplied by log n"
+    trivial = 1.0
+
+    def predict(self, problem: BoundedLogits) -> Array:
+        return 1 / (1 + (len(problem.logits) - 1) * jnp.exp(-2 * problem.bound))
+
+    def measure(self, problem: BoundedLogits, key: Key[Array, ""]) -> Array:
+        return jnp.max(jax.nn.softmax(problem.logits))
+
+    def condition(self, problem: BoundedLogits) -> Array:
+        return 1.0 + len(problem.logits) + 2 * problem.bound
+
+
+class Wanted(eqx.Module):
+    """The weight that the right key should have, and the radius of the keys."""
+
+    weight: Float[Array, ""]
+    radius: Float[Array, ""]
+
+
+def sharpness_for(weight: Float[Array, ""], behind: Float[Array, " m"], most: float | int | Array) -> Float[Array, ""]:
+    """The beta at which the right key has this weight, by bisection.
+
+    Args:
+        weight: of the right key.
+        behind: by how much the right key leads each other key.
+        most: a beta that is too large.
+    """
+
+    def halve(_, ends):
+        low, high = ends
+        middle = (low + high) / 2
+        dull = first_weight(-middle * jnp.append(0.0, behind)) < weight
+        return jnp.where(dull, middle, low), jnp.where(dull, high, middle)
+
+    return jax.lax.fori_loop(0, _BISECTIONS, halve, (jnp.zeros(()), jnp.asarray(most, float)))[1]
+
+
+class KeysOnACircle(Claim[Wanted]):
+    """Put n keys at equal distances on a circle of radius r, and let the query be equal to one of them. As n grows, the
+    inverse temperature at which this key has the weight p is
+
+        beta ~ n² p²/(2 pi r²),
+
+    up to a factor between 1 and 1 + 5 e^(-pi/p²), for p <= 0.55. For p = 1/2 and r = 1 it is n²/(8 pi). The proof sums
+    e^(-c j²) over all integers j by Poisson's formula. The two nearest keys alone would give n² log(2p/(1 - p))/(2 pi
+    r)².
+    """
+
+    title = "Keys on a circle need an inverse temperature of the order n²"
+    source = Source("emergence2026", "Figure 15.3", note="what content-dependent access costs in two dimensions")
+    stated = Kind.OWN
+    population = Drawn(
+        Wanted, positive("radius"), positive("weight"), weight=uniform(0.36, 0.55), radius=log_uniform(0.3, 3.0)
+    )
+    relation = Limit("n", (8.0, 16.0, 32.0, 64.0), margin=0.02, resolution=0.02)
+    control = Control(
+        "only the two nearest keys compete",
+        lambda limit, problem: limit * jnp.log(2 * problem.weight / (1 - problem.weight)) / problem.weight**2 / jnp.pi,
+    )
+    controls = "the sharpness that keys in few dimensions need"
+    unexplained = "keys that are not at equal distances"
+    trials = 32
+
+    def predict(self, problem: Wanted) -> Array:
+        return problem.weight**2 / (2 * jnp.pi * problem.radius**2)
+
+    def measure_at(self, problem: Wanted, key: Key[Array, ""], rung: float) -> Array:
+        angles = 2 * jnp.pi * jnp.arange(int(rung)) / rung
+        keys = problem.radius * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
+        behind = (keys @ keys[0])[0] - (keys @ keys[0])[1:]
+        return sharpness_for(problem.weight, behind, rung**2 / problem.radius**2) / rung**2
+
+
+class RandomKeysWanted(eqx.Module):
+    """A weight p that the right one of n random keys in d dimensions should have."""
+
+    weight: Float[Array, ""]
+    n: int = eqx.field(static=True)
+    d: int = eqx.field(static=True)
+
+    @property
+    def log_odds(self) -> Float[Array, ""]:
+        """L = log((n - 1) p/(1 - p))."""
+        return jnp.log((self.n - 1) * self.weight / (1 - self.weight))
+
+
+class RandomKeys(Claim[RandomKeysWanted]):
+    """Let n keys be independent and uniform on the unit sphere in d dimensions, and let the query be equal to one of
+    them. Let L = log((n - 1) p/(1 - p)) and d > 2L. The inverse temperature at which this key has the weight p is
+    about
+
+        beta = d (1 - sqrt(1 - 2L/d)).
+
+    This is L if d is far larger than L, and 2L at d = 2L. The formula replaces the weights of the other keys by their
+    mean, and the law of a score by the normal law N(0, 1/d). It is tested for n = 10000 to 40000 and 4L < d < 7L.
+    """
+
+    title = "The inverse temperature that a lookup among random keys needs"
+    source = Source("emergence2026", "Figure 15.3", note="what content-dependent access costs for random keys")
+    stated = Kind.OWN
+    population = Drawn(
+        RandomKeysWanted,
+        lambda problem: Hypothesis("d", problem.d, ">", 4 * problem.log_odds, "else few keys decide"),
+        lambda problem: Hypothesis("d", problem.d, "<", 7 * problem.log_odds, "else beta is L"),
+        weight=uniform(0.35, 0.65),
+        n=Integer(12_000, 10_000, 40_000, "keys", step=20, corners=(10_000, 16_000)),
+        d=Integer(52, 46, 58, "dimensions", corners=(46, 58)),
+    )
+    relation = EqualInMean(margin=0.02, resolution=0.02)
+    control = Control("beta is L", lambda beta, problem: problem.log_odds)
+    controls = "the sharpness that keys in many dimensions need"
+    unexplained = "keys with a structure, and fewer dimensions, in which the nearest key alone competes"
+    trials = 16
+
+    def predict(self, problem: RandomKeysWanted) -> Array:
+        return problem.d * (1 - jnp.sqrt(1 - 2 * problem.log_odds / problem.d))
+
+    def measure(self, problem: RandomKeysWanted, key: Key[Array, ""]) -> Array:
+        def scores(own: Key[Array, ""]) -> Array:
+            keys = jax.random.normal(own, (problem.n // 20, problem.d))
+            return keys[:, 0] / jnp.linalg.norm(keys, axis=1)  # the query is the first axis
+
+        others = jax.lax.map(scores, jax.random.split(key, 20)).ravel()
+        return sharpness_for(problem.weight, 1 - others, problem.d)
+
+
+class UnitKeys(eqx.Module):
+    """n unit vectors, each of which is a key and a query, and the inverse temperature."""
+
+    keys: Float[Array, "n d"]
+    sharpness: Float[Array, ""]
+
+
+class AllUnitKeys(Population[UnitKeys]):
+    """A regular simplex in half of the problems, and otherwise random keys."""
+
+    settings = Space(n=rows(8, 3, 64, corners=(4, 16)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> UnitKeys:
+        n = setting["n"]
+        own, kind_key, sharp_key = jax.random.split(key, 3)
+        simplex = jax.random.bernoulli(kind_key)
+        keys = jnp.where(simplex, jnp.eye(n) - 1 / n, jax.random.normal(own, (n, n)))
+        sharpness = jax.random.uniform(sharp_key, minval=0.5, maxval=2.0) * jnp.log(n)
+        return UnitKeys(keys / jnp.linalg.norm(keys, axis=1, keepdims=True), sharpness)
+
+    def hypotheses(self, problem: UnitKeys) -> list[Hypothesis]:
+        off = jnp.max(jnp.abs(jnp.linalg.norm(problem.keys, axis=1) - 1))
+        return [Hypothesis("distance of the lengths from 1", off, "<", 1e-12)]
+
+
+class SimplexKeysAreBest(Claim[UnitKeys]):
+    """Let n unit vectors be keys, each of which is read by itself as the query, with the inverse temperature beta. The
+    least weight of a right key is at most
+
+        1/(1 + (n - 1) e^(-beta n/(n - 1))),
+
+    and a regular simplex attains it. So no arrangement of keys, in any dimension, reads all of them with the weight p
+    at a beta below (1 - 1/n) log((n - 1) p/(1 - p)).
+    """
+
+    title = "No arrangement of unit keys is read more sharply than a regular simplex"
+    source = Source("emergence2026", "Figure 15.3", note="a bound for every arrangement of keys")
+    stated = Kind.OWN
+    population = AllUnitKeys()
+    relation = AtMost()
+    control = Control(
+        "orthogonal keys are best", lambda weight, problem: _least_weight(len(problem.keys), problem.sharpness)
+    )
+    controls = "the sharpness that any keys need"
+    unexplained = "keys of different lengths"
+    trivial = 1.0
+
+    def predict(self, problem: UnitKeys) -> Array:
+        n = len(problem.keys)
+        return _least_weight(n, problem.sharpness * n / (n - 1))
+
+    def measure(self, problem: UnitKeys, key: Key[Array, ""]) -> Array:
+        weights = jax.nn.softmax(problem.sharpness * problem.keys @ problem.keys.T, axis=1)
+        return jnp.min(jnp.diag(weights))
+
+    def condition(self, problem: UnitKeys) -> Array:
+        return len(problem.keys) * (1 + problem.sharpness)
+
+
+def _least_weight(n: int, exponent: Array) -> Array:
+    return 1 / (1 + (n - 1) * jnp.exp(-exponent))

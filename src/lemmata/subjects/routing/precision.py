@@ -1,0 +1,178 @@
+"""Lookups with rounded logits: the price of a floating-point format.
+
+This theory says which lead a softmax lookup needs if its logits are rounded to p significant bits. It assumes that only
+the logits are rounded, to the nearest number of the format. It leaves open how matrix products round.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Kind, Population, Source, Space
+from lemmata.engine.problems.variables import rows
+from lemmata.subjects.routing._lookups import first_weight
+
+ABOUT = {"tool": "statistics", "architecture": "attention", "object": "estimator"}
+
+SOURCE = Source("emergence2026", "Figure 15.9", note="the context: what finite precision leaves of lookups")
+
+
+class RoundedLookup(eqx.Module):
+    """n scores between -1 and 1, of which the first is 1 and the others are at most 1 - D.
+
+    Args:
+        scores: inner products of unit vectors.
+        sharpness: beta; the logits are beta times the scores.
+        bits: p, the significant bits of the format.
+    """
+
+    scores: Float[Array, " n"]
+    sharpness: Float[Array, ""]
+    bits: int = eqx.field(static=True)
+
+    @property
+    def unit(self) -> float:
+        """u = 2^-p, the largest relative rounding error."""
+        return 2.0**-self.bits
+
+    @property
+    def lead(self) -> Float[Array, ""]:
+        """D."""
+        return 1 - jnp.max(self.scores[1:])
+
+
+def rounded(logits: Float[Array, " n"], bits: int) -> Float[Array, " n"]:
+    """The nearest numbers with so many significant bits, ties to even.
+
+    Args:
+        logits: any numbers.
+        bits: p; 11 for float16, 8 for bfloat16.
+    """
+    mantissa, exponent = jnp.frexp(logits)
+    return jnp.ldexp(jnp.round(mantissa * 2.0**bits) / 2.0**bits, exponent)
+
+
+_BITS = Integer(6, 3, 11, "significant bits", corners=(4, 8))
+
+
+class RoundedLookups(Population[RoundedLookup]):
+    """In half of the problems beta is rounded down and all other logits up, each by almost u; otherwise at random."""
+
+    settings = Space(n=rows(64, 2, 4096, corners=(16, 128)), bits=_BITS)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> RoundedLookup:
+        n, bits = setting["n"], setting["bits"]
+        unit = 2.0**-bits
+        kind_key, number_key, score_key = jax.random.split(key, 3)
+        worst = jax.random.bernoulli(kind_key)
+        ahead, lead, times = jax.random.uniform(number_key, (3,))
+        power = 2.0 ** jnp.round(jnp.log2(2 * jnp.log(n + 1.0)) + ahead)
+        high, low = power * (1 + unit) * (1 - 1e-9), power / 2 * (1 + unit) * (1 + 1e-9)
+        lead = jnp.where(worst, 1 - low / high, 3 * unit + (1 - 3 * unit) * lead)
+        sharpness = jnp.where(worst, high, (0.5 + times) * jnp.log(n + 1.0) / lead)
+        below = jnp.where(worst, 0.0, jax.random.uniform(score_key, (n,)) * (2 - lead))
+        return RoundedLookup((1 - lead - below).at[0].set(1.0), sharpness, bits)
+
+    def hypotheses(self, problem: RoundedLookup) -> list[Hypothesis]:
+        size = jnp.max(jnp.abs(problem.scores))
+        return [
+            Hypothesis("D is above 2u/(1 + u)", problem.lead, ">", 2 * problem.unit / (1 + problem.unit)),
+            Hypothesis("largest score", size, "<=", 1.0, "scores of unit vectors"),
+            Hypothesis("right score", problem.scores[0], "==", 1.0, "the query is the right key"),
+        ]
+
+
+class RoundingCostsLead(Claim[RoundedLookup]):
+    """Let unit vectors have scores <q, k_j>, of which the right one is 1 and all others are at most 1 - D. Round the
+    logits beta <q, k_j> to p significant bits, and let u = 2^(-p). The right key keeps a weight of at least
+
+        1/(1 + (n - 1) e^(-beta D')),   D' = D - u max(2 - D, D).
+
+    So rounding lowers the lead from D to D'. If D > 2u/(1 + u), then D' > 0 and a weight p needs beta = log((n - 1)
+    p/(1 - p))/D'. On a circle of n keys at equal distances D is about 2 pi²/n², so the condition is about n <
+    pi/sqrt(u): 142 keys for float16, 50 keys for bfloat16.
+    """
+
+    title = "Rounded logits lower the lead D of a softmax lookup by u max(2 - D, D)"
+    source = SOURCE
+    stated = Kind.OWN
+    population = RoundedLookups()
+    relation = AtLeast()
+    control = Control(
+        "the lead falls by u alone",
+        lambda weight, problem: (
+            1 / (1 + (1 / weight - 1) * jnp.exp(-problem.sharpness * problem.unit * jnp.abs(1 - problem.lead)))
+        ),
+    )
+    controls = "the weight of the right key in a floating-point format"
+    unexplained = "rounding in the products and sums that give the logits"
+
+    def predict(self, problem: RoundedLookup) -> Array:
+        lead = problem.lead - problem.unit * jnp.maximum(2 - problem.lead, problem.lead)
+        return 1 / (1 + (len(problem.scores) - 1) * jnp.exp(-problem.sharpness * lead))
+
+    def measure(self, problem: RoundedLookup, key: Key[Array, ""]) -> Array:
+        return first_weight(rounded(problem.sharpness * problem.scores, problem.bits))
+
+    def condition(self, problem: RoundedLookup) -> Array:
+        return 1 + 4 * problem.sharpness + len(problem.scores)
+
+    def trivial(self, problem: RoundedLookup) -> Array:
+        """Rounding keeps the order of logits, so the right key has one of the largest."""
+        return jnp.asarray(1 / len(problem.scores))
+
+
+class TiedLookups(Population[RoundedLookup]):
+    """One near key within 2u/(1 + 3u) of the right key, at a beta at which both round to the same number."""
+
+    settings = Space(n=rows(16, 2, 4096, corners=(4, 64)), bits=_BITS)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> RoundedLookup:
+        n, unit = setting["n"], 2.0 ** -setting["bits"]
+        number_key, score_key = jax.random.split(key)
+        share, ahead = jax.random.uniform(number_key, (2,))
+        sharpness = 2.0 ** (setting["bits"] + jnp.floor(3 * ahead)) * (1 + 3 * unit) * (1 - 1e-9)
+        lead = (0.3 + 0.69 * share) * 2 * unit / (1 + 3 * unit)
+        far = (10 + 20 * jax.random.uniform(score_key, (n,))) / sharpness
+        others = jnp.maximum(1 - lead - far, -1.0)
+        return RoundedLookup(others.at[0].set(1.0).at[1].set(1 - lead), sharpness, setting["bits"])
+
+    def hypotheses(self, problem: RoundedLookup) -> list[Hypothesis]:
+        u, power = problem.unit, 2 ** jnp.floor(jnp.log2(problem.sharpness))
+        return [
+            Hypothesis("D (1 + 3u)/(2u)", problem.lead * (1 + 3 * u) / (2 * u), "<", 1.0),
+            Hypothesis("distance of beta/2^m from 1 + 3u", jnp.abs(problem.sharpness / power - 1 - 3 * u), "<", 1e-8),
+        ]
+
+
+class RoundingTies(Claim[RoundedLookup]):
+    """Let unit vectors have scores <q, k_j>, of which the right one is 1 and the next one is 1 - D. If D < 2u/(1 + 3u),
+    where u = 2^(-p), then there is an inverse temperature in every octave at which both logits round to the same number
+    with p significant bits: every beta just below 2^m (1 + 3u). At this beta the right key has a weight of at most
+
+        1/2,
+
+    however large beta is. Without rounding the weight tends to 1 as beta grows. Together with the condition D > 2u/(1 +
+    u), under which no beta is harmful, this shows that a format resolves leads down to 2u and not below.
+    """
+
+    title = "Below a lead of 2u, rounded logits tie at an inverse temperature of every octave"
+    source = SOURCE
+    stated = Kind.OWN
+    population = TiedLookups()
+    relation = AtMost()
+    control = Control("0.9 of it", lambda weight, problem: 0.9 * weight)
+    controls = "the least lead that a floating-point format resolves"
+    unexplained = "an inverse temperature that is chosen between two ties"
+    predict = 0.5
+
+    def measure(self, problem: RoundedLookup, key: Key[Array, ""]) -> Array:
+        return first_weight(rounded(problem.sharpness * problem.scores, problem.bits))
+
+    def condition(self, problem: RoundedLookup) -> Array:
+        return 1 + 4 * problem.sharpness
+
+    def trivial(self, problem: RoundedLookup) -> Array:
+        """The weight without rounding."""
+        return first_weight(problem.sharpness * problem.scores)

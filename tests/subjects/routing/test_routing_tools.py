@@ -1,0 +1,402 @@
+"""Tools against simulated keys, float16 of NumPy, brute force, scikit-learn and SciPy; tables of others; refusals."""
+
+import jax.numpy as jnp
+import numpy as np
+import pandas
+import polars
+import pytest
+from scipy import optimize, special
+from sklearn.linear_model import BayesianRidge
+from sklearn.neighbors import KNeighborsRegressor
+
+from lemmata.engine.claims import registry
+from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
+from lemmata.subjects.routing import _algorithms as algorithms
+from lemmata.subjects.routing import attention_report, retrieval, which_algorithm
+
+
+def _simulated(n: int, d: int, weight: float, draws: int) -> np.ndarray:
+    """The inverse temperatures that random keys need."""
+    rng, found = np.random.default_rng(n + d), []
+    for _ in range(draws):
+        keys = rng.normal(size=(n - 1, d))
+        behind = 1 - keys[:, 0] / np.linalg.norm(keys, axis=1)
+        left = lambda log, own=behind: special.logsumexp(-np.exp(log) * own) - np.log(1 / weight - 1)
+        found.append(np.exp(optimize.brentq(left, -8, 25)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "weight"), [(100, 3, 0.5), (1000, 10, 0.7), (1000, 64, 0.5), (3, 40, 0.9), (200, 2, 0.2)]
+)
+def test_random_keys_need_what_is_said(n, d, weight):
+    found, needed = retrieval(n, d, weight=weight), _simulated(n, d, weight, 200)
+    own = found.sharpness
+    assert 0.84 <= np.mean((needed >= own.lower) & (needed <= own.upper)) <= 0.99
+    assert 0.4 <= np.mean(needed <= own.value) <= 0.62
+    assert (needed >= found.least).all()
+
+
+def test_a_circle_by_brute_force():
+    for n in (3, 8, 101):
+        behind = 1 - np.cos(2 * np.pi * np.arange(1, n) / n)
+        beta = retrieval(n, 2).spread
+        assert np.exp(-beta * behind).sum() == pytest.approx(1)
+    assert retrieval(5, 7).spread == pytest.approx(np.log(4) * 4 / 5)
+    assert retrieval(50, 7).spread is None
+    n = 300_000
+    assert retrieval(n, 2).spread == pytest.approx(n**2 / (8 * np.pi), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["float16", "float8_e4m3"])
+def test_a_format_that_holds_keeps_the_weight(name):
+    """Rounded logits of random keys, with the sharpness of the format, in at least 9 of 10 draws."""
+    bits = {"float16": 11, "float8_e4m3": 4}[name]
+    found = retrieval(300, 24, name)
+    (form,) = found.formats
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(200):
+        keys = rng.normal(size=(300, 24))
+        keys /= np.linalg.norm(keys, axis=1, keepdims=True)
+        mantissa, power = np.frexp(form.sharpness * keys @ keys[0])
+        rounded = np.ldexp(np.round(mantissa * 2.0**bits) / 2.0**bits, power)
+        if bits == 11:
+            half = (form.sharpness * keys @ keys[0]).astype(np.float16).astype(float)
+            assert np.allclose(rounded, half, rtol=0, atol=1e-7)  # which has subnormal numbers
+        held += special.softmax(rounded)[0] >= 0.5
+    assert form.holds
+    assert held >= 180
+
+
+def test_few_bits_cannot_hold_near_keys():
+    found = retrieval(30, 2)
+    assert [form.holds for form in found.formats] == [True, False, False, False, False]
+    assert not retrieval(10**6, 2, 24).formats[0].holds
+    assert "cannot be sure" in str(found)
+    assert retrieval(2, 2, 53, weight=0.9).formats[0].holds
+
+
+def test_extremes_of_retrieval():
+    for n, d, weight in [
+        (2, 2, 0.5 + 1e-9),
+        (2, 10**5, 0.999999),
+        (10**15, 2, 0.5),
+        (10**15, 10**5, 0.01),
+        (10, 3, 0.1 + 1e-9),
+    ]:
+        found = retrieval(n, d, weight=weight)
+        assert 0 < found.least <= found.sharpness.upper * (1 + 1e-9)
+        assert found.sharpness.lower <= found.sharpness.value <= found.sharpness.upper
+        assert np.isfinite(found.sharpness.upper)
+    assert retrieval(100.0, 8.0).sharpness == retrieval(100, 8).sharpness
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (((1, 8), {}), "n; found 1; rule: a whole number of at least 2"),
+        (((10.5, 8), {}), "n; found 10.5"),
+        (((10, 1), {}), "d; found 1"),
+        (((10, 8), {"weight": 0.1}), "weight; found 0.1; rule: above 1/n"),
+        (((10, 8), {"weight": 1.0}), "strictly between 0 and 1"),
+        (((10, 8), {"weight": float("nan")}), "weight; found nan"),
+        (((10, 8, "float17"), {}), "bits; found 'float17'"),
+        (((10, 8, 54), {}), "at most 53"),
+        (((10, 8, 0), {}), "bits; found 0"),
+        (((10**16, 8), {}), "n; found a number of 17 digits; rule: at most 1e[+]15"),
+    ],
+)
+def test_refusals_of_retrieval(arguments, words):
+    given, settings = arguments
+    with pytest.raises(SettingError, match=words):
+        retrieval(*given, **settings)
+
+
+def test_attention_against_brute_force():
+    logits = 2 * np.random.default_rng(0).normal(size=(7, 9))
+    found = attention_report(logits, lengths=[9, 50])
+    weights = special.softmax(logits, axis=1)
+    assert np.allclose(found.effective, np.exp(-np.sum(weights * np.log(weights), axis=1)))
+    assert np.allclose(found.largest, weights.max(axis=1))
+    apart = max(np.abs(a - b).sum() / 2 for a in weights for b in weights)
+    assert found.contraction == pytest.approx(apart)
+    assert found.contraction <= found.most
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        values = rng.integers(0, 2, 9) * 1.0
+        assert np.ptp(weights @ values) <= found.contraction * np.ptp(values) + 1e-12
+    span = np.ptp(logits, axis=1).max()
+    assert found.span == pytest.approx(span)
+    worst = np.full(50, 0.0)
+    worst[0] = span
+    assert found.bounds[1] == pytest.approx(special.softmax(worst)[0])
+
+
+def test_masks_and_half_precision_and_frames():
+    causal = np.where(np.tri(6, dtype=bool), 0.0, -np.inf)
+    found = attention_report(causal)
+    assert np.allclose(found.effective, np.arange(1, 7))
+    assert (found.masked, found.span, found.mixed, found.contraction) == (15, 0.0, np.inf, pytest.approx(5 / 6))
+    assert "tanh" not in str(found)
+    table = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float16)
+    expected = attention_report(table.astype(float))
+    for given in (table, jnp.asarray(table), pandas.DataFrame(table.astype(float), index=[9, 3, 3, 1, 0]),
+                  polars.DataFrame(table.astype(float)), table.tolist(), np.asfortranarray(table)):  # fmt: skip
+        assert np.allclose(attention_report(given).effective, expected.effective)
+    assert "<svg" in found._repr_html_()
+    assert attention_report(jnp.asarray(table, jnp.bfloat16)).span == pytest.approx(expected.span, rel=0.02)
+    padded = np.hstack([table.astype(float), np.full((5, 2), -np.inf)])
+    assert attention_report(padded).mixed == pytest.approx(expected.mixed)
+    assert attention_report([[1, 2, 3]]).contraction == 0
+    assert attention_report([[True, False], [False, True]]).span == 1
+
+
+def test_extremes_of_attention():
+    huge = attention_report([[1e300, -1e300], [0.0, 1.0]])
+    assert huge.bounds[0] == 1
+    assert huge.contraction <= 1
+    assert huge.effective[0] == 1
+    assert "may stand for a mask" in huge.conditions[1].why
+    assert "fails (1)" in str(huge)
+    tiny = attention_report(np.full((3, 4), 1e-300))
+    assert np.allclose(tiny.effective, 4)
+    assert tiny.contraction == 0
+    assert attention_report([[5.0], [1.0]]).effective.tolist() == [1.0, 1.0]
+
+
+def test_a_large_matrix_has_an_upper_bound(monkeypatch):
+    logits = np.random.default_rng(0).normal(size=(20, 10))
+    exact = attention_report(logits)
+    monkeypatch.setattr("lemmata.subjects.routing._attention_report._WORK", 10)
+    bound = attention_report(logits)
+    assert exact.contraction <= bound.contraction <= 1
+    assert exact.mixed <= bound.mixed <= 2 * exact.mixed
+    assert "fails" in str(bound)
+
+
+@pytest.mark.parametrize(
+    ("logits", "settings", "words", "kind"),
+    [
+        ([[1.0, np.nan]], {}, "NaN or plus infinity", DataError),
+        ([[1.0, np.inf]], {}, "NaN or plus infinity", DataError),
+        ([[1.0, 2.0], [-np.inf, -np.inf]], {}, "row 1 without a key", DataError),
+        ([1.0, 2.0], {}, r"shape \(2,\)", ShapeError),
+        (np.zeros((2, 0)), {}, r"shape \(2, 0\)", ShapeError),
+        ([["a", "b"]], {}, "the entry 'a'", DataError),
+        ([[1.0], [1.0, 2.0]], {}, "not an array", DataError),
+        (np.zeros((2, 2)) + 1j, {}, "logits", LemmataError),
+        (np.ma.masked_array([[1.0, 2.0]], [[True, False]]), {}, "masked entries", DataError),
+        ([[1e301, 0.0]], {}, "at most 1e[+]300", DataError),
+        ([[1.0]], {"lengths": 0}, "lengths; found 0", SettingError),
+        ([[1.0]], {"lengths": []}, "lengths", SettingError),
+        ([[1.0]], {"lengths": [2.5]}, "lengths; found 2.5", SettingError),
+    ],
+)
+def test_refusals_of_attention(logits, settings, words, kind):
+    with pytest.raises(kind, match=words):
+        attention_report(logits, **settings)
+
+
+def _prompts(m=150, n=12, d=3, noise=0.4, seed=0):
+    rng = np.random.default_rng(seed)
+    x, w = rng.normal(size=(m, n, d)), rng.normal(size=(m, d))
+    y = np.einsum("mnd,md->mn", x, w) + noise * rng.normal(size=(m, n))
+    return (x, y, rng.normal(size=(m, d))), w
+
+
+def _ridge(x, y, query, ridge=0.16):
+    return query @ np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T @ y)
+
+
+def _newton(x, y, query, iterations=4):
+    s = x.T @ x / len(x)
+    inverse = s / np.linalg.norm(s, 2) ** 2
+    for _ in range(iterations):
+        inverse = 2 * inverse - inverse @ s @ inverse
+    return query @ inverse @ x.T @ y / len(x)
+
+
+def _descent(x, y, query, steps=4, rate=0.3):
+    w = np.zeros(x.shape[1])
+    for _ in range(steps):
+        w = w + rate * x.T @ (y - x @ w) / len(x)
+    return w @ query
+
+
+@pytest.mark.parametrize(
+    ("name", "predict"),
+    [
+        ("least squares", lambda x, y, q: q @ np.linalg.lstsq(x, y, rcond=None)[0]),
+        ("nearest neighbour", lambda x, y, q: KNeighborsRegressor(1).fit(x, y).predict(q[None])),
+        ("mean of the targets", lambda x, y, q: y.mean()),
+        ("Newton, 4 iterations", _newton),
+        ("descent, 4 steps", _descent),
+        ("descent, 1 step", lambda x, y, q: _descent(x, y, q, 1)),
+        ("ridge", _ridge),
+    ],
+)
+def test_every_algorithm_is_found(name, predict):
+    prompts, _ = _prompts()
+    found = which_algorithm(predict, prompts, lengths=[8, 12])
+    assert found.nearest == (name, name)
+    place = found.names.index(name)
+    assert (found.distances[:, place] < (1e-4 if name == "ridge" else 1e-12) * found.size).all()
+    assert not found.farther[:, place].any()
+
+
+def test_the_memoriser_is_told_from_ridge():
+    """Prompts of five tasks: a predictor that knows them, and the ridge that does not."""
+    rng = np.random.default_rng(1)
+    tasks = rng.normal(size=(5, 3))
+    x, queries = rng.normal(size=(200, 4, 3)), rng.normal(size=(200, 3))
+    y = np.einsum("mnd,md->mn", x, tasks[rng.integers(0, 5, 200)]) + 0.5 * rng.normal(size=(200, 4))
+
+    def memoriser(x, y, query):
+        weights = special.softmax(-np.sum((y[:, None] - x @ tasks.T) ** 2, axis=0) / (2 * 0.25))
+        return weights @ tasks @ query
+
+    found = which_algorithm(memoriser, (x, y, queries), tasks=tasks, lengths=4)
+    assert found.nearest == ("memorised tasks",)
+    assert found.farther[0, found.names.index("ridge")]
+    other = which_algorithm(_ridge, (x, y, queries), tasks=np.vstack([tasks, tasks]), lengths=4)
+    assert other.nearest[0] != "memorised tasks"
+    assert which_algorithm(memoriser, (x, y, queries), lengths=4).nearest[0] != "memorised tasks"
+
+
+def test_the_evidence_is_that_of_scikit_learn():
+    """One prompt of 40 examples: BayesianRidge with flat hyperpriors maximises the same evidence."""
+    (x, y, queries), _ = _prompts(1, 40, 3, 1.5)
+    other = BayesianRidge(fit_intercept=False, alpha_1=0, alpha_2=0, lambda_1=0, lambda_2=0, tol=1e-12, max_iter=10_000)
+    other.fit(x[0], y[0])
+    known = algorithms.scales(algorithms.Prompts(x, y, queries, None))
+    assert known.ridge == pytest.approx(other.lambda_ / other.alpha_, rel=1e-3)
+    found = algorithms.predictions(algorithms.Prompts(x, y, queries, None), known, np.zeros(1))
+    assert found["ridge"][0] == pytest.approx(other.predict(queries)[0], rel=1e-4)
+
+
+def test_newton_from_a_multiple_of_the_identity_is_descent():
+    """M_0 = a I: 2^k steps of size a, so that only another start is an algorithm of its own."""
+    (x, y, queries), _ = _prompts(1)
+    s, a = x[0].T @ x[0] / 12, 0.2
+    inverse = a * np.eye(3)
+    for _ in range(3):
+        inverse = 2 * inverse - inverse @ s @ inverse
+    assert queries[0] @ inverse @ x[0].T @ y[0] / 12 == pytest.approx(_descent(x[0], y[0], queries[0], 8, a))
+
+
+def test_units_do_not_matter():
+    (x, y, queries), _ = _prompts()
+    plain = which_algorithm(_newton, (x, y, queries))
+    for unit_x, unit_y in ((1e-9, 1e30), (1e60, 1e-100)):
+        scaled = lambda x, y, q, u=unit_x, v=unit_y: v * _newton(x / u, y / v, q / u)
+        found = which_algorithm(scaled, (unit_x * x, unit_y * y, unit_x * queries))
+        assert found.nearest == plain.nearest
+        assert np.allclose(found.distances / unit_y**2, plain.distances, rtol=1e-6, atol=1e-12)
+        assert found.ridge / unit_x**2 == pytest.approx(plain.ridge, rel=1e-6)
+
+
+def test_intervals_hold_for_a_distance_that_is_known():
+    """The distance of 0 to the mean of the targets, over 100 sets of prompts."""
+    held = 0
+    for seed in range(100):
+        (x, y, queries), _ = _prompts(60, 2, 1, 1.0, seed)
+        found = which_algorithm(lambda x, y, q: y.mean() + 1e-9, (x, y, queries), lengths=2, level=0.9)
+        low, high = found.intervals[0, found.names.index("zero")]
+        held += low <= 1.0 <= high  # the mean of two targets of variance 2 has variance 1
+    assert 78 <= held <= 98
+
+
+def test_forms_of_input_and_a_predictor_that_writes():
+    (x, y, queries), _ = _prompts(25, 6, 2)
+    expected = which_algorithm(_newton, (x, y, queries)).distances
+    read_only = [own.copy() for own in (x, y, queries)]
+    for own in read_only:
+        own.flags.writeable = False
+    frames = (x.tolist(), pandas.DataFrame(y, index=range(30, 55)), polars.DataFrame(queries))
+    for given in (read_only, frames, (np.asfortranarray(x), y, queries), tuple(map(jnp.asarray, (x, y, queries)))):
+        assert np.allclose(which_algorithm(_newton, given).distances, expected, rtol=1e-5, atol=1e-9)
+
+    def spoiled(x, y, query):
+        answer = _newton(x, y, query)
+        x[:], y[:], query[:] = 0, 0, 0
+        return np.array([[answer]])
+
+    assert np.allclose(which_algorithm(spoiled, (x, y, queries)).distances, expected)
+
+
+def test_ties_duplicates_and_constant_columns():
+    (x, y, queries), _ = _prompts(40, 6, 2)
+    x = np.concatenate([x, x], axis=2)  # each column twice
+    queries = np.concatenate([queries, queries], axis=1)
+    found = which_algorithm(lambda x, y, q: q @ np.linalg.pinv(x) @ y, (x, y, queries), lengths=6)
+    assert found.nearest == ("least squares",)
+    same = np.ones((40, 6, 2))
+    found = which_algorithm(lambda x, y, q: y.mean(), (same, y, np.ones((40, 2))), lengths=6)
+    near = {name for name, far in zip(found.names, found.distances[0], strict=True) if far < 1e-20}
+    assert {"nearest neighbour", "mean of the targets", "least squares"} <= near
+
+
+def test_columns_in_different_units():
+    """As NumPy's least squares, which does not square the inputs."""
+    (x, y, queries), _ = _prompts(30, 8, 3)
+    x, queries = x * [1.0, 1e-6, 1e2], queries * [1.0, 1e-6, 1e2]
+    found = which_algorithm(lambda x, y, q: q @ np.linalg.lstsq(x, y, rcond=None)[0], (x, y, queries), lengths=[4, 8])
+    assert (found.distances[:, found.names.index("least squares")] < 1e-9 * found.size).all()
+
+
+def test_repeated_prompts_and_a_length_without_predictions():
+    prompts, _ = _prompts(30, 6, 2)
+    twice = [np.concatenate([own, own[:3]]) for own in prompts]
+    found = which_algorithm(lambda x, y, q: 0.0 if len(x) == 1 else y[0], twice, lengths=[1, 6])
+    assert "prompts that repeat an earlier one: fails (3)" in str(found)
+    assert found.size[0] == 0
+    assert found.nearest[0] == "zero"
+    found.plot().to_dict()
+
+
+def test_the_record():
+    prompts, _ = _prompts()
+    found = which_algorithm(_ridge, prompts)
+    assert "nearest by number of examples" in str(found)
+    assert "<svg" in found._repr_html_()
+    for record in (found, retrieval(10, 4), attention_report([[1.0, 2.0]])):
+        assert set(record.claims) <= set(registry())
+        assert record._repr_html_()
+        record.plot().to_dict()
+
+
+_GOOD = _prompts(25, 6, 2)[0]
+
+
+@pytest.mark.parametrize(
+    ("predict", "prompts", "settings", "words", "kind"),
+    [
+        (3, _GOOD, {}, "predict; found a int", SettingError),
+        (_ridge, _GOOD[:2], {}, "three arrays", ShapeError),
+        (_ridge, (_GOOD[0][0], *_GOOD[1:]), {}, r"inputs; found shape \(6, 2\)", ShapeError),
+        (_ridge, (_GOOD[0], _GOOD[1][:, :5], _GOOD[2]), {}, r"targets; found shape \(25, 5\)", ShapeError),
+        (_ridge, (_GOOD[0], _GOOD[1], _GOOD[2][:, :1]), {}, "queries", ShapeError),
+        (_ridge, [own[:10] for own in _GOOD], {}, "10 prompts", DataError),
+        (_ridge, (_GOOD[0] * np.nan, *_GOOD[1:]), {}, "inputs", DataError),
+        (_ridge, (_GOOD[0], _GOOD[1] * 0, _GOOD[2]), {}, "targets; found 0 everywhere", DataError),
+        (_ridge, (_GOOD[0], _GOOD[1] * 1e-200, _GOOD[2]), {}, "change the unit", DataError),
+        (_ridge, (_GOOD[0] * 0, *_GOOD[1:]), {}, "inputs; found 0 everywhere", DataError),
+        (_ridge, [np.repeat(own[:1], 25, axis=0) for own in _GOOD], {}, "one prompt, repeated", DataError),
+        (lambda x, y, q: np.nan, _GOOD, {}, "answer of predict", DataError),
+        (lambda x, y, q: y, _GOOD, {"lengths": 6}, "one number for a prompt", ShapeError),
+        (lambda x, y, q: None, _GOOD, {}, "answer of predict", DataError),
+        (lambda x, y, q: "much", _GOOD, {}, "answer of predict", DataError),
+        (lambda x, y, q: 0, _GOOD, {}, "answers of predict; found 0", DataError),
+        (lambda x, y, q: 1e200, _GOOD, {}, "answers of predict; found 1e[+]200", DataError),
+        (_ridge, (_GOOD[0], _GOOD[1], 1e30 * _GOOD[2]), {}, "in the unit of the inputs", DataError),
+        (_ridge, _GOOD, {"lengths": 7}, "at most 6", SettingError),
+        (_ridge, _GOOD, {"lengths": 0}, "lengths; found 0", SettingError),
+        (_ridge, _GOOD, {"lengths": []}, "lengths", SettingError),
+        (_ridge, _GOOD, {"level": 1.0}, "level", SettingError),
+        (_ridge, _GOOD, {"tasks": [[1.0, 2.0, 3.0]]}, r"tasks; found shape \(1, 3\)", ShapeError),
+        (_ridge, _GOOD, {"tasks": [[1.0, np.inf]]}, "tasks", DataError),
+    ],
+)
+def test_refusals_of_which_algorithm(predict, prompts, settings, words, kind):
+    with pytest.raises(kind, match=words):
+        which_algorithm(predict, prompts, **settings)
