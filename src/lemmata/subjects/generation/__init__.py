@@ -1,0 +1,1 @@
+"""Generative models: what critics, couplings and denoisers measure."""
