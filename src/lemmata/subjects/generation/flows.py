@@ -185,9 +185,9 @@ class PairsOfFields(Population[TwoFields]):
         return [spread_out(problem.target)]
 
 
-_DRAWS = 8192
+_DRAWS = 4096
 _TIMES, _SHARES = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(24))
-_PLACES, _MASSES = (jnp.asarray(a) for a in np.polynomial.hermite_e.hermegauss(32))
+_PLACES, _MASSES = (jnp.asarray(a) for a in np.polynomial.hermite_e.hermegauss(24))
 
 
 def mean_floor(target: MixedTarget) -> Float[Array, ""]:

@@ -15,7 +15,7 @@ from lemmata.subjects.generation._gaussian_pairs import BY_SOLVER, NODES, WEIGHT
 
 ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object": "sampler"}
 
-_HORIZON = 14.0  # e^(-2 T) is 7e-13
+_HORIZON = 24.0  # e^-T is 4e-11
 
 
 class Guided(eqx.Module):

@@ -50,7 +50,7 @@ class SeparatedPoints(Population[WeightedPoints]):
         return WeightedPoints(points, *(weights / weights.sum(axis=1, keepdims=True)))
 
     def hypotheses(self, problem: WeightedPoints) -> list[Hypothesis]:
-        nearest = jnp.min(problem.squares + jnp.inf * jnp.nan_to_num(jnp.eye(len(problem.points)) * jnp.inf))
+        nearest = jnp.min(jnp.where(jnp.eye(len(problem.points), dtype=bool), jnp.inf, problem.squares))
         return [Hypothesis("points differ (least squared distance)", nearest, ">", 0.0, "equal points are one point")]
 
 
