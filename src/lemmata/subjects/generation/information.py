@@ -79,7 +79,7 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
         return jnp.stack([-jnp.sum(p * jnp.log(p)), jnp.sum(p * jnp.log(p / q))])
 
     def measure(self, problem: WeightedPoints, key: Key[Array, ""]) -> Array:
-        """The trapezoidal rule in log snr, with the same draws of z at all levels."""
+        """The trapezoidal rule in log snr, with the same draws of z at all levels, and means over x given the draw."""
         squares = problem.squares
         noise = jax.random.normal(key, (_DRAWS, problem.points.shape[1]))
         noise = jnp.concatenate([noise, -noise])
@@ -92,8 +92,9 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
             def one(i: Array, z: Array) -> Array:
                 gaps = jnp.sum((jnp.sqrt(snr) * (problem.points[i] - problem.points) + z) ** 2, axis=1)
                 beliefs = jnp.log(jnp.stack([problem.weights, problem.believed])) - gaps / 2
-                guesses = jax.nn.softmax(beliefs, axis=1) @ problem.points
-                return jnp.sum((guesses - problem.points[i]) ** 2, axis=1)
+                shares = jax.nn.softmax(beliefs, axis=1)
+                guesses = shares @ problem.points
+                return jnp.sum((guesses[:, None, :] - problem.points) ** 2, axis=2) @ shares[0]
 
             each = jax.vmap(lambda i: jax.vmap(lambda z: one(i, z))(noise).mean(axis=0))
             return problem.weights @ each(jnp.arange(len(problem.points)))

@@ -128,7 +128,7 @@ class CollapseByClass(Claim[TwoClassSample]):
     population = Drawn(
         TwoClassSample,
         positive("spreads", "the classes have densities"),
-        spreads=log_uniform(0.5, 2.0, 2),
+        spreads=log_uniform(0.7, 2.0, 2),
         rare=Real(0.1, 0.09, 0.12, "log(n_1)/d"),
         common=Real(0.19, 0.18, 0.2, "log(n_2)/d"),
     )
@@ -139,7 +139,7 @@ class CollapseByClass(Claim[TwoClassSample]):
     controls = "which rows a diffusion model copies"
     unexplained = "classes that overlap at the time of the collapse"
     traced = False
-    trials = 16
+    trials = 24
 
     def predict(self, problem: TwoClassSample) -> Array:
         return _own_time(problem.spreads[0], problem.rare)
