@@ -14,13 +14,13 @@ from lemmata.engine.problems.variables import dimension
 
 _TOLERANCE = 1e-12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
-NODES, WEIGHTS = jnp.asarray((1 + _NODES) / 2), jnp.asarray(_WEIGHTS / 2)  # of Gauss and Legendre on [0, 1]
+NODES, WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2  # of Gauss and Legendre on [0, 1]
 
 # A solver that keeps local errors below 1e-12 is trusted to 1e-9; the engine's unit is 32 eps.
 BY_SOLVER = 1e-9 / (32 * float(np.finfo(float).eps))
 
 
-def carried(slope: Callable[[Array, Array], Array], start: Array, first: float = 0.0, last: float = 1.0, times=None):
+def carried(slope: Callable[..., Array], start: Array, first: float = 0.0, last: float | Array = 1.0, times=None):
     """The solution of dy/dt = slope(t, y) at `last`, or at all `times`."""
     path = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, y, args: slope(t, y)), diffrax.Dopri8(), first, last, None, start,

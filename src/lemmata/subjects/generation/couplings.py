@@ -93,7 +93,7 @@ class RectificationGain(Claim[GaussianPair]):
     unexplained = "the gain of the next rectification"
 
     def predict(self, problem: GaussianPair) -> Array:
-        flows = problem.flow(NODES)
+        flows = problem.flow(jnp.asarray(NODES))
         ends = problem.flow() - jnp.eye(len(problem.base))
 
         def at(t: Array, flow: Array) -> Array:
@@ -161,7 +161,8 @@ def pair_costs(key: Key[Array, ""], size: int, batches: int, draw) -> tuple[floa
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     optimal, drawn = [], []
     for _ in range(batches):
-        costs = cdist(*draw(rng, size), "sqeuclidean")
+        base, data = draw(rng, size)
+        costs = cdist(base, data, "sqeuclidean")
         optimal.append(costs[linear_sum_assignment(costs)].mean())
         drawn.append(np.trace(costs) / size)
     return float(np.mean(optimal)), float(np.mean(drawn))

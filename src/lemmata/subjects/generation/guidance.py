@@ -69,20 +69,20 @@ def _narrower(problem: Guided) -> Hypothesis:
     return Hypothesis("s_c/s_u", problem.ratio, "<", 1.0, "otherwise the tilted law need not exist")
 
 
-_LAWS = {
-    "ratio": uniform(0.3, 0.9),
-    "spread": log_uniform(0.5, 2.0),
-    "mean": log_uniform(0.5, 2.0),
-    "weight": uniform(0.5, 3.0),
-}
-
-
 class AbstractGuided(Claim[Guided]):
     """What the samplers and the law that guidance seems to aim at share."""
 
     source = Source("emergence2026", "Figure 16.17", note="for normal laws, where guidance is exact")
     stated = Kind.OWN
-    population = Drawn(Guided, positive("spread"), _narrower, **_LAWS)
+    population = Drawn(
+        Guided,
+        positive("spread"),
+        _narrower,
+        ratio=uniform(0.3, 0.9),
+        spread=log_uniform(0.5, 2.0),
+        mean=log_uniform(0.5, 2.0),
+        weight=uniform(0.5, 3.0),
+    )
     unexplained = "laws that are not normal"
 
 

@@ -17,7 +17,7 @@ from lemmata.engine.problems.variables import dimension
 
 ABOUT = {"tool": "random matrices", "architecture": "diffusion model", "object": "memory"}
 
-_NODES, _WEIGHTS = (jnp.asarray(a) for a in np.polynomial.hermite_e.hermegauss(64))
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
 _QUERIES = 48
 
 
@@ -180,7 +180,7 @@ class DistantClasses(Population[TwoClasses]):
         return [Hypothesis("the classes are distant (|m|)", length, ">=", 3.99, "the sign of <x, m> is the class")]
 
 
-_HEIGHTS = jnp.asarray([1.0, 0.6])  # of e^-t |m|, 1 at the speciation time
+_HEIGHTS = np.asarray([1.0, 0.6])  # of e^-t |m|, 1 at the speciation time
 _STARTS, _PATHS, _STEPS = 256, 8, 128
 
 

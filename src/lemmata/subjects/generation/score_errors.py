@@ -29,7 +29,7 @@ from lemmata.subjects.generation._gaussian_pairs import BY_SOLVER, carried
 ABOUT = {"tool": "information theory", "architecture": "diffusion model", "object": "score"}
 
 _STEPS, _PATHS = 256, 128
-_NODES, _WEIGHTS = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(64))
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 class WrongScore(eqx.Module):

@@ -59,8 +59,8 @@ class PairsOfFields(Population[TwoFields]):
 
 
 _DRAWS = 4096
-_TIMES, _SHARES = (jnp.asarray(a) for a in np.polynomial.legendre.leggauss(24))
-_PLACES, _MASSES = (jnp.asarray(a) for a in np.polynomial.hermite_e.hermegauss(24))
+_TIMES, _SHARES = np.polynomial.legendre.leggauss(24)
+_PLACES, _MASSES = np.polynomial.hermite_e.hermegauss(24)
 
 
 def mean_floor(target: MixedTarget) -> Float[Array, ""]:
