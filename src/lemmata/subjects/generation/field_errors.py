@@ -40,7 +40,7 @@ class WrongField(eqx.Module):
 
     @property
     def growth(self) -> Float[Array, ""]:
-        """L: the largest eigenvalue of (A + A')/2, plus b, at most which is <k, ...> of the sine's derivative."""
+        """L: the largest eigenvalue of (A + A')/2 plus that of the wave's derivative b cos(<k, x>) k k'/|k|²."""
         return jnp.linalg.eigvalsh((self.matrix + self.matrix.T) / 2)[-1] + self.height
 
     def true(self, x: Array) -> Array:
@@ -187,9 +187,9 @@ class EulerErrorConstant(Claim[NormalTarget]):
 
         N e_N -> 1/2 + (pi/8)(s + 1/s)   as N grows.
 
-    So a target that is ten times narrower or wider than the base needs about three times as many steps as an equal
-    one. On the optimal path, with the standard deviation 1 - t + t s, Euler's method is exact for every N. The trials
-    subtract its error.
+    So a target that is ten times narrower or wider than the base needs 3.5 times as many steps as an equal one. On the
+    optimal path, with the standard deviation 1 - t + t s, Euler's method is exact for every N. The trials subtract its
+    error.
     """
 
     # With r = sd'/sd and steps h, log prod(1 + h r) - log s = -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and

@@ -37,6 +37,7 @@ class GaussianFlowMap(Claim[GaussianPair]):
 
     # With P = S_0^(1/2) Q and P' S_1^-1 P diagonal, S_0 = P P' and S_1 = P D P'. In the coordinates P^-1 x the velocity
     # is diagonal, (t D - (1 - t)) / ((1 - t)² + t² D), and its flow multiplies by D^(1/2): M = P D^(1/2) P^-1.
+    # Hertrich, Chambolle and Delon (2025) also treat rectified flows of normal laws.
     title = "The flow between two independent normal laws in closed form"
     source = Source(_SOURCE, "Figure 16.14", note="for normal laws, where the flow is known")
     stated = Kind.OWN

@@ -157,8 +157,8 @@ class SampleDivergence(Claim[WrongScore]):
         KL(p_0 | q_0) <= KL(p_T | q) + integral_0^T E_{p_t} |s_t - u_t|² dt.
 
     The two sides are equal if u_t is the score of some law of data under the same noise, and q is that law at time T.
-    So only models that are the score of no data gain from the difference. The trials use normal data; half of the
-    models are scores.
+    A model that is the score of no law gives better samples than its bound. The trials use normal data; half of
+    the models are scores.
     """
 
     # For a score u = s_q the likelihood ratio of two reverse paths is that of their forward versions, which have the
