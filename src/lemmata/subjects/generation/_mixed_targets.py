@@ -1,0 +1,71 @@
+"""Interpolations from N(0, I) to mixtures of normal laws: densities, velocities and posterior variances."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis
+
+
+class MixedTarget(eqx.Module):
+    """X_1 from sum_k w_k N(m_k, s_k² I), X_0 from N(0, I), independent, and X_t = a X_0 + b X_1.
+
+    Args:
+        weights: w_k, which sum to 1.
+        means: m_k, one row a component.
+        spreads: s_k.
+    """
+
+    weights: Float[Array, " k"]
+    means: Float[Array, "k d"]
+    spreads: Float[Array, " k"]
+
+    def variances(self, a: Float[Array, ""], b: Float[Array, ""]) -> Float[Array, " k"]:
+        """Of the components of X_t."""
+        return a**2 + b**2 * self.spreads**2
+
+    def _log_terms(self, a: Array, b: Array, x: Float[Array, " d"]) -> Float[Array, " k"]:
+        v = self.variances(a, b)
+        return jnp.log(self.weights) - jnp.sum((x - b * self.means) ** 2, axis=1) / (2 * v) - len(x) / 2 * jnp.log(v)
+
+    def log_density(self, a: Array, b: Array, x: Float[Array, " d"]) -> Float[Array, ""]:
+        """Of X_t, up to a constant."""
+        return logsumexp(self._log_terms(a, b, x))
+
+    def posterior(self, a: Array, b: Array, x: Float[Array, " d"]) -> tuple[Array, Array, Array]:
+        """Shares of the components given X_t = x, and E[X_0] and E[X_1] given also the component."""
+        shares, v = jax.nn.softmax(self._log_terms(a, b, x)), self.variances(a, b)[:, None]
+        gaps = x - b * self.means
+        return shares, a / v * gaps, self.means + b * self.spreads[:, None] ** 2 / v * gaps
+
+    def velocity(self, t: Array, x: Float[Array, " d"]) -> Float[Array, " d"]:
+        """E[X_1 - X_0 | X_t = x] for a = 1 - t and b = t."""
+        shares, zero, one = self.posterior(1 - t, t, x)
+        return shares @ (one - zero)
+
+    def floor(self, t: Array, x: Float[Array, " d"]) -> Float[Array, ""]:
+        """tr Cov(X_1 - X_0 | X_t = x) for a = 1 - t and b = t."""
+        shares, zero, one = self.posterior(1 - t, t, x)
+        steps = one - zero
+        within = len(x) * self.spreads**2 / self.variances(1 - t, t)
+        return shares @ (within + jnp.sum((steps - shares @ steps) ** 2, axis=1))
+
+    def draw(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
+        """X_1, one a row."""
+        choice_key, noise_key = jax.random.split(key)
+        choice = jax.random.choice(choice_key, len(self.weights), (n,), p=self.weights)
+        return self.means[choice] + self.spreads[choice, None] * jax.random.normal(noise_key, self.means[choice].shape)
+
+
+def sampled_mixed_target(key: Key[Array, ""], components: int, d: int) -> MixedTarget:
+    """Means of standard deviation 2, spreads from 0.2 to 1, probabilities in proportions from 1 to 4."""
+    mean_key, weight_key, spread_key = jax.random.split(key, 3)
+    weights = jax.random.uniform(weight_key, (components,), minval=1.0, maxval=4.0)
+    spreads = jax.random.uniform(spread_key, (components,), minval=0.2, maxval=1.0)
+    return MixedTarget(weights / weights.sum(), 2 * jax.random.normal(mean_key, (components, d)), spreads)
+
+
+def spread_out(problem: MixedTarget) -> Hypothesis:
+    return Hypothesis("components have a density", problem.spreads.min(), ">", 0.0, "the law has a density at time 1")

@@ -1,0 +1,245 @@
+"""Couplings: which pairs of base and data points flow matching trains on, and what a better choice gains.
+
+This theory is about the pairs (X_0, X_1) of X_t = (1 - t) X_0 + t X_1. The flow makes new pairs (X_0, flow(X_0)), and
+optimal transport in batches makes pairs of nearby points. The theory assumes exact velocities. It does not explain how
+much easier a network learns from better pairs.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Integer, Kind, Limit, Rate, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
+from lemmata.subjects.generation._gaussian_pairs import (
+    BY_SOLVER,
+    NODES,
+    WEIGHTS,
+    CoupledPairs,
+    GaussianPair,
+    IndependentPairs,
+    root,
+)
+
+ABOUT = {"tool": "approximation theory", "architecture": "diffusion model", "object": "sampler"}
+
+_SOURCE = "emergence2026"
+
+
+class RectificationLowersConvexCosts(Claim[GaussianPair]):
+    """Let (X_0, X_1) be a coupling with a flow Z of the velocity E[X_1 - X_0 | X_t], started at Z_0 = X_0. The new
+    coupling (X_0, Z_1) costs no more for every convex cost:
+
+        E c(Z_1 - Z_0) <= E c(X_1 - X_0).
+
+    For jointly normal pairs this holds for every convex c if and only if the covariance of Z_1 - Z_0 is at most the
+    covariance of X_1 - X_0 in the order of matrices. So the largest eigenvalue of the first relative to the second is
+    at most 1. It is 1 if the paths were straight and X_1 is a function of X_0, as in half of the trials.
+    """
+
+    title = "Rectification lowers every convex transport cost"
+    source = Source("liu2023rectified", "Main result", note="on convex costs, for normal pairs as an order of matrices")
+    stated = Kind.THEOREM
+    population = CoupledPairs()
+    relation = AtMost()
+    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    controls = "the transport cost of the pairs on which a second flow is trained"
+    unexplained = "how far the new coupling is from the optimal one"
+    predict = 1.0
+
+    def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
+        """The largest generalised eigenvalue, with the flow by a solver."""
+        moved = problem.flow() - jnp.eye(len(problem.base))
+        back = root(problem.step, -0.5)
+        return jnp.linalg.eigvalsh(back @ moved @ problem.base @ moved.T @ back)[-1]
+
+    def condition(self, problem: GaussianPair) -> Array:
+        """The solver's error is relative to the map, and is divided by the least variance of X_1 - X_0."""
+        spectrum = jnp.linalg.eigvalsh(problem.step)
+        return BY_SOLVER * (jnp.trace(problem.base) + jnp.trace(problem.target)) / spectrum[0]
+
+    def trivial(self, problem: GaussianPair) -> Array:
+        """Under any coupling, the covariance of X_1 - X_0 is at most 2 (S_0 + S_1)."""
+        back = root(problem.step, -0.5)
+        return 2 * jnp.linalg.eigvalsh(back @ (problem.base + problem.target) @ back)[-1]
+
+
+class RectificationGain(Claim[GaussianPair]):
+    """Let (X_0, X_1) be a coupling, let X_t = (1 - t) X_0 + t X_1, and let Z be the flow of the velocity v_t(x) =
+    E[X_1 - X_0 | X_t = x] with Z_0 = X_0. For t uniform on [0, 1], rectification lowers the squared cost by exactly
+
+        E |X_1 - X_0|² - E |Z_1 - Z_0|² = E tr Cov(X_1 - X_0 | X_t) + E |v_t(Z_t) - (Z_1 - Z_0)|².
+
+    The first term is the least loss of conditional flow matching, and the second one measures how far the new paths are
+    from straight. So a second rectification gains nothing if and only if both are 0. The trials use normal pairs.
+    """
+
+    # E |X_1 - X_0|² is the mean of |v_t(X_t)|² plus the first term, Z_t has the law of X_t, and the mean of v_t(Z_t)
+    # over t is Z_1 - Z_0.
+    title = "The gain of rectification is the conditional variance plus the curvature"
+    source = Source("liu2023rectified", "Main result", note="the two measures of straightness, as an identity")
+    stated = Kind.OWN
+    population = IndependentPairs()
+    relation = Equal()
+    control = Control(
+        "the conditional variance alone",
+        lambda gain, problem: jnp.trace(problem.step) - problem.energy,
+    )
+    controls = "how much one rectification lowers the transport cost"
+    unexplained = "the gain of the next rectification"
+
+    def predict(self, problem: GaussianPair) -> Array:
+        flows = problem.flow(jnp.asarray(NODES))
+        ends = problem.flow() - jnp.eye(len(problem.base))
+
+        def at(t: Array, flow: Array) -> Array:
+            velocity = problem.velocity(t)
+            left = problem.step - velocity @ problem.covariance(t) @ velocity.T
+            bend = velocity @ flow - ends
+            return jnp.trace(left) + jnp.trace(bend @ problem.base @ bend.T)
+
+        return WEIGHTS @ jax.vmap(at)(NODES, flows)
+
+    def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
+        """With the closed form of the flow."""
+        moved = problem.middle - problem.base  # M S_0 = S_0 # S_1
+        return jnp.trace(problem.step) - jnp.trace(moved @ jnp.linalg.solve(problem.base, moved.T))
+
+    def condition(self, problem: GaussianPair) -> Array:
+        return BY_SOLVER * jnp.ones(())
+
+
+class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
+    """Let X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) be independent, and let M = (S_1 S_0^-1)^(1/2) be the matrix of their
+    flow. Train a second flow on the pairs (X_0, M X_0). Its paths are straight, one Euler step is exact, and its end is
+    the same M:
+
+        one Euler step of the second flow = the second flow = M.
+
+    So rectification of normal laws ends after one round, and it does not end at the optimal coupling unless S_0 and S_1
+    commute.
+    """
+
+    title = "The second flow between normal laws is straight and not optimal"
+    source = Source(_SOURCE, "Figure 16.14", note="for normal laws")
+    stated = Kind.OWN
+    population = IndependentPairs()
+    relation = Equal(block=-1)
+    control = Control("the second flow is optimal", lambda flow, problem: jnp.stack([problem.transport] * 2))
+    controls = "the number of solver steps that a rectified flow needs"
+    unexplained = "laws that are not normal, which may need more rounds"
+
+    def predict(self, problem: GaussianPair) -> Array:
+        return jnp.stack([problem.middle @ jnp.linalg.inv(problem.base)] * 2)
+
+    def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
+        """An Euler step and a solver on the velocity of the pairs that the first flow, by a solver, makes."""
+        first = problem.flow()
+        second = GaussianPair(problem.base, first @ problem.base @ first.T, problem.base @ first.T)
+        return jnp.stack([jnp.eye(len(first)) + second.velocity(jnp.zeros(())), second.flow()])
+
+    def condition(self, problem: GaussianPair) -> Array:
+        """The second velocity divides by covariances that the first flow has computed."""
+        spectrum = jnp.linalg.eigvalsh(problem.base)
+        return BY_SOLVER * spectrum[-1] / spectrum[0]
+
+
+class Batches(eqx.Module):
+    """Batches of draws of normal laws in d dimensions, with the standard deviation `stretch` about `shift`."""
+
+    stretch: Float[Array, ""]
+    shift: Float[Array, ""]
+    d: int = eqx.field(static=True)
+
+
+def pair_costs(key: Key[Array, ""], size: int, batches: int, draw) -> tuple[float, float]:
+    """The mean squared distance of pairs in batches of `size`: by optimal assignment, and in the order of drawing."""
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    optimal, drawn = [], []
+    for _ in range(batches):
+        base, data = draw(rng, size)
+        costs = cdist(base, data, "sqeuclidean")
+        optimal.append(costs[linear_sum_assignment(costs)].mean())
+        drawn.append(np.trace(costs) / size)
+    return float(np.mean(optimal)), float(np.mean(drawn))
+
+
+_PAIRS = 1024  # in each measurement
+
+
+class MinibatchPairsOfOneLaw(Claim[Batches]):
+    """Let X_1, ..., X_B and Y_1, ..., Y_B be independent draws of N(m, s² I) in d >= 5 dimensions, and pair them by
+    optimal transport for the squared distance. The mean squared distance of a pair, divided by its value for pairs in
+    random order, falls with the size B of the batch like
+
+        B^(-2/d).
+
+    So for two equal laws, whose distance is 0, a batch removes the cost of random pairs slowly: in 6 dimensions, half
+    of the cost needs a batch that is eight times as large.
+    """
+
+    title = "The cost of minibatch transport between equal laws"
+    source = Source("tong2024", "Main result", note="the rate of empirical transport, for its minibatch pairs")
+    stated = Kind.OWN
+    population = Drawn(
+        Batches,
+        positive("stretch", "the law has a density"),
+        stretch=log_uniform(0.1, 10.0),
+        shift=uniform(-1.0, 1.0),
+        d=Integer(6, 5, 8, "dimension"),
+    )
+    relation = Rate("B", (8.0, 16.0, 32.0, 64.0, 128.0), margin=0.05, resolution=0.05)
+    control = Control("like B^(-1/2)", lambda exponent, problem: jnp.asarray(-0.5))
+    controls = "the cost of the pairs on which flow matching is trained"
+    unexplained = "laws that are not normal, and data near a surface of fewer dimensions"
+    traced = False
+    trials = 16
+
+    def predict(self, problem: Batches) -> Array:
+        return jnp.asarray(-2 / problem.d)
+
+    def measure_at(self, problem: Batches, key: Key[Array, ""], rung: float) -> Array:
+        size, scale, shift = int(rung), float(problem.stretch), float(problem.shift)
+        draw = lambda rng, n: shift + scale * rng.normal(size=(2, n, problem.d))
+        optimal, drawn = pair_costs(key, size, _PAIRS // size, draw)
+        return jnp.asarray(optimal / drawn)
+
+
+class MinibatchPairsApproachTransport(Claim[Batches]):
+    """Let X be standard normal in d dimensions, and let Y be N(m, s² I). Pair B draws of each by optimal transport for
+    the squared distance. The mean squared distance of a pair tends to
+
+        W_2² = |m|² + d (s - 1)²   as B grows,
+
+    and a pair in random order has |m|² + d (s² + 1). The trials divide by the latter value on the same draws.
+    """
+
+    title = "Minibatch transport tends to the optimal coupling"
+    source = Source(_SOURCE, "Figure 16.15", note="with the limit")
+    population = Drawn(
+        Batches,
+        positive("stretch", "the law has a density"),
+        stretch=uniform(0.3, 3.0),
+        shift=uniform(0.0, 1.0),
+        d=Integer(2, 1, 2, "dimension"),
+    )
+    relation = Limit("B", (4.0, 16.0, 64.0, 256.0), margin=0.03, resolution=0.03, relative=False)
+    control = Control("a tenth of the cost of random pairs remains", lambda limit, problem: limit + 0.1)
+    controls = "the cost of the pairs on which flow matching is trained"
+    unexplained = "the size of batch that many dimensions need"
+    traced = False
+    trials = 16
+
+    def predict(self, problem: Batches) -> Array:
+        moved = problem.d * problem.shift**2
+        return (moved + problem.d * (problem.stretch - 1) ** 2) / (moved + problem.d * (problem.stretch**2 + 1))
+
+    def measure_at(self, problem: Batches, key: Key[Array, ""], rung: float) -> Array:
+        size, scale, shift = int(rung), float(problem.stretch), float(problem.shift)
+        draw = lambda rng, n: (rng.normal(size=(n, problem.d)), shift + scale * rng.normal(size=(n, problem.d)))
+        optimal, drawn = pair_costs(key, size, _PAIRS // size, draw)
+        return jnp.asarray(optimal / drawn)

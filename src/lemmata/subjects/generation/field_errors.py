@@ -1,0 +1,249 @@
+"""Errors of a flow: what errors of the velocity and steps of a solver do to the samples.
+
+This theory bounds the end of a flow whose velocity is wrong, and gives the error of Euler's method. It assumes a bound
+on the error along the model's own path, or the exact velocity. It does not explain errors that cancel.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Limit, Population, Rate, Real, Source, Space
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
+from lemmata.engine.problems.variables import dimension
+from lemmata.subjects.generation._gaussian_pairs import BY_SOLVER, carried
+
+ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object": "sampler"}
+
+
+class WrongField(eqx.Module):
+    """v(x) = A x + b sin(<k, x>) k/|k|² and a model v + e cos(f <k, x>) u, where |u| = 1, from a start.
+
+    Args:
+        matrix: A.
+        wave: k.
+        height: b >= 0.
+        frequency: f.
+        error: e.
+        direction: u.
+        start: x_0.
+    """
+
+    matrix: Float[Array, "d d"]
+    wave: Float[Array, " d"]
+    height: Float[Array, ""]
+    frequency: Float[Array, ""]
+    error: Float[Array, ""]
+    direction: Float[Array, " d"]
+    start: Float[Array, " d"]
+
+    @property
+    def growth(self) -> Float[Array, ""]:
+        """L: the largest eigenvalue of (A + A')/2 plus that of the wave's derivative b cos(<k, x>) k k'/|k|²."""
+        return jnp.linalg.eigvalsh((self.matrix + self.matrix.T) / 2)[-1] + self.height
+
+    def true(self, x: Array) -> Array:
+        waves = self.wave / (self.wave @ self.wave)
+        return self.matrix @ x + self.height * jnp.sin(self.wave @ x) * waves
+
+    def model(self, x: Array) -> Array:
+        return self.true(x) + self.error * jnp.cos(self.frequency * self.wave @ x) * self.direction
+
+
+class WrongFields(Population[WrongField]):
+    """A = L I and a constant error in half of the problems, else a random A, a wave and an error that changes."""
+
+    settings = Space(d=dimension(3, 1, 8), most=Real(2.0, 0.5, 3.0, "largest |L| of the first half"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> WrongField:
+        d = setting["d"]
+        size_key, matrix_key, row_key, number_key, kind_key = jax.random.split(key, 5)
+        growth = jax.random.uniform(size_key, minval=-setting["most"], maxval=setting["most"])
+        general = jax.random.bernoulli(kind_key).astype(float)
+        matrix = jax.random.normal(matrix_key, (d, d)) / d**0.5
+        wave, direction, start = jax.random.normal(row_key, (3, d))
+        height, frequency, error = jax.random.uniform(number_key, (3,), minval=0.1)
+        return WrongField(
+            general * matrix + (1 - general) * growth * jnp.eye(d),
+            wave,
+            general * height,
+            general * frequency,
+            error,
+            direction / jnp.linalg.norm(direction),
+            start,
+        )
+
+    def hypotheses(self, problem: WrongField) -> list[Hypothesis]:
+        off = jnp.abs(jnp.linalg.norm(problem.direction) - 1)
+        return [
+            Hypothesis("the error's direction has norm 1", off, "<", 1e-12, "e bounds the error"),
+            Hypothesis("the wave has a direction", jnp.linalg.norm(problem.wave), ">", 0.0),
+        ]
+
+
+def _after(problem: WrongField, growth: Array) -> Array:
+    small = jnp.abs(growth) < 1e-8
+    return problem.error * jnp.where(small, 1.0, jnp.expm1(growth) / jnp.where(small, 1.0, growth))
+
+
+class FlowStability(Claim[WrongField]):
+    """Let dx/dt = v(x) and dy/dt = u(y) start from the same point. Let |u - v| <= e along y, and let <v(x) - v(y),
+    x - y> <= L |x - y|² for all x and y. L may be negative. At time 1,
+
+        |y - x| <= e (e^L - 1)/L,
+
+    where e^L is the exponential. For v(x) = L x and a constant error, this is attained. A Lipschitz constant K of v can
+    replace L. For v(x) = -K x, this makes the bound larger by exactly the factor e^K, so a contracting flow forgets
+    its errors while the bound with K grows.
+    """
+
+    # Half the derivative of |y - x|² is <u(y) - v(y), y - x> + <v(y) - v(x), y - x>: Groenwall's inequality.
+    title = "A bound on the end of a flow with a wrong velocity"
+    source = Source("emergence2026", "Section 16.6.2", note="with a one-sided constant")
+    stated = Kind.OWN
+    population = WrongFields()
+    relation = AtMost()
+    control = Control("the error of the velocity alone", lambda bound, problem: problem.error)
+    controls = "how far an error of a learned velocity moves a sample"
+    unexplained = "errors in directions that the flow contracts, for which the bound is too large"
+    trivial = "without a one-sided constant, no error of the velocity bounds the distance"
+
+    def predict(self, problem: WrongField) -> Array:
+        return _after(problem, problem.growth)
+
+    def measure(self, problem: WrongField, key: Key[Array, ""]) -> Array:
+        """By a solver for both."""
+        both = jnp.stack([problem.start, problem.start])
+        ends = carried(lambda t, x: jnp.stack([problem.true(x[0]), problem.model(x[1])]), both)
+        return jnp.linalg.norm(ends[1] - ends[0])
+
+    def condition(self, problem: WrongField) -> Array:
+        """The solver's error is relative to the paths."""
+        size = (1 + jnp.linalg.norm(problem.start)) * jnp.exp(jnp.linalg.norm(problem.matrix, ord=2) + problem.height)
+        return BY_SOLVER * size / _after(problem, problem.growth)
+
+
+class Wall(eqx.Module):
+    """Starts uniform on [0, 1/2], the velocity 1, and a model that is 0 on a wall from `place` on."""
+
+    place: Float[Array, ""]
+
+
+class WallStopsSamples(Claim[Wall]):
+    """Let X_0 be uniform on [0, 1/2], and let the velocity be v = 1. Let a model be u = 0 on a wall [c, c + 1/n] with
+    1/2 < c < 3/4 and u = 1 elsewhere. Its mean squared error along the true paths falls like 1/n. But all its paths end
+    at the wall, and their mean distance from the true ends is
+
+        5/4 - c   for every n.
+
+    So without a Lipschitz constant of the model or a uniform bound, the training loss of a velocity does not bound the
+    error of the samples. The trials measure the distance divided by the root of the mean squared error, which grows
+    like n^(1/2).
+    """
+
+    title = "A small loss of the velocity does not bound the error of samples"
+    source = Source("emergence2026", "Section 16.6.2", note="why a Lipschitz constant is needed")
+    stated = Kind.OWN
+    population = Drawn(Wall, place=uniform(0.55, 0.75))
+    relation = Rate("n", (16.0, 32.0, 64.0, 128.0), margin=0.02, resolution=0.05)
+    control = Control("the root of the loss bounds the error", lambda exponent, problem: exponent - 0.5)
+    controls = "what a small training loss says about samples"
+    unexplained = "models with a Lipschitz constant"
+    trials = 32
+    predict = 0.5
+
+    def measure_at(self, problem: Wall, key: Key[Array, ""], rung: float) -> Array:
+        """By Euler steps of a sixteenth of the wall, from 64 starts."""
+        steps = 16 * int(rung)
+        start = (jnp.arange(64) + 0.5) / 128
+        inside = lambda x: ((x >= problem.place) & (x <= problem.place + 1 / rung)).astype(float)
+
+        def step(_, carry):
+            true, model, loss = carry
+            return true + 1 / steps, model + (1 - inside(model)) / steps, loss + inside(true) / steps
+
+        true, model, loss = jax.lax.fori_loop(0, steps, step, (start, start, jnp.zeros(64)))
+        return jnp.mean(jnp.abs(true - model)) / jnp.sqrt(jnp.mean(loss))
+
+
+class NormalTarget(eqx.Module):
+    """The target N(0, s²) of the base N(0, 1)."""
+
+    spread: Float[Array, ""]
+
+    def slopes(self, t: Array) -> Array:
+        """r(t) of the velocity r(t) x for independent pairs."""
+        return (t * self.spread**2 - (1 - t)) / ((1 - t) ** 2 + t**2 * self.spread**2)
+
+    def straight(self, t: Array) -> Array:
+        """r(t) of the optimal path, with the standard deviation 1 - t + t s."""
+        return (self.spread - 1) / (1 - t + t * self.spread)
+
+
+class EulerErrorConstant(Claim[NormalTarget]):
+    """Let X_0 ~ N(0, 1) and X_1 ~ N(0, s²) be independent, and follow the velocity of X_t = (1 - t) X_0 + t X_1 by N
+    Euler steps. The standard deviation of the samples is too small by the relative error e_N, and
+
+        N e_N -> 1/2 + (pi/8)(s + 1/s)   as N grows.
+
+    So a target that is ten times narrower or wider than the base needs 3.5 times as many steps as an equal one. On the
+    optimal path, with the standard deviation 1 - t + t s, Euler's method is exact for every N. The trials subtract its
+    error.
+    """
+
+    # With r = sd'/sd and steps h, log prod(1 + h r) - log s = -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and
+    # r(1) = 1. With tan(phi) = t s/(1 - t), the integrals of sd^-2 and s² sd^-4 over [0, 1] are pi/(2 s) and
+    # 1 + (pi/4)(s + 1/s), and r² = (1 + s²)/sd² - s²/sd^4, so int r² = (pi/4)(s + 1/s) - 1.
+    title = "The exact leading error of Euler's method on the independent path"
+    source = Source("emergence2026", "Figure 16.9", "Figure 16.11", note="for normal laws, with the constant")
+    stated = Kind.OWN
+    population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 3.0))
+    relation = Limit("N", (64.0, 256.0, 1024.0), margin=0.03, resolution=0.03)
+    control = Control("without 1/2", lambda limit, problem: limit - 0.5)
+    controls = "how many solver steps a sample needs"
+    unexplained = "laws that are not normal"
+
+    def predict(self, problem: NormalTarget) -> Array:
+        return 0.5 + jnp.pi / 8 * (problem.spread + 1 / problem.spread)
+
+    def measure_at(self, problem: NormalTarget, key: Key[Array, ""], rung: float) -> Array:
+        """Less the error on the optimal path, which is 0."""
+        t = jnp.arange(int(rung)) / rung
+        error = lambda slopes: 1 - jnp.prod(1 + slopes(t) / rung) / problem.spread
+        return rung * (error(problem.slopes) - error(problem.straight))
+
+
+class HeunErrorConstant(Claim[NormalTarget]):
+    """Let X_0 ~ N(0, 1) and X_1 ~ N(0, s²) be independent, and follow the velocity of X_t = (1 - t) X_0 + t X_1 by N
+    steps of Heun's method. Let e_N be 1 minus the standard deviation of the samples divided by s. As N grows,
+
+        N² e_N -> (s² - s^-2)/8.
+
+    So the samples of a narrow target are too wide, and those of a wide target too narrow. For two equal laws, s = 1,
+    the error is of a higher order, because errors of both halves of the path cancel. The trials use s < 1.
+    """
+
+    # One step has the relative error h³ (r''/12 - r³/6) + O(h^4). With r = sd'/sd, r' = s²/sd^4 - r², so r'(1) - r'(0)
+    # = s^-2 - s² and, since r s²/sd^4 is the derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
+    title = "The exact leading error of Heun's method on the independent path"
+    source = Source("karras2022", "Main result", note="Heun's method as a sampler; the constant is derived here")
+    stated = Kind.OWN
+    population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 0.7))
+    relation = Limit("N", (64.0, 256.0, 1024.0), margin=0.03, resolution=0.03)
+    control = Control("1/6 in place of 1/8", lambda limit, problem: 4 / 3 * limit)
+    controls = "how many solver steps a sample needs"
+    unexplained = "laws that are not normal"
+
+    def predict(self, problem: NormalTarget) -> Array:
+        return (problem.spread**2 - problem.spread**-2) / 8
+
+    def measure_at(self, problem: NormalTarget, key: Key[Array, ""], rung: float) -> Array:
+        """Less the error on the optimal path, which is 0."""
+        h, t = 1 / rung, jnp.arange(int(rung)) / rung
+
+        def error(slopes) -> Array:
+            first, second = slopes(t), slopes(t + h)
+            return 1 - jnp.prod(1 + h / 2 * (first + second * (1 + h * first))) / problem.spread
+
+        return rung**2 * (error(problem.slopes) - error(problem.straight))

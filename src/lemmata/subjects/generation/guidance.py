@@ -1,0 +1,178 @@
+"""Guidance: which law a guided diffusion samples.
+
+This theory is about the score (1 + w) s_c - w s_u, where s_c and s_u are the scores with and without a condition and w
+is the weight. It assumes exact scores and normal laws, for which everything is known. It does not explain guided
+samples of images.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Kind, Limit, Source
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
+from lemmata.subjects.generation._gaussian_pairs import BY_SOLVER, NODES, WEIGHTS, carried
+
+ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object": "sampler"}
+
+_HORIZON = 24.0  # e^-T is 4e-11
+
+
+class Guided(eqx.Module):
+    """With a condition N(mu, s_c²), without it N(0, s_u²), and a weight w, under dx = -x dt + sqrt(2) dW.
+
+    Args:
+        ratio: s_c/s_u.
+        spread: s_u.
+        mean: mu.
+        weight: w.
+    """
+
+    ratio: Float[Array, ""]
+    spread: Float[Array, ""]
+    mean: Float[Array, ""]
+    weight: Float[Array, ""]
+
+    @property
+    def variances(self) -> tuple[Array, Array]:
+        """s_c² and s_u²."""
+        return (self.ratio * self.spread) ** 2, self.spread**2
+
+    @property
+    def tilted(self) -> tuple[Array, Array]:
+        """Variance and mean of the law with the density p_c^(1+w) p_u^(-w), normalised."""
+        narrow, wide = self.variances
+        variance = 1 / ((1 + self.weight) / narrow - self.weight / wide)
+        return variance, variance * (1 + self.weight) * self.mean / narrow
+
+    def pull(self, t: Array) -> tuple[Array, Array]:
+        """k and l of the guided score -k x + l at time t."""
+        a = jnp.exp(-t)
+        narrow, wide = (1 + a**2 * (v - 1) for v in self.variances)
+        return (1 + self.weight) / narrow - self.weight / wide, (1 + self.weight) * a * self.mean / narrow
+
+    def ends(self, noise: float | Array, horizon: float = _HORIZON) -> Array:
+        """Variance and mean at time 0 of the reverse process with noise of that factor, from N(0, 1), by a solver."""
+        share = 1 + noise**2
+
+        def change(s: Array, moments: Array) -> Array:
+            slope, shift = self.pull(horizon - s)
+            variance, mean = moments
+            return jnp.stack(
+                [2 * (1 - share * slope) * variance + 2 * noise**2, (1 - share * slope) * mean + share * shift]
+            )
+
+        return carried(change, jnp.asarray([1.0, 0.0]), 0.0, horizon)
+
+
+def _narrower(problem: Guided) -> Hypothesis:
+    return Hypothesis("s_c/s_u", problem.ratio, "<", 1.0, "otherwise the tilted law need not exist")
+
+
+class AbstractGuided(Claim[Guided]):
+    """What the samplers and the law that guidance seems to aim at share."""
+
+    source = Source("emergence2026", "Figure 16.17", note="for normal laws, where guidance is exact")
+    stated = Kind.OWN
+    population = Drawn(
+        Guided,
+        positive("spread"),
+        _narrower,
+        ratio=uniform(0.3, 0.9),
+        spread=log_uniform(0.5, 2.0),
+        mean=log_uniform(0.5, 2.0),
+        weight=uniform(0.5, 3.0),
+    )
+    unexplained = "laws that are not normal"
+
+
+class GuidedSpread(AbstractGuided):
+    """Let the law with a condition be N(mu, s_c²) and without it N(0, s_u²), s_c < s_u, and let q = s_c²/s_u². Forget
+    the data by dx = -x dt + sqrt(2) dW, and reverse this with the score (1 + w) s_c - w s_u from N(0, 1) at a late
+    time. The samples have the variances
+
+        s_c² q^w                                by the probability flow,
+        s_c² (1 - q^(1+2w))/((1 + 2w)(1 - q))   by the reverse equation with noise.
+
+    The law with the density p_c^(1+w) p_u^(-w) has the variance s_c²/(1 + w (1 - q)), which is larger than both. The
+    variance of the flow is the smallest. So neither sampler samples the tilted law, and the samplers differ.
+    """
+
+    # With V = 1 + e^-2t (s² - 1), 1/V - 1 = (log V)'/2. So the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2).
+    # With noise the variance is V_c^(2+2w) V_u^(-2w) at t = 0 times the integral over u = e^-2t in [0, 1] of
+    # (V_u/V_c)^(2w)/V_c², which is the derivative of (V_u/V_c)^(2w+1)/((2w+1)(s_u² - s_c²)).
+    # The second number is the mean of s_c² q^j over j in [0, 2w], and the first is its value at the middle.
+    title = "The exact spread of guided samples"
+    relation = Equal()
+    control = Control("both sample the tilted law", lambda variances, problem: jnp.full(2, problem.tilted[0]))
+    controls = "the diversity of guided samples"
+
+    def predict(self, problem: Guided) -> Array:
+        q, w = problem.ratio**2, problem.weight
+        return problem.variances[0] * jnp.stack([q**w, (1 - q ** (1 + 2 * w)) / ((1 + 2 * w) * (1 - q))])
+
+    def measure(self, problem: Guided, key: Key[Array, ""]) -> Array:
+        return jnp.stack([problem.ends(0.0)[0], problem.ends(1.0)[0]])
+
+    def condition(self, problem: Guided) -> Array:
+        """The solver's error is relative to the variance 1 at the start."""
+        return BY_SOLVER * (1 + 1 / self.predict(problem))
+
+
+class GuidedMean(AbstractGuided):
+    """Let the law with a condition be N(mu, s_c²) and without it N(0, s_u²), s_c < s_u, and let q = s_c²/s_u². Reverse
+    dx = -x dt + sqrt(2) dW with the score (1 + w) s_c - w s_u from N(0, 1) at a late time. The samples have the means
+
+        mu (1 + w) q^((1+w)/2) integral_0^1 (1 - (1 - q) a²)^(-(3+w)/2) da   by the probability flow,
+        mu (1 - q^(1+w))/(1 - q)                                           by the reverse equation with noise.
+
+    The law with the density p_c^(1+w) p_u^(-w) has the mean mu (1 + w)/(1 + w (1 - q)). Both samplers overshoot it.
+    """
+
+    # As for the spread, with a = e^-t: the mean of the flow is J(1) times the integral of (1 + w) mu/(V_c J) over a,
+    # J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise it is an integral over a² of V_c^(-2-w) V_u^w, which
+    # is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
+    title = "The exact mean of guided samples, which overshoots"
+    relation = Equal()
+    control = Control("both sample the tilted law", lambda means, problem: jnp.full(2, problem.tilted[1]))
+    controls = "how far guidance moves the samples beyond the condition"
+
+    def predict(self, problem: Guided) -> Array:
+        q, w = problem.ratio**2, problem.weight
+        area = WEIGHTS @ (1 - (1 - q) * NODES**2) ** (-(3 + w) / 2)
+        return problem.mean * jnp.stack([(1 + w) * q ** ((1 + w) / 2) * area, (1 - q ** (1 + w)) / (1 - q)])
+
+    def measure(self, problem: Guided, key: Key[Array, ""]) -> Array:
+        return jnp.stack([problem.ends(0.0)[1], problem.ends(1.0)[1]])
+
+    def condition(self, problem: Guided) -> Array:
+        """The solver's error is relative to the variance 1 at the start."""
+        return BY_SOLVER * (1 + 1 / self.predict(problem))
+
+
+class GuidedNoiseApproachesTilted(AbstractGuided):
+    """Let the law with a condition be N(mu, s_c²) and without it N(0, s_u²), s_c < s_u. Guide the reverse process with
+    lambda times the noise of the reverse equation, dx = (x + (1 + lambda²) s) ds + lambda sqrt(2) dW, where s is the
+    score (1 + w) s_c - w s_u. As lambda grows, the variance of the samples tends to the variance of the tilted law
+    p_c^(1+w) p_u^(-w),
+
+        s_c²/(1 + w (1 - s_c²/s_u²)).
+
+    Without guidance, w = 0, the amount of noise does not matter. With guidance, more noise gives more diversity.
+    """
+
+    # At every time, the part lambda² s ds + lambda sqrt(2) dW is a Langevin process whose law is the tilted law.
+    title = "Much noise makes guided samples follow the tilted law"
+    relation = Limit("lambda", (1.0, 2.0, 4.0), margin=0.05, resolution=0.03)
+    control = Control(
+        "the variance stays what it is for lambda = 1",
+        lambda variance, problem: GuidedSpread().predict(problem)[1],
+    )
+    controls = "the diversity of guided samples"
+    trials = 32
+
+    def predict(self, problem: Guided) -> Array:
+        return problem.tilted[0]
+
+    def measure_at(self, problem: Guided, key: Key[Array, ""], rung: float) -> Array:
+        return problem.ends(rung)[0]

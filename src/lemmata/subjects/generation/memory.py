@@ -1,0 +1,243 @@
+"""Times of a diffusion: when the classes separate, and when the score of a sample points to a single row.
+
+This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided, and
+later the row of the sample, if the score is that of the sample. The theory assumes normal classes and an exact score.
+It does not explain what a trained network remembers.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Kind, Limit, Population, Real, Source, Space
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
+from lemmata.engine.problems.variables import dimension
+
+ABOUT = {"tool": "random matrices", "architecture": "diffusion model", "object": "memory"}
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
+_QUERIES = 48
+
+
+class NormalSample(eqx.Module):
+    """exp(c d) rows of a normal law in d dimensions; half of the coordinates have the variance 1, half r.
+
+    Args:
+        ratio: r.
+        content: c = log(n)/d.
+    """
+
+    ratio: Float[Array, ""]
+    content: float = eqx.field(static=True)
+
+
+def half_time(rows: Float[np.ndarray, "n d"], queries: int, rng: np.random.Generator) -> float:
+    """The t at which the mean posterior weight of the row behind x_t is 1/2, over the first `queries` rows."""
+    own = rows[:queries]
+    noise = rng.normal(size=own.shape)
+    squares = np.maximum((own**2).sum(1)[:, None] - 2 * own @ rows.T + (rows**2).sum(1), 0.0)
+    along = ((noise * own).sum(1))[:, None] - noise @ rows.T
+    low, high = -12.0, 12.0  # log snr
+    for _ in range(28):
+        root = np.exp((low + high) / 4)
+        logs = -(root**2 * squares + 2 * root * along) / 2
+        weight = np.mean(1 / np.exp(logs).sum(axis=1))
+        low, high = ((low + high) / 2, high) if weight < 0.5 else (low, (low + high) / 2)
+    return float(np.log1p(np.exp(-(low + high) / 2)) / 2)
+
+
+class CollapseTime(Claim[NormalSample]):
+    """Let n = exp(c d) rows be drawn from N(0, S) in d dimensions, where half of the eigenvalues of S are 1 and half
+    are r. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z start from a row x_0. The score of the sample at x_t points to a
+    single row once the posterior weight of x_0 is above 1/2. As d grows, this happens at the time t_C at which the
+    noised row tells as much as the name of a row:
+
+        log n = (1/2) log det(I + snr S),   snr = 1/(exp(2 t_C) - 1).
+
+    For S = I, t_C = (1/2) log(1 + 1/(n^(2/d) - 1)) = -(1/2) log(1 - n^(-2/d)).
+    """
+
+    # Given x_t, the other rows together have a weight of mean n N(x_t; 0, e^-2t S + 1 - e^-2t) beside the density of
+    # the noise: the log of the ratio is log n - I, where I of order d is the mutual information of x_0 and x_t, plus a
+    # symmetric part of order sqrt(d). Near t_C a few rows make the whole weight, which adds O(1): the relative shift of
+    # the time is of order 1/d.
+    title = "The time at which the score of a normal sample points to one row"
+    source = Source("biroli2024", "Main result", note="the collapse time, in closed form for normal data")
+    stated = Kind.OWN
+    population = Drawn(
+        NormalSample,
+        positive("ratio", "the law has a density"),
+        ratio=log_uniform(0.25, 4.0),
+        content=Real(0.25, 0.2, 0.28, "log(n)/d"),
+    )
+    relation = Limit("d", (8.0, 16.0, 32.0), margin=0.15, resolution=0.1, slowest=1.0)
+    control = Control("log n = log det(I + snr S)", lambda time, problem: _collapse(problem.ratio, problem.content / 2))
+    controls = "from which noise level on a diffusion model copies its data"
+    unexplained = "the smooth scores that networks learn"
+    traced = False
+    trials = 16
+
+    def predict(self, problem: NormalSample) -> Array:
+        return _collapse(problem.ratio, problem.content)
+
+    def measure_at(self, problem: NormalSample, key: Key[Array, ""], rung: float) -> Array:
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        d, n = int(rung), round(np.exp(problem.content * rung))
+        spread = np.where(np.arange(d) % 2 == 0, 1.0, np.sqrt(float(problem.ratio)))
+        samples = 1 + _QUERIES // n
+        times = [half_time(spread * rng.normal(size=(n, d)), _QUERIES, rng) for _ in range(samples)]
+        return jnp.asarray(np.mean(times))
+
+
+def _collapse(r: Array, content: Array | float) -> Array:
+    """From (1 + snr)(1 + r snr) = exp(4 c)."""
+    beyond = jnp.expm1(4 * jnp.asarray(content))
+    snr = 2 * beyond / (1 + r + jnp.sqrt((1 + r) ** 2 + 4 * r * beyond))
+    return jnp.log1p(1 / snr) / 2
+
+
+class TwoClassSample(eqx.Module):
+    """exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant means.
+
+    Args:
+        spreads: s_k.
+        rare: c_1.
+        common: c_2.
+    """
+
+    spreads: Float[Array, " 2"]
+    rare: float = eqx.field(static=True)
+    common: float = eqx.field(static=True)
+
+
+class CollapseByClass(Claim[TwoClassSample]):
+    """Let a sample have n_k = exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant
+    means. As d grows, the score of the sample points to a single row of class k from the time
+
+        t_k = (1/2) log(1 + s_k²/(n_k^(2/d) - 1))
+
+    on, which depends on the rows of its own class alone. So a rare or a wide class is copied first, at a noise level at
+    which the other class is not.
+    """
+
+    title = "A rare class is copied at a higher noise level"
+    source = Source("biroli2024", "Main result", note="the collapse time, for two classes")
+    stated = Kind.OWN
+    population = Drawn(
+        TwoClassSample,
+        positive("spreads", "the classes have densities"),
+        spreads=log_uniform(0.7, 2.0, 2),
+        rare=Real(0.1, 0.09, 0.12, "log(n_1)/d"),
+        common=Real(0.19, 0.18, 0.2, "log(n_2)/d"),
+    )
+    relation = Limit("d", (16.0, 32.0, 48.0), margin=0.15, resolution=0.1, slowest=1.0)
+    control = Control(
+        "the number of all rows counts", lambda time, problem: _own_time(problem.spreads[0], problem.common)
+    )
+    controls = "which rows a diffusion model copies"
+    unexplained = "classes that overlap at the time of the collapse"
+    traced = False
+    trials = 24
+
+    def predict(self, problem: TwoClassSample) -> Array:
+        return _own_time(problem.spreads[0], problem.rare)
+
+    def measure_at(self, problem: TwoClassSample, key: Key[Array, ""], rung: float) -> Array:
+        """For rows of the first class, among all rows."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        d, (first, second) = int(rung), np.asarray(problem.spreads)
+        own, other = round(np.exp(problem.rare * d)), round(np.exp(problem.common * d))
+        times = []
+        for _ in range(1 + _QUERIES // own):
+            rows = [first * rng.normal(size=(own, d)), 8.0 + second * rng.normal(size=(other, d))]
+            times.append(half_time(np.concatenate(rows), min(own, _QUERIES), rng))
+        return jnp.asarray(np.mean(times))
+
+
+def _own_time(spread: Array, content: float) -> Array:
+    return jnp.log1p(spread**2 / jnp.expm1(2 * jnp.asarray(content))) / 2
+
+
+class TwoClasses(eqx.Module):
+    """Classes N(m, I) and N(-m, I) of equal probability."""
+
+    mean: Float[Array, " d"]
+
+
+class DistantClasses(Population[TwoClasses]):
+    """Random directions; |m| is log-uniform."""
+
+    settings = Space(d=dimension(2, 1, 8), length=Real(8.0, 4.0, 16.0, "|m|"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TwoClasses:
+        draws = jax.random.normal(key, (setting["d"],))
+        return TwoClasses(setting["length"] * draws / jnp.linalg.norm(draws))
+
+    def hypotheses(self, problem: TwoClasses) -> list[Hypothesis]:
+        length = jnp.linalg.norm(problem.mean)
+        return [Hypothesis("the classes are distant (|m|)", length, ">=", 3.99, "the sign of <x, m> is the class")]
+
+
+_HEIGHTS = np.asarray([1.0, 0.6])  # of e^-t |m|, 1 at the speciation time
+_STARTS, _PATHS, _STEPS = 256, 8, 128
+
+
+class SpeciationTime(Claim[TwoClasses]):
+    """Let the classes N(m, I) and N(-m, I) be equally likely, |m| >= 4, and x_t = e^-t x_0 + sqrt(1 - e^-2t) z. Let two
+    reverse paths share x_t and end at time 0. They end in the same class more often than two paths from
+    independent starts by
+
+        (1/2) E tanh(h (h + Z)),   h = e^-t |m|, Z standard normal.
+
+    At the speciation time t_S = log |m|, where h = 1, this is the same number for all m: 0.27. It tends to 0 before
+    t_S in the reverse process, and to 1/2 after it. The trials use h = 1 and h = 0.6.
+    """
+
+    # Given x_t, the class is +1 with probability p = (1 + tanh(<m, x_t> e^-t))/2, since x_t given the class is
+    # N(+-e^-t m, I). Two paths agree with probability p² + (1 - p)², which is 1/2 + tanh²/2, and for equally likely
+    # classes E tanh² = E tanh under the class +1.
+    title = "The time at which a reverse diffusion chooses its class"
+    source = Source("biroli2023", "Main result", note="the speciation time, with the exact share of agreeing paths")
+    stated = Kind.OWN
+    population = DistantClasses()
+    relation = EqualInMean(margin=0.02, resolution=0.04)
+    control = Control(
+        "the path keeps the nearer class with the share Phi(h) of right signs",
+        lambda gain, problem: (2 * jax.scipy.stats.norm.cdf(_HEIGHTS) - 1) ** 2 / 2,
+    )
+    controls = "until which time a sample can still change its class"
+    unexplained = "classes that are not normal"
+    trials = 64
+
+    def predict(self, problem: TwoClasses) -> Array:
+        values = jnp.tanh(_HEIGHTS[:, None] * (_HEIGHTS[:, None] + _NODES))
+        return values @ _WEIGHTS / _WEIGHTS.sum() / 2
+
+    def measure(self, problem: TwoClasses, key: Key[Array, ""]) -> Array:
+        """Over pairs of eight simulated paths from each start, minus pairs from any starts."""
+        length = jnp.linalg.norm(problem.mean)
+
+        def gain(height: Array, key: Array) -> Array:
+            sign_key, start_key, path_key = jax.random.split(key, 3)
+            last = jnp.log(length / height)
+            signs = jax.random.rademacher(sign_key, (_STARTS, 1), float)
+            start = signs * height / length * problem.mean
+            start = start + jax.random.normal(start_key, start.shape)
+            h = last / _STEPS
+
+            def step(x, inputs):
+                t, own = inputs
+                a = jnp.exp(-t)
+                pull = 2 * a * jnp.tanh(a * x @ problem.mean)[..., None] * problem.mean
+                return x + h * (pull - x) + jnp.sqrt(2 * h) * jax.random.normal(own, x.shape), None
+
+            times = last * (1 - jnp.arange(_STEPS) / _STEPS)
+            paths = jnp.tile(start, (_PATHS, 1, 1))
+            ends, _ = jax.lax.scan(step, paths, (times, jax.random.split(path_key, _STEPS)))
+            classes = jnp.sign(ends @ problem.mean)
+            together = (jnp.mean(classes.sum(axis=0) ** 2) - _PATHS) / (_PATHS * (_PATHS - 1))
+            return (together - classes.mean() ** 2) / 2
+
+        return jax.vmap(gain)(_HEIGHTS, jax.random.split(key))

@@ -1,0 +1,272 @@
+"""Errors of a score: how far the samples of the reverse process are from the data.
+
+This theory is about the process dx = -x dt + sqrt(2) dW and its reverse. The divergence of the paths is the integral of
+the squared error of the score, and the divergence of the samples is at most that. It assumes continuous time. It does
+not explain which errors a network makes.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import (
+    AtMost,
+    Claim,
+    Control,
+    Equal,
+    EqualInMean,
+    Hypothesis,
+    Population,
+    Real,
+    Source,
+    Space,
+)
+from lemmata.engine.problems.variables import dimension
+from lemmata.subjects.generation._gaussian_pairs import BY_SOLVER, carried
+
+ABOUT = {"tool": "information theory", "architecture": "diffusion model", "object": "score"}
+
+_STEPS, _PATHS = 256, 128
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+
+class WrongScore(eqx.Module):
+    """Data N(m, diag s²) in d coordinates, a horizon T, and a model (1 + e) s_q of the score.
+
+    s_q is the score of the law N(n, diag r²) under the same noise, and the reverse process starts from that law at T.
+
+    Args:
+        means: m and n.
+        spreads: s and r.
+        excess: e.
+        horizon: T.
+    """
+
+    means: Float[Array, "2 d"]
+    spreads: Float[Array, "2 d"]
+    excess: Float[Array, ""]
+    horizon: Float[Array, ""]
+
+    def noised(self, t: Array) -> tuple[Array, Array]:
+        """Means and variances of both laws at time t, one row a law."""
+        a = jnp.exp(-t)
+        return a * self.means, 1 + a**2 * (self.spreads**2 - 1)
+
+    def scores(self, t: Array, x: Array) -> tuple[Array, Array]:
+        """The exact score and the model."""
+        means, variances = self.noised(t)
+        exact, other = -(x[..., None, :] - means)[..., 0, :] / variances[0], -(x - means[1]) / variances[1]
+        return exact, (1 + self.excess) * other
+
+    def divergence_of_paths(self) -> Array:
+        """KL(p_T | q_T) plus the integral of E |s - model|² over [0, T]."""
+
+        def error(t: Array) -> Array:
+            means, variances = self.noised(t)
+            slope = (1 + self.excess) / variances[1]
+            shift = slope * (means[0] - means[1])
+            return jnp.sum((slope - 1 / variances[0]) ** 2 * variances[0] + shift**2)
+
+        # squares of the nodes: the scores are steep near time 0
+        roots = (1 + _NODES) / 2
+        times, weights = self.horizon * roots**2, self.horizon * roots * _WEIGHTS
+        return divergence(*self.noised(self.horizon)) + weights @ jax.vmap(error)(times)
+
+
+def divergence(means: Float[Array, "2 d"], variances: Float[Array, "2 d"]) -> Float[Array, ""]:
+    """KL of the first normal law with independent coordinates from the second."""
+    ratio = variances[0] / variances[1]
+    return jnp.sum(ratio - 1 - jnp.log(ratio) + (means[0] - means[1]) ** 2 / variances[1]) / 2
+
+
+class WrongScores(Population[WrongScore]):
+    """Two laws; the model is the score of the second one in half of the problems, and else is multiplied by 1 + e."""
+
+    settings = Space(d=dimension(2, 1, 8), horizon=Real(2.0, 1.0, 4.0, "T"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> WrongScore:
+        mean_key, spread_key, excess_key, kind_key = jax.random.split(key, 4)
+        shape = (2, setting["d"])
+        excess = jax.random.uniform(excess_key, minval=-0.3, maxval=0.3)
+        return WrongScore(
+            jax.random.normal(mean_key, shape) / 2,
+            jax.random.uniform(spread_key, shape, minval=0.6, maxval=1.6),
+            jnp.where(jax.random.bernoulli(kind_key), excess, 0.0),
+            jnp.asarray(setting["horizon"]),
+        )
+
+    def hypotheses(self, problem: WrongScore) -> list[Hypothesis]:
+        return [Hypothesis("the laws have densities", problem.spreads.min(), ">", 0.0)]
+
+
+class PathDivergence(Claim[WrongScore]):
+    """Let p_t be the law of dx = -x dt + sqrt(2) dW with the score s_t, and let the reverse process use a model u_t of
+    the score from a start q. Let P and Q be the laws of the whole reverse paths from time T to 0, from p_T with the
+    score s and from q with the model u. Then
+
+        KL(P | Q) = KL(p_T | q) + integral_0^T E_{p_t} |s_t - u_t|² dt.
+
+    The trials use normal data and a linear model.
+    """
+
+    title = "The divergence of reverse paths is the integrated squared error of the score"
+    source = Source("song2021likelihood", "Theorem 1", note="its bound is this divergence; weight 1 for noise sqrt(2)")
+    population = WrongScores()
+    # A step of T/256 on squared nodes moves the mean of the log ratio by about its relative size.
+    relation = EqualInMean(margin=0.02, resolution=0.05)
+    control = Control(
+        "half of the integral",
+        lambda paths, problem: (paths + divergence(*problem.noised(problem.horizon))) / 2,
+    )
+    controls = "how far the paths of a generator are from the exact ones"
+    unexplained = "steps of a solver"
+    trials = 64
+
+    def predict(self, problem: WrongScore) -> Array:
+        return problem.divergence_of_paths()
+
+    def measure(self, problem: WrongScore, key: Key[Array, ""]) -> Array:
+        """The log ratio of the densities of steps, along simulated exact paths."""
+        start_key, path_key = jax.random.split(key)
+        means, variances = problem.noised(problem.horizon)
+        noise = jax.random.normal(start_key, (_PATHS, means.shape[1]))
+        noise = jnp.concatenate([noise, -noise])
+        start = means[0] + jnp.sqrt(variances[0]) * noise
+        logs = jnp.sum((start - means[1]) ** 2 / variances[1] - noise**2 + jnp.log(variances[1] / variances[0]), 1) / 2
+        grid = problem.horizon * (1 - jnp.arange(_STEPS + 1) / _STEPS) ** 2
+
+        def step(carry, inputs):
+            x, logs = carry
+            t, h, own = inputs
+            exact, model = problem.scores(t, x)
+            moved = x + h * (x + 2 * exact) + jnp.sqrt(2 * h) * jax.random.normal(own, x.shape)
+            gap = lambda score: jnp.sum((moved - x - h * (x + 2 * score)) ** 2, axis=1)
+            return (moved, logs + (gap(model) - gap(exact)) / (4 * h)), None
+
+        inputs = (grid[:-1], grid[:-1] - grid[1:], jax.random.split(path_key, _STEPS))
+        (_, logs), _ = jax.lax.scan(step, (start, logs), inputs)
+        return logs.mean()
+
+
+class SampleDivergence(Claim[WrongScore]):
+    """Let p_t be the law of dx = -x dt + sqrt(2) dW with the score s_t and the data p_0. Start the reverse process from
+    a law q and use a model u_t of the score. Its samples have a law q_0 with
+
+        KL(p_0 | q_0) <= KL(p_T | q) + integral_0^T E_{p_t} |s_t - u_t|² dt.
+
+    The two sides are equal if u_t is the score of some law of data under the same noise, and q is that law at time T.
+    A model that is the score of no law gives better samples than its bound. The trials use normal data; half of
+    the models are scores.
+    """
+
+    # For a score u = s_q the likelihood ratio of two reverse paths is that of their forward versions, which have the
+    # same transitions: it depends on the end alone.
+    title = "The divergence of samples is at most the error of the score, and exactly that for true scores"
+    source = Source("emergence2026", "Theorem 16.7", "Figure 16.11", note="with constants, and when they are attained")
+    population = WrongScores()
+    relation = AtMost()
+    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    controls = "the divergence of the samples of a generator from the data"
+    unexplained = "models that are not scores, for which the bound is too large"
+    trivial = "a divergence may have any value"
+
+    def predict(self, problem: WrongScore) -> Array:
+        return problem.divergence_of_paths()
+
+    def measure(self, problem: WrongScore, key: Key[Array, ""]) -> Array:
+        """The exact law of the samples, by a solver for its moments."""
+        means, variances = problem.noised(problem.horizon)
+
+        def slope(s: Array, moments: Array) -> Array:
+            t = problem.horizon - s
+            own, widths = problem.noised(t)
+            k = (1 + problem.excess) / widths[1]
+            return jnp.stack([moments[0] - 2 * k * (moments[0] - own[1]), 2 * (1 - 2 * k) * moments[1] + 2])
+
+        mean, variance = carried(slope, jnp.stack([means[1], variances[1]]), 0.0, problem.horizon)
+        return divergence(jnp.stack([problem.means[0], mean]), jnp.stack([problem.spreads[0] ** 2, variance]))
+
+    def condition(self, problem: WrongScore) -> Array:
+        """The solver's error is relative to the moments, of which a divergence is a square."""
+        return BY_SOLVER * (1 + 1 / problem.divergence_of_paths())
+
+
+class NoisyReverse(eqx.Module):
+    """Data N(m, S), a horizon T, and the factor a + b t of the noise."""
+
+    mean: Float[Array, " d"]
+    covariance: Float[Array, "d d"]
+    factors: Float[Array, " 2"]
+    horizon: Float[Array, ""]
+
+    def ends(self, share) -> Array:
+        """Mean and covariance at time 0 of dx = (x + share score) ds + factor sqrt(2) dW at T - s, by a solver."""
+        identity = jnp.eye(len(self.mean))
+
+        def noised(t: Array) -> tuple[Array, Array]:
+            return jnp.exp(-t) * self.mean, identity + jnp.exp(-2 * t) * (self.covariance - identity)
+
+        def slope(s: Array, moments: Array) -> Array:
+            t = self.horizon - s
+            factor, (centre, width) = self.factors[0] + self.factors[1] * t, noised(t)
+            drift = identity - share(factor) * jnp.linalg.inv(width)
+            mean, covariance = moments[0], moments[1:]
+            spread = drift @ covariance
+            moved = mean + share(factor) * jnp.linalg.solve(width, centre - mean)
+            return jnp.concatenate([moved[None], spread + spread.T + 2 * factor**2 * identity])
+
+        centre, width = noised(self.horizon)
+        return carried(slope, jnp.concatenate([centre[None], width]), 0.0, self.horizon)
+
+
+class NoisyReverses(Population[NoisyReverse]):
+    """Random normal data; the factor starts between 0.2 and 0.8 or between 1.2 and 2 and changes with time."""
+
+    settings = Space(d=dimension(2, 1, 6), horizon=Real(2.0, 0.5, 3.0, "T"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyReverse:
+        mean_key, matrix_key, factor_key, kind_key = jax.random.split(key, 4)
+        d = setting["d"]
+        matrix = jax.random.normal(matrix_key, (d, d)) / d**0.5
+        low, slope = jax.random.uniform(factor_key, (2,), minval=0.2, maxval=0.8)
+        first = jnp.where(jax.random.bernoulli(kind_key), 1.0 + low, low)
+        mean = jax.random.normal(mean_key, (d,))
+        return NoisyReverse(
+            mean, matrix @ matrix.T + 0.1 * jnp.eye(d), jnp.stack([first, slope / 10]), jnp.asarray(setting["horizon"])
+        )
+
+    def hypotheses(self, problem: NoisyReverse) -> list[Hypothesis]:
+        return [Hypothesis("the factor of the noise is at least 0", problem.factors.min(), ">=", 0.0)]
+
+
+class NoiseFamilySharesMarginals(Claim[NoisyReverse]):
+    """Let p_t be the law of dx = -x dt + sqrt(2) dW with the score s_t, and let lambda(t) >= 0 be any function. Started
+    from p_T, the reverse process
+
+        dx = (x + (1 + lambda²) s_t(x)) ds + lambda sqrt(2) dW   at t = T - s
+
+    has the law p_t at every time. lambda = 0 is the probability flow, and lambda = 1 the reverse equation. The trials
+    use normal data and functions lambda that change with time, and compare the mean and the covariance at time 0.
+    """
+
+    title = "Every amount of noise in the reverse process gives the same marginal laws"
+    source = Source("emergence2026", "Figure 16.8", "Figure 16.16", note="for every amount of noise")
+    population = NoisyReverses()
+    relation = Equal(block=-1)
+    control = Control(
+        "1 + lambda in place of 1 + lambda²", lambda moments, problem: problem.ends(lambda factor: 1 + factor)
+    )
+    controls = "how much noise a sampler may use"
+    unexplained = "which amount of noise repairs the errors of a learned score"
+
+    def predict(self, problem: NoisyReverse) -> Array:
+        """Of the data."""
+        return jnp.concatenate([problem.mean[None], problem.covariance])
+
+    def measure(self, problem: NoisyReverse, key: Key[Array, ""]) -> Array:
+        return problem.ends(lambda factor: 1 + factor**2)
+
+    def condition(self, problem: NoisyReverse) -> Array:
+        return jnp.asarray(BY_SOLVER)
