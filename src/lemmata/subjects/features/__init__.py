@@ -1,0 +1,4 @@
+"""Features in superposition: how many directions a space holds, and what can be read from them."""
+
+from ._significance import FeatureSignificance as FeatureSignificance
+from ._significance import feature_significance as feature_significance
