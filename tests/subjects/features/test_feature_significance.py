@@ -47,13 +47,16 @@ def test_the_needed_auc_is_the_least_one():
 
 def test_too_few_examples_prove_nothing():
     found = feature_significance(1.0, 1000, 2, 3)
-    assert found.needed is None and found.bound == 1.0 and "no AUC is enough" in str(found)
+    assert found.needed is None
+    assert found.bound == 1.0
+    assert "no AUC is enough" in str(found)
 
 
 @pytest.mark.parametrize("sizes", [(10**7, 10**7), (1, 10**12), (200_000, 10**6)])
 def test_huge_counts_are_finite(sizes):
     found = feature_significance(0.5001, 10**9, *sizes)
-    assert 0 <= found.p_value <= found.bound <= 1 and 0.5 <= found.expected <= 1
+    assert 0 <= found.p_value <= found.bound <= 1
+    assert 0.5 <= found.expected <= 1
     assert found.plot().to_dict()
 
 
@@ -69,4 +72,5 @@ def test_bad_input_is_refused_in_one_line(given):
 
 def test_the_record_names_its_claims():
     found = feature_significance(0.75, 1000, 40, 60)
-    assert found.claims == ("features.evidence.best_of_many",) and "<pre" in found._repr_html_()
+    assert found.claims == ("features.evidence.best_of_many",)
+    assert "<pre" in found._repr_html_()

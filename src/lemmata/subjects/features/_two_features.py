@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize
 
-_ACCURACY, _GAIN = 1e-7, 1e-10  # of the frequency; and a gain that rounding does not explain
+_GAIN = 1e-10  # of the loss, which rounding does not explain
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(2)  # exact up to degree 3, which the pieces have
 _NODES, _WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2
 
@@ -72,14 +72,15 @@ def one_feature_loss(p: float, r: float) -> float:
     return r * (p / 3 - p**2 / 4)
 
 
-def pair_boundary(r: float) -> float:
+def pair_boundary(r: float, accuracy: float) -> float:
     """The frequency p up to which the best model near an antipodal pair beats the best one that stores one feature.
 
     Args:
         r: the importance of the second feature.
+        accuracy: of the frequency.
     """
     low, high = 0.0, 1.0
-    while high - low > _ACCURACY:
+    while high - low > accuracy:
         p = (low + high) / 2
         better = descend(np.array([1.0, -1.0, 0.0, 0.0]), p, r)[0] < one_feature_loss(p, r) - _GAIN
         low, high = (p, high) if better else (low, p)

@@ -140,7 +140,7 @@ class Circuit(eqx.Module):
         activations = jnp.where(kept[:, None], self.clean, self.corrupt)
         way = self.clean - self.corrupt
         site = jnp.sum((activations - self.corrupt) * way, axis=1) / jnp.sum(way**2, axis=1)
-        units = jnp.maximum(2 * (self.sets @ site - self.sets.sum(axis=1)) + 1, 0.0)
+        units = jnp.maximum(4 * (self.sets @ site - self.sets.sum(axis=1)) + 2, 0.0)  # 2 if the set is clean
         return jnp.minimum(units.sum(), 1.0)
 
 
@@ -212,12 +212,13 @@ class Redundancy(AbstractSites):
 
 
 class ShapleyValues(AbstractSites):
-    """Let a behaviour occur if all sites of at least one of the sets S_1, ..., S_k are clean. The Shapley value of a site
-    is its effect when it is restored after a random part of the other sites, in a uniformly random order. It is
+    """Let a behaviour occur if all sites of at least one of the sets S_1, ..., S_k are clean. The Shapley value of a
+    site is its mean effect when the sites are restored one after the other, in a uniformly random order. It is
 
         sum over nonempty I of (-1)^(|I| + 1) [i in S_I] / |S_I|,   S_I = the union of S_j over j in I.
 
-    The values sum to the joint effect 1. If each single site is enough, or if all r sites are needed, each value is 1/r.
+    The values sum to the joint effect 1. If each single site is enough, or if all r sites are needed, each value is
+    1/r.
     """
 
     title = "The Shapley values of the sites of a circuit"
@@ -229,6 +230,7 @@ class ShapleyValues(AbstractSites):
             (problem.sets.all(axis=0) + (problem.sets & (problem.sets.sum(axis=1) == 1)[:, None]).any(axis=0)) / 2
         ),
     )
+    relation = Equal(block=1)
     controls = "how the joint effect is divided among sites"
 
     def predict(self, problem: Circuit) -> Array:

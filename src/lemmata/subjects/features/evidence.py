@@ -31,8 +31,8 @@ class UnrelatedFeatures(eqx.Module):
 
 
 class BestOfMany(Claim[UnrelatedFeatures]):
-    """Let m features be independent of each other and of a concept with n_1 positive and n_0 negative examples. Let s² =
-    (n_1 + n_0 + 1)/(12 n_1 n_0), which is the variance of the AUC of a feature. The mean of the largest AUC is about
+    """Let m features be independent of each other and of a concept with n_1 positive and n_0 negative examples. Let s²
+    = (n_1 + n_0 + 1)/(12 n_1 n_0), which is the variance of the AUC of a feature. The mean of the largest AUC is about
 
         1/2 + s F^-1(1 - e^(-c)/m),
 

@@ -25,7 +25,7 @@ ABOUT = {
     "SparseDecoding": {"tool": "convex optimisation", "architecture": "any", "object": "estimator"},
 }
 
-_ADAM = 1000
+_ADAM = 800
 
 
 class ToyModel(eqx.Module):
@@ -54,7 +54,7 @@ class AbstractStoredFeatures(Claim[ToyModel]):
     population = Drawn(
         ToyModel,
         positive("p"),
-        m=Integer(3, 2, 6, "dimensions", corners=(2, 4)),
+        m=Integer(3, 3, 6, "dimensions", corners=(3, 4)),
         ratio=Integer(4, 3, 8, "features per dimension", corners=(3, 5)),
         p=uniform(0.04, 0.08),
     )
@@ -106,8 +106,8 @@ class Importance(eqx.Module):
 
 class PairBeatsOneFeature(Claim[Importance]):
     """Let y = ReLU(w w'x + b) store two features in one dimension, where w and b have two entries. Each feature is
-    uniform on [0, 1] with probability p and 0 otherwise; the errors have the weights 1 and r <= 1/2. The antipodal pair w
-    = (1, -1), b = 0 has the loss p²(1 + r)/6, and the best model that ignores the second feature has the loss
+    uniform on [0, 1] with probability p and 0 otherwise; the errors have the weights 1 and r <= 1/2. The antipodal pair
+    w = (1, -1), b = 0 has the loss p²(1 + r)/6, and the best model that ignores the second feature has the loss
     r (p/3 - p²/4). So the pair is better for every p up to
 
         4 r / (2 + 5 r).
@@ -131,11 +131,11 @@ class PairBeatsOneFeature(Claim[Importance]):
 
     def measure(self, problem: Importance, key: Key[Array, ""]) -> Array:
         """By bisection over p; BFGS minimises the exact loss, starting from w = (1, -1)."""
-        return jnp.asarray(pair_boundary(float(problem.r)))
+        return jnp.asarray(pair_boundary(float(problem.r), 1e-3))
 
     def condition(self, problem: Importance) -> Array:
-        """The bisection is accurate to 1e-7."""
-        return jnp.asarray(1e8)
+        """The bisection is accurate to 1e-3, for frequencies of 0.15 and more."""
+        return jnp.asarray(1e12)
 
 
 class ActiveFeatures(eqx.Module):
@@ -182,8 +182,9 @@ class LinearReadout(Claim[ActiveFeatures]):
 
         1 - exp(-(n - k) T(1/(2 sqrt(k))) - k T(1/(2 sqrt(k - 1)))),   T(c) = I_(1 - c²)((d - 1)/2, 1/2)/2,
 
-    where I is the regularised incomplete beta function, so that T(c) is the probability of a cap of the sphere. So about
-    k = d/(8 ln n) active features can be read. If n <= d and the directions are orthonormal, no feature is misread.
+    where I is the regularised incomplete beta function, so that T(c) is the probability of a cap of the sphere. So
+    about k = d/(8 ln n) active features can be read. If n <= d and the directions are orthonormal, no feature is
+    misread.
     """
 
     title = "The probability that a linear readout of features in superposition fails"
@@ -193,10 +194,10 @@ class LinearReadout(Claim[ActiveFeatures]):
         ActiveFeatures,
         lambda problem: Hypothesis("active features", problem.k, ">=", 3.0, "the approximation needs several"),
         load=uniform(0.75, 1.4),
-        n=Integer(512, 256, 1024, "directions", corners=(300, 800)),
-        d=Integer(256, 192, 512, "dimension", corners=(200, 400)),
+        n=Integer(384, 256, 1024, "directions", corners=(300, 500)),
+        d=Integer(256, 192, 512, "dimension", corners=(200, 300)),
     )
-    relation = EqualInMean(margin=0.1, resolution=0.1, relative=False, ends=(-1.0, 1.0))
+    relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
     control = Control(
         "a capacity of d/(2 ln n)",
         lambda failure, problem: readout_failure(problem.k, problem.n, problem.d, threshold=1.0),
@@ -209,7 +210,7 @@ class LinearReadout(Claim[ActiveFeatures]):
         return readout_failure(problem.k, problem.n, problem.d)
 
     def measure(self, problem: ActiveFeatures, key: Key[Array, ""]) -> Array:
-        """The share of 12 dictionaries that are misread, less the share for d orthonormal directions."""
+        """The share of 8 dictionaries that are misread, less the share for d orthonormal directions."""
         active = jnp.arange(max(problem.n, problem.d)) < problem.k
 
         def misread(u: Array) -> Array:
@@ -221,7 +222,7 @@ class LinearReadout(Claim[ActiveFeatures]):
             return misread(u / jnp.linalg.norm(u, axis=1, keepdims=True))
 
         orthonormal = misread(jnp.eye(problem.d))
-        return jnp.mean(jax.lax.map(one, jax.random.split(key, 12)).astype(float)) - orthonormal
+        return jnp.mean(jax.lax.map(one, jax.random.split(key, 8)).astype(float)) - orthonormal
 
 
 class SparseCodes(eqx.Module):
@@ -279,9 +280,9 @@ class SparseDecoding(Claim[SparseCodes]):
 
         psi(rho) = min over t >= 0 of rho (1 + t²) + (1 - rho)((1 + t²)(1 - F(t)) - t f(t)),
 
-    and f and F are the standard normal density and distribution function. The solution of least l_2 norm is z only for m
-    = n. For small rho, psi(rho) is about 2 rho ln(1/rho), so that a sparse decoder reads about 4 ln n / ln(n/k) times as
-    many features as a threshold does.
+    and f and F are the standard normal density and distribution function. The solution of least l_2 norm is z only for
+    m = n. For small rho, psi(rho) is about 2 rho ln(1/rho), so that a sparse decoder reads about 4 ln n / ln(n/k) times
+    as many features as a threshold does.
     """
 
     title = "The number of dimensions from which sparse decoding succeeds"
@@ -290,7 +291,7 @@ class SparseDecoding(Claim[SparseCodes]):
         SparseCodes,
         positive("sparsity"),
         sparsity=uniform(0.08, 0.25),
-        n=Integer(120, 80, 200, "features", corners=(100, 160)),
+        n=Integer(100, 80, 200, "features", corners=(80, 120)),
     )
     relation = EqualInMean(margin=0.02, resolution=0.03)
     control = Control(
@@ -299,7 +300,7 @@ class SparseDecoding(Claim[SparseCodes]):
     )
     controls = "how many active features a decoder with an l_1 penalty recovers"
     unexplained = "dictionaries that are not random, and noise"
-    trials = 24
+    trials = 100
     traced = False
 
     def predict(self, problem: SparseCodes) -> Array:
@@ -311,5 +312,5 @@ class SparseDecoding(Claim[SparseCodes]):
         u, z = rng.normal(size=(problem.n, problem.n)), np.zeros(problem.n)
         z[: problem.active] = 1 + rng.random(problem.active)
         return jnp.asarray(
-            fewest_equations(u, z, least_sum) / fewest_equations(u, z, lambda a, x: np.linalg.pinv(a) @ x)
+            fewest_equations(u, z, least_sum) / fewest_equations(u, z, lambda a, x: np.linalg.lstsq(a, x)[0])
         )
