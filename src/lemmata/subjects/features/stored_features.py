@@ -25,7 +25,7 @@ ABOUT = {
     "SparseDecoding": {"tool": "convex optimisation", "architecture": "any", "object": "estimator"},
 }
 
-_ADAM = 800
+_ADAM = 1000
 
 
 class ToyModel(eqx.Module):
@@ -59,7 +59,7 @@ class AbstractStoredFeatures(Claim[ToyModel]):
         p=uniform(0.04, 0.08),
     )
     controls = "how many features a model stores in each dimension"
-    trials = 12
+    trials = 16
 
 
 class FewerFeaturesIfDense(AbstractStoredFeatures):
