@@ -35,7 +35,7 @@ def test_the_saddlepoint_agrees_with_enumeration(sizes):
     exact = np.cumsum(_distribution(*sizes)[::-1])[::-1]
     for share in (0.4, 0.55, 0.7, 0.85, 0.97):
         u = int(share * sizes[0] * sizes[1])
-        assert _saddlepoint(u, *sizes) == pytest.approx(exact[u], rel=0.02)
+        assert _saddlepoint(u, *sizes) == pytest.approx(exact[u], rel=0.05)
 
 
 def test_the_needed_auc_is_the_least_one():

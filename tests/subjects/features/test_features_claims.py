@@ -23,6 +23,7 @@ from lemmata.subjects.features.dictionaries import (
 from lemmata.subjects.features.evidence import BestOfMany, UnrelatedFeatures
 from lemmata.subjects.features.packing import Directions, Floors
 from lemmata.subjects.features.stored_features import (
+    Importance,
     PairBeatsOneFeature,
     decoding_share,
     readout_failure,
@@ -62,7 +63,7 @@ def test_the_losses_of_the_pair_and_of_one_feature():
     p, r = 0.2, 0.3
     assert two_feature_loss(np.array([1.0, -1.0, 0.0, 0.0]), p, r)[0] == pytest.approx(p**2 * (1 + r) / 6)
     assert two_feature_loss(np.array([1.0, 0.0, 0.0, p / 2]), p, r)[0] == pytest.approx(one_feature_loss(p, r))
-    bound = float(PairBeatsOneFeature().predict(type("", (), {"r": jnp.asarray(r)})))
+    bound = float(PairBeatsOneFeature().predict(Importance(jnp.asarray(r))))
     assert bound**2 * (1 + r) / 6 == pytest.approx(one_feature_loss(bound, r))
 
 
@@ -130,7 +131,7 @@ def test_attribution_misses_half_of_the_second_order_term(key):
         jax.random.normal(keys[0], (8, 3)), jnp.zeros(8), jax.random.normal(keys[1], (8,)),
         jax.random.normal(keys[2], (3,)), jax.random.normal(keys[3], (3,)),
     )  # fmt: skip
-    step = 1e-3 * output.change
+    step = 1e-4 * output.change
     error = output.y(output.z + step) - output.y(output.z) - jax.grad(output.y)(output.z) @ step
     assert error == pytest.approx(step @ jax.hessian(output.y)(output.z) @ step / 2, rel=2e-2)
 

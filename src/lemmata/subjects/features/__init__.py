@@ -2,3 +2,5 @@
 
 from ._significance import FeatureSignificance as FeatureSignificance
 from ._significance import feature_significance as feature_significance
+from ._superposition import Superposition as Superposition
+from ._superposition import superposition as superposition

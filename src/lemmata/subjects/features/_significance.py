@@ -85,7 +85,7 @@ class FeatureSignificance:
 
 
 def feature_significance(
-    auc: float, features: int, positives: int, negatives: int, *, level: float = 0.05
+    auc: Any, features: Any, positives: Any, negatives: Any, *, level: float | int = 0.05
 ) -> FeatureSignificance:
     """The p-value of a feature's AUC for a concept, if the feature is the best of many.
 

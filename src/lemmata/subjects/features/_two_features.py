@@ -21,7 +21,7 @@ def _mixture(kinks: Float[np.ndarray, "y k"], p: float) -> tuple[np.ndarray, np.
 
 def _zero(slope: float, height: np.ndarray | float) -> np.ndarray:
     """Where slope x + height is 0; anywhere if the slope is too small to matter."""
-    return -np.asarray(height) / (slope if abs(slope) > 1e-150 else 1e150)
+    return np.asarray(-height / (slope if abs(slope) > 1e-150 else 1e150))
 
 
 def _error(own: float, other: float, bias: float, p: float) -> np.ndarray:
@@ -79,9 +79,12 @@ def pair_boundary(r: float, accuracy: float) -> float:
         r: the importance of the second feature.
         accuracy: of the frequency.
     """
-    low, high = 0.0, 1.0
+    low, high, pair = 0.0, 1.0, np.array([1.0, -1.0, 0.0, 0.0])
     while high - low > accuracy:
         p = (low + high) / 2
-        better = descend(np.array([1.0, -1.0, 0.0, 0.0]), p, r)[0] < one_feature_loss(p, r) - _GAIN
-        low, high = (p, high) if better else (low, p)
+        loss, weights = descend(pair, p, r)
+        if loss < one_feature_loss(p, r) - _GAIN:
+            low, pair = p, weights
+        else:
+            high = p
     return low

@@ -131,11 +131,11 @@ class PairBeatsOneFeature(Claim[Importance]):
 
     def measure(self, problem: Importance, key: Key[Array, ""]) -> Array:
         """By bisection over p; BFGS minimises the exact loss, starting from w = (1, -1)."""
-        return jnp.asarray(pair_boundary(float(problem.r), 1e-3))
+        return jnp.asarray(pair_boundary(float(problem.r), 1e-4))
 
     def condition(self, problem: Importance) -> Array:
-        """The bisection is accurate to 1e-3, for frequencies of 0.15 and more."""
-        return jnp.asarray(1e12)
+        """The bisection is accurate to 1e-4, for frequencies of 0.15 and more."""
+        return jnp.asarray(1e11)
 
 
 class ActiveFeatures(eqx.Module):
@@ -197,7 +197,7 @@ class LinearReadout(Claim[ActiveFeatures]):
         n=Integer(384, 256, 1024, "directions", corners=(300, 500)),
         d=Integer(256, 192, 512, "dimension", corners=(200, 300)),
     )
-    relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
+    relation = EqualInMean(margin=0.1, resolution=0.05, relative=False)
     control = Control(
         "a capacity of d/(2 ln n)",
         lambda failure, problem: readout_failure(problem.k, problem.n, problem.d, threshold=1.0),
