@@ -26,17 +26,21 @@ def _phases() -> alt.LayerChart:
             gain = 1 - min(descend(np.array([1.0, -1.0, 0.0, 0.0]), p, r)[0], alone) / alone
             rows.append({"density": p - step / 2, "to": p + step / 2, "r": r - step, "top": r + step, "gain": gain})
     gain = alt.Color("gain:Q", title="loss saved", scale=alt.Scale(scheme="blues", domain=[0, 1]))
-    tiles = alt.Chart(alt.Data(values=rows)).mark_rect().encode(
-        alt.X(**plain("density", "density p"), scale=alt.Scale(domain=[0, 1])), alt.X2("to:Q"),
-        alt.Y(**plain("r", "importance r of the second feature"), scale=alt.Scale(domain=[0, 1])), alt.Y2("top:Q"), gain,
-    )  # fmt: skip
+    unit = alt.Scale(domain=[0, 1])
+    across = alt.X(**plain("density", "density p"), scale=unit), alt.X2("to:Q")
+    up = alt.Y(**plain("r", "importance r of the second feature"), scale=unit), alt.Y2("top:Q")
+    tiles = alt.Chart(alt.Data(values=rows)).mark_rect().encode(*across, *up, gain)
     edges = []
     for r in np.linspace(0.05, 0.95, 19):
         edges.append({"what": "proved", "density": 4 * r / (2 + 5 * r), "r": r})
         edges.append({"what": "found", "density": pair_boundary(r, 1e-3), "r": r})
-    dash = alt.StrokeDash("what:N", title="boundary", sort=["found", "proved"])
-    curves = alt.Chart(alt.Data(values=edges)).mark_line(color="#c2562d").encode(
-        alt.X("density:Q"), alt.Y("r:Q"), dash, order="r:Q"
+    dash = alt.StrokeDash(
+        "what:N", title="boundary", sort=["found", "proved"], legend=alt.Legend(orient="bottom-right")
+    )
+    curves = (
+        alt.Chart(alt.Data(values=edges))
+        .mark_line(color="#c2562d")
+        .encode(alt.X("density:Q"), alt.Y("r:Q"), dash, order="r:Q")
     )
     return (tiles + curves).properties(**SIZE)
 
@@ -52,7 +56,5 @@ def _capacities() -> alt.Chart:
 
 
 def picture() -> alt.Chart:
-    """Left, how much of the loss an antipodal pair saves for two features in one dimension, by density and importance,
-    with the proved and the found boundary. Right, how many of 4096 features can be active in d dimensions if they are
-    read by a threshold or by an l_1 decoder."""
-    return beside(_phases(), _capacities())
+    """Left, the loss saved by storing two features as a pair; right, how many of 4096 features two readers recover."""
+    return beside(_phases(), _capacities()).resolve_scale(color="independent", strokeDash="independent")

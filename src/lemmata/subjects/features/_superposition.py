@@ -21,7 +21,7 @@ _CLAIMS = (
     "features.stored_features.more_features_under_pressure",
 )
 _ROWS, _STARTS, _STORED, _EDGE = 2500, 6, 0.5, 0.1
-_LARGEST, _SHOWN = 64, 12
+_LARGEST, _SHOWN, _LEAST, _ACCURACY = 64, 12, 0.01, 1e-4
 _INK, _BLUE, _RED = "#7b828c", "#3b6fb6", "#c2562d"
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -46,7 +46,8 @@ class Superposition:
         sufficient: for two features in one dimension, the frequency up to which the antipodal pair is proved to be
             better than one feature; None otherwise.
         boundary: for two features in one dimension, the largest frequency at which weights near an antipodal pair
-            were found to be better, and the next one at which none were found; None otherwise.
+            were found to be better, and the next one at which none were found; None otherwise, and for a ratio of
+            the importances below 0.01.
         exact: whether the loss is exact; else it is a mean over rows.
         starts: how many starts ended within 1 % of the least loss, and how many there were.
         conditions: what the numbers rest on.
@@ -81,11 +82,9 @@ class Superposition:
             shown = ", ".join(f"{i} and {j} ({cosine:+.2f})" for i, j, cosine in self.edges[:_SHOWN])
             more = f" and {len(self.edges) - _SHOWN} more" if len(self.edges) > _SHOWN else ""
             lines.append(f"interference (cosine): {shown}{more}")
-        if self.sufficient is not None and self.boundary is not None:
-            lines.append(
-                f"superposition is better at least up to density {self.sufficient:.3f}, "
-                f"and was found up to {self.boundary[0]:.3f}"
-            )
+        if self.sufficient is not None:
+            found = "" if self.boundary is None else f", and was found up to {self.boundary[0]:.3f}"
+            lines.append(f"superposition is better at least up to density {self.sufficient:.3g}{found}")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
@@ -243,8 +242,10 @@ def _phase(count: int, m: int, edges: list) -> str:
     return "shared" if edges else "dedicated"
 
 
-def _edge_of_superposition(r: float) -> tuple[float, tuple[float, float]]:
+def _edge_of_superposition(r: float) -> tuple[float, tuple[float, float] | None]:
     """The frequency that is proved, and the interval of the boundary, for the importance r <= 1."""
-    accuracy = 1e-4
-    low = pair_boundary(r, accuracy)
-    return 4 * r / (2 + 5 * r), (low, low + accuracy)
+    proved = 4 * r / (2 + 5 * r)
+    if r < _LEAST:
+        return proved, None
+    low = pair_boundary(r, _ACCURACY)
+    return proved, (low, low + _ACCURACY)
