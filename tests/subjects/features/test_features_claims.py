@@ -133,7 +133,8 @@ def test_attribution_misses_half_of_the_second_order_term(key):
     )  # fmt: skip
     step = 1e-4 * output.change
     error = output.y(output.z + step) - output.y(output.z) - jax.grad(output.y)(output.z) @ step
-    assert error == pytest.approx(step @ jax.hessian(output.y)(output.z) @ step / 2, rel=2e-2)
+    expected = float(step @ jax.hessian(output.y)(output.z) @ step / 2)
+    assert float(error) == pytest.approx(expected, rel=2e-2)
 
 
 @pytest.mark.parametrize("sets", ["10/01", "11/11", "110/011", "1100/0110/0001"])

@@ -177,7 +177,8 @@ def _saddlepoint(u: int, few: int, many: int) -> float:
     high = abs(at) / variance
     while slope(high) < 0:
         high *= 2
-    t = float(optimize.brentq(slope, high / 4 if slope(high / 4) < 0 else 1e-9 * high, high, xtol=1e-14, rtol=1e-12))
+    low = high / 4 if slope(high / 4) < 0 else 1e-9 * high
+    t = float(optimize.root_scalar(slope, bracket=(low, high), xtol=1e-14, rtol=1e-12).root)
 
     def logs(size: np.ndarray) -> float:  # log of sinh(size t/2)/size
         return float(np.sum(size * t / 2 + np.log(-np.expm1(-size * t)) - np.log(2 * size)))

@@ -1,6 +1,7 @@
 """The toy model of superposition, which stores n sparse features in m dimensions: its training."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -42,11 +43,11 @@ def stored(key: Key[Array, ""], n: int, m: int, p: Array | float, *, steps: int,
         out = x @ w.T @ w + b
         return jnp.mean(jnp.sum((x - (jnp.maximum(out, 0.0) if relu else out)) ** 2, axis=1)) / p
 
-    def step(state, own):
+    def step(state: Any, own: Array) -> tuple[Any, None]:
         model, moments = state
         change, moments = adam.update(jax.grad(loss)(model, sparse_rows(own, (_BATCH, n), p)), moments)
         return (optax.apply_updates(model, change), moments), None
 
     model = (jax.random.normal(start_key, (m, n)) / jnp.sqrt(m), jnp.zeros(n))
-    (model, _), _ = jax.lax.scan(step, (model, adam.init(model)), jax.random.split(row_key, steps))
-    return model[0]
+    ((w, _), _), _ = jax.lax.scan(step, (model, adam.init(model)), jax.random.split(row_key, steps))
+    return w

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy import optimize
+from scipy.stats import norm
 
 from lemmata.engine.claims import AtLeast, Claim, Control, EqualInMean, Hypothesis, Integer, Kind, Order, Source
 from lemmata.engine.problems.drawn import Drawn, positive, uniform
@@ -244,12 +245,11 @@ def decoding_share(rho: float, sides: int = 1) -> float:
         rho: the share of active entries.
         sides: 1 if codes are nonnegative, 2 if their signs are free.
     """
-    from scipy.stats import norm
 
     def mean(t: float) -> float:
-        return rho * (1 + t**2) + sides * (1 - rho) * ((1 + t**2) * norm.sf(t) - t * norm.pdf(t))
+        return float(rho * (1 + t**2) + sides * (1 - rho) * ((1 + t**2) * norm.sf(t) - t * norm.pdf(t)))
 
-    return float(optimize.minimize_scalar(mean, bounds=(0.0, 10.0), method="bounded", options={"xatol": 1e-9}).fun)
+    return mean(float(optimize.fminbound(mean, 0.0, 10.0, xtol=1e-9)))
 
 
 def fewest_equations(u: np.ndarray, z: np.ndarray, decode) -> int:
