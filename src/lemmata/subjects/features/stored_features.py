@@ -194,11 +194,11 @@ class LinearReadout(Claim[ActiveFeatures]):
     population = Drawn(
         ActiveFeatures,
         lambda problem: Hypothesis("active features", problem.k, ">=", 3.0, "the approximation needs several"),
-        load=uniform(0.75, 1.4),
+        load=uniform(0.85, 1.4),
         n=Integer(384, 256, 1024, "directions", corners=(300, 500)),
         d=Integer(256, 192, 512, "dimension", corners=(200, 300)),
     )
-    relation = EqualInMean(margin=0.1, resolution=0.05, relative=False)
+    relation = EqualInMean(margin=0.08, resolution=0.05, relative=False)
     control = Control(
         "a capacity of d/(2 ln n)",
         lambda failure, problem: readout_failure(problem.k, problem.n, problem.d, threshold=1.0),
@@ -249,7 +249,7 @@ def decoding_share(rho: float, sides: int = 1) -> float:
     def mean(t: float) -> float:
         return float(rho * (1 + t**2) + sides * (1 - rho) * ((1 + t**2) * norm.sf(t) - t * norm.pdf(t)))
 
-    return mean(float(optimize.fminbound(mean, 0.0, 10.0, xtol=1e-9)))
+    return mean(float(np.asarray(optimize.fminbound(mean, 0.0, 10.0, xtol=1e-9))))
 
 
 def fewest_equations(u: np.ndarray, z: np.ndarray, decode) -> int:
