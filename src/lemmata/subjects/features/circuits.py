@@ -69,7 +69,7 @@ class Attribution(AbstractAttribution):
     """
 
     title = "The error of first-order attribution is quadratic in the change of the features"
-    source = Source("emergence2026", "(18.7)", "Figure 18.12", note="with the order of the error")
+    source = Source("emergence2026", "Equation 18.7", "Figure 18.12", note="with the order of the error")
     relation = Rate("|dz|", (0.02, 0.04, 0.08, 0.16), margin=0.05, resolution=0.1)
     control = Control("like |dz|^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "how large an intervention first-order attribution can predict"
