@@ -1,0 +1,251 @@
+"""Which features the toy model of superposition stores in few dimensions, and in which directions."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import optimize
+
+from lemmata.answers import Condition, probability, whole
+from lemmata.core import numbers_of
+from lemmata.errors import SettingError, ShapeError
+from lemmata.printable import preformatted
+
+from ._two_features import one_feature_loss, pair_boundary, two_feature_loss
+
+_CLAIMS = (
+    "features.stored_features.pair_beats_one_feature",
+    "features.stored_features.fewer_features_if_dense",
+    "features.stored_features.more_features_under_pressure",
+)
+_ROWS, _STARTS, _STORED, _EDGE = 2500, 6, 0.5, 0.1
+_LARGEST, _SHOWN, _LEAST, _ACCURACY = 64, 12, 0.01, 1e-4
+_INK, _BLUE, _RED = "#7b828c", "#3b6fb6", "#c2562d"
+Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Superposition:
+    """The best weights that were found for y = ReLU(W'W x + b).
+
+    Args:
+        phase: "superposition" if more features than dimensions are stored, "dedicated" if at most as many are and
+            they are orthogonal, "shared" if they are not, and "nothing stored".
+        weights: W, one column a feature.
+        biases: b.
+        loss: the weighted squared error of the model.
+        loss_without: the least loss without superposition: the m most important features have a dimension each.
+        sizes: |W_i|², which is near 1 for a stored feature and near 0 for another.
+        stored: features of size above 1/2.
+        per_dimension: |W|²/m.
+        interference: W_i'W_j, with 0 on the diagonal.
+        edges: pairs of stored features whose directions have a cosine of more than 0.1 in size, with the cosine; the
+            largest first.
+        sufficient: for two features in one dimension, the frequency up to which the antipodal pair is proved to be
+            better than one feature; None otherwise.
+        boundary: for two features in one dimension, the largest frequency at which weights near an antipodal pair
+            were found to be better, and the next one at which none were found; None otherwise, and for a ratio of
+            the importances below 0.01.
+        exact: whether the loss is exact; else it is a mean over rows.
+        starts: how many starts ended within 1 % of the least loss, and how many there were.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    phase: str
+    weights: Float[np.ndarray, "m n"]
+    biases: Float[np.ndarray, " n"]
+    loss: float
+    loss_without: float
+    sizes: Float[np.ndarray, " n"]
+    stored: tuple[int, ...]
+    per_dimension: float
+    interference: Float[np.ndarray, "n n"]
+    edges: tuple[tuple[int, int, float], ...]
+    sufficient: float | None
+    boundary: tuple[float, float] | None
+    exact: bool
+    starts: tuple[int, int]
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        m, n = self.weights.shape
+        lines = [
+            f"{self.phase}: {len(self.stored)} of {n} features stored in {m} dimension{'s' * (m > 1)}, "
+            f"{self.per_dimension:.2f} per dimension",
+            f"loss {self.loss:.3g}; one feature per dimension {self.loss_without:.3g}",
+        ]
+        if self.edges:
+            shown = ", ".join(f"{i} and {j} ({cosine:+.2f})" for i, j, cosine in self.edges[:_SHOWN])
+            more = f" and {len(self.edges) - _SHOWN} more" if len(self.edges) > _SHOWN else ""
+            lines.append(f"interference (cosine): {shown}{more}")
+        if self.sufficient is not None:
+            found = "" if self.boundary is None else f", and was found up to {self.boundary[0]:.3f}"
+            lines.append(f"superposition is better at least up to density {self.sufficient:.3g}{found}")
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """An Altair chart of W'W: stored features are on the diagonal, interference is beside it."""
+        import altair as alt
+
+        gram = self.weights.T @ self.weights
+        rows = [{"i": i, "j": j, "value": float(gram[i, j])} for i in range(len(gram)) for j in range(len(gram))]
+        scale = alt.Scale(domain=[-1, 0, 1], range=[_RED, "#f3f3f3", _BLUE], clamp=True)
+        chart = alt.Chart(alt.Data(values=rows)).mark_rect()
+        return chart.encode(
+            x=alt.X("i:O", axis=alt.Axis(title="feature", labelAngle=0)),
+            y=alt.Y("j:O", axis=alt.Axis(title="feature")),
+            color=alt.Color("value:Q", scale=scale, legend=alt.Legend(title="W'W")),
+            tooltip=["i:O", "j:O", alt.Tooltip("value:Q", format="+.3f")],
+        ).properties(width=240, height=240)
+
+
+def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: int = 0) -> Superposition:
+    """Which of n sparse features the best model y = ReLU(W'W x + b) stores in m dimensions.
+
+    Each feature is uniform on [0, 1] with probability `density`, and 0 otherwise. The loss is the mean of the sum of
+    importance_i (x_i - y_i)². For two features in one dimension the loss is exact; otherwise it is a mean over 2500
+    random rows in which some feature is active. The least loss of several starts need not be the least of all.
+
+    Args:
+        n: features, at most 64.
+        m: dimensions, fewer than features.
+        density: the probability that a feature is active.
+        importance: one number a feature; or the ratio of the importances of a feature and the one before it.
+        seed: of the starts and rows.
+
+    Raises:
+        SettingError: for counts that are not whole numbers or do not fit each other, a density outside (0, 1], or
+            importances that are not positive.
+        ShapeError: for another number of importances.
+
+    Example:
+        >>> found = superposition(2, 1, 0.2, 0.5)
+        >>> found.phase, found.edges
+        ('superposition', ((0, 1, -1.0),))
+    """
+    n, m, seed = whole("n", n, 2), whole("m", m, 1), whole("seed", seed)
+    if n > _LARGEST:
+        raise SettingError("n", found=f"{n}", rule=f"at most {_LARGEST} features")
+    if m >= n:
+        raise SettingError("m", found=f"{m} dimensions for {n} features", rule="fewer dimensions than features")
+    p = probability("density", density)
+    if p < 1e-6:
+        raise SettingError("density", found=f"{p:g}", rule="at least 1e-6 and at most 1")
+    weight = _importances(importance, n)
+    rng = np.random.default_rng(seed)
+    two = n == 2 and m == 1
+    scale = weight.max()
+    loss = _exact(weight / scale, p) if two else _sampled(weight / scale, p, m, rng)
+    values, found = _least(loss, n, m, rng, two)
+    near = int(np.sum(values <= values.min() * 1.01 + 1e-12))
+    w, b = found[: n * m].reshape(m, n), found[n * m :]
+    sizes = np.sum(w**2, axis=0)
+    stored = tuple(int(i) for i in np.flatnonzero(sizes > _STORED))
+    unit = w[:, stored] / np.sqrt(sizes[list(stored)])
+    cosine = unit.T @ unit
+    edges = sorted(
+        ((stored[i], stored[j], round(float(cosine[i, j]), 6) + 0.0)
+        for i in range(len(stored)) for j in range(i + 1, len(stored)) if abs(cosine[i, j]) > _EDGE),
+        key=lambda edge: (-round(abs(edge[2]), 2), edge[:2]),
+    )  # fmt: skip
+    least = np.sort(weight)[: n - m].sum() * one_feature_loss(p, 1.0)
+    interference = w.T @ w
+    np.fill_diagonal(interference, 0.0)
+    sufficient, boundary = _edge_of_superposition(float(weight.min() / scale)) if two else (None, None)
+    conditions = (
+        Condition("another start ended at the same loss", float(near), near > 1, "the least loss may be lower"),
+        Condition("features are independent and equally frequent", None, None, "the model assumes it"),
+    )
+    return Superposition(
+        _phase(len(stored), m, edges), w, b, float(values.min() * scale), float(least), sizes, stored,
+        float(sizes.sum() / m), interference, tuple(edges), sufficient, boundary, two, (near, len(values)), conditions,
+    )  # fmt: skip
+
+
+def _importances(importance: Any, n: int) -> np.ndarray:
+    given = numbers_of("importance", importance).astype(float)
+    if given.ndim == 0:
+        with np.errstate(all="ignore"):  # what overflows is refused below
+            given = float(given) ** np.arange(n)
+    if given.shape != (n,):
+        raise ShapeError("importance", found=f"shape {given.shape}", rule=f"one ratio, or {n} numbers, one a feature")
+    if not given.min() > 0 or not np.isfinite(given.max()) or given.min() < 1e-9 * given.max():
+        raise SettingError(
+            "importance", found=f"values from {given.min():g} to {given.max():g}",
+            rule="positive numbers, the largest at most 1e9 times the smallest",
+        )  # fmt: skip
+    return given
+
+
+def _exact(weight: np.ndarray, p: float) -> Loss:
+    """The loss of two features; the more important one has the weight 1."""
+    swap = weight[0] < weight[1]
+    order = np.array([1, 0, 3, 2]) if swap else np.arange(4)
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = two_feature_loss(weights[order], p, float(weight.min()))
+        return value, slope[order]
+
+    return loss
+
+
+def _sampled(weight: np.ndarray, p: float, m: int, rng: np.random.Generator) -> Loss:
+    """The mean over rows with an active feature, and exactly that over rows without one."""
+    n = len(weight)
+    silent = (1 - p) ** n
+    # the number of active features, given that there are some; then which ones
+    first = np.minimum(np.floor(np.log1p(-rng.random(_ROWS) * (1 - silent)) / np.log1p(-min(p, 1 - 1e-12))), n - 1)
+    place = np.arange(n)
+    active = np.where(place > first[:, None], rng.random((_ROWS, n)) < p, place == first[:, None])
+    x = rng.random((_ROWS, n)) * active
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        w, b = flat[: n * m].reshape(m, n), flat[n * m :]
+        gram = w.T @ w
+        reach = x @ gram + b
+        left = np.maximum(reach, 0.0) - x
+        share = (1 - silent) / _ROWS
+        slope = 2 * share * weight * left * (reach > 0)
+        rest = silent * weight * np.maximum(b, 0.0)
+        total = share * np.sum(weight * left**2) + rest @ np.maximum(b, 0.0)
+        outer = x.T @ slope
+        return float(total), np.concatenate([(w @ (outer + outer.T)).ravel(), slope.sum(axis=0) + 2 * rest])
+
+    return loss
+
+
+def _least(loss: Loss, n: int, m: int, rng: np.random.Generator, two: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The losses at the ends of all starts, and the best end."""
+    starts = [np.concatenate([rng.normal(size=n * m) / np.sqrt(m), np.zeros(n)]) for _ in range(_STARTS)]
+    if two:
+        starts += [np.array(own, float) for own in ((1, -1, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (1, 1, 0, 0))]
+    method, options = ("BFGS", {"gtol": 1e-10}) if two else ("L-BFGS-B", {"maxiter": 400, "ftol": 1e-9})
+    size = loss(np.zeros(n * m + n))[0]
+    scaled = lambda at: tuple(own / size for own in loss(at))
+    ends = [optimize.minimize(scaled, start, jac=True, method=method, options=options) for start in starts]
+    values = np.array([float(end.fun) for end in ends]) * size
+    return values, np.asarray(ends[int(values.argmin())].x)
+
+
+def _phase(count: int, m: int, edges: list) -> str:
+    if not count:
+        return "nothing stored"
+    if count > m:
+        return "superposition"
+    return "shared" if edges else "dedicated"
+
+
+def _edge_of_superposition(r: float) -> tuple[float, tuple[float, float] | None]:
+    """The frequency that is proved, and the interval of the boundary, for the importance r <= 1."""
+    proved = 4 * r / (2 + 5 * r)
+    if r < _LEAST:
+        return proved, None
+    low = pair_boundary(r, _ACCURACY)
+    return proved, (low, low + _ACCURACY)

@@ -1,0 +1,90 @@
+"""The toy model of two features in one dimension: its exact loss, its minima, and the edge of superposition."""
+
+import numpy as np
+from jaxtyping import Float
+from scipy import optimize
+
+_GAIN = 1e-10  # of the loss, which rounding does not explain
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(2)  # exact up to degree 3, which the pieces have
+_NODES, _WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2
+
+
+def _mixture(kinks: Float[np.ndarray, "y k"], p: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights, one row each, for a variable that is uniform on [0, 1] with probability p and else 0."""
+    ends = np.sort(np.clip(kinks, 0.0, 1.0), axis=1)
+    ends = np.concatenate([np.zeros((len(ends), 1)), ends, np.ones((len(ends), 1))], axis=1)
+    width = np.diff(ends, axis=1)[:, :, None]
+    nodes = (ends[:, :-1, None] + width * _NODES).reshape(len(ends), -1)
+    weights = (p * width * _WEIGHTS).reshape(len(ends), -1)
+    return np.pad(nodes, ((0, 0), (1, 0))), np.pad(weights, ((0, 0), (1, 0)), constant_values=1 - p)
+
+
+def _zero(slope: float, height: np.ndarray | float) -> np.ndarray:
+    """Where slope x + height is 0; anywhere if the slope is too small to matter."""
+    return np.asarray(-height / (slope if abs(slope) > 1e-150 else 1e150))
+
+
+def _error(own: float, other: float, bias: float, p: float) -> np.ndarray:
+    """The mean of (x - ReLU(own x + other y + bias))² and its derivatives in own, other and bias."""
+    y, of_y = _mixture(np.stack([_zero(other, bias), _zero(other, bias + own)])[None], p)
+    x, of_x = _mixture(_zero(own, other * y[0] + bias)[:, None], p)
+    weight, y = of_y[0][:, None] * of_x, y[0][:, None]
+    reach = own * x + other * y + bias
+    left = x - np.maximum(reach, 0.0)
+    slope = -2 * weight * left * (reach > 0)
+    return np.array([(weight * left**2).sum(), (slope * x).sum(), (slope * y).sum(), slope.sum()])
+
+
+def two_feature_loss(weights: Float[np.ndarray, " 4"], p: float, r: float) -> tuple[float, np.ndarray]:
+    """The mean of (x_1 - y_1)² + r (x_2 - y_2)² for y = ReLU(w w'x + b), exactly, and its gradient.
+
+    Args:
+        weights: w_1, w_2, b_1, b_2.
+        p: the probability that a feature is active; it is then uniform on [0, 1].
+        r: the importance of the second feature.
+    """
+    w1, w2, b1, b2 = weights
+    first, second = _error(w1**2, w1 * w2, b1, p), r * _error(w2**2, w1 * w2, b2, p)
+    cross = first[2] + second[2]
+    slope = [2 * w1 * first[1] + w2 * cross, 2 * w2 * second[1] + w1 * cross, first[3], second[3]]
+    return first[0] + second[0], np.array(slope)
+
+
+def descend(start: Float[np.ndarray, " 4"], p: float, r: float) -> tuple[float, np.ndarray]:
+    """A local minimum of the loss, and its weights.
+
+    Args:
+        start: weights to start from.
+        p: the probability that a feature is active.
+        r: the importance of the second feature.
+    """
+    found = optimize.minimize(two_feature_loss, start, args=(p, r), jac=True, method="BFGS", options={"gtol": 1e-10})
+    return float(found.fun), np.asarray(found.x)
+
+
+def one_feature_loss(p: float, r: float) -> float:
+    """The least loss of a model that stores the first feature alone: r times the variance of the second one.
+
+    Args:
+        p: the probability that a feature is active.
+        r: the importance of the second feature.
+    """
+    return r * (p / 3 - p**2 / 4)
+
+
+def pair_boundary(r: float, accuracy: float) -> float:
+    """The frequency p up to which the best model near an antipodal pair beats the best one that stores one feature.
+
+    Args:
+        r: the importance of the second feature.
+        accuracy: of the frequency.
+    """
+    low, high, pair = 0.0, 1.0, np.array([1.0, -1.0, 0.0, 0.0])
+    while high - low > accuracy:
+        p = (low + high) / 2
+        loss, weights = descend(pair, p, r)
+        if loss < one_feature_loss(p, r) - _GAIN:
+            low, pair = p, weights
+        else:
+            high = p
+    return low

@@ -1,0 +1,73 @@
+"""Evidence for a label of a feature: how well the best of many unrelated features separates a concept.
+
+The theory gives the mean of the largest AUC among features that have nothing to do with the concept. It assumes that
+the features are independent. It does not explain features that are related to each other.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Claim, Control, EqualInMean, Integer, Kind, Source
+from lemmata.engine.problems.drawn import Drawn
+
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
+
+_EULER = 0.5772156649015329
+
+
+class UnrelatedFeatures(eqx.Module):
+    """m independent features, and a concept with positive and negative examples that none of them depends on."""
+
+    features: int = eqx.field(static=True)
+    positives: int = eqx.field(static=True)
+    negatives: int = eqx.field(static=True)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the AUC of one feature."""
+        return ((self.positives + self.negatives + 1) / (12 * self.positives * self.negatives)) ** 0.5
+
+
+class BestOfMany(Claim[UnrelatedFeatures]):
+    """Let m features be independent of each other and of a concept with n_1 positive and n_0 negative examples. Let s²
+    = (n_1 + n_0 + 1)/(12 n_1 n_0), which is the variance of the AUC of a feature. The mean of the largest AUC is about
+
+        1/2 + s F^-1(1 - e^(-c)/m),
+
+    where F is the standard normal distribution function and c = 0.5772... is Euler's constant. The mean AUC of all
+    features is 1/2. So a large AUC of the best feature is evidence only against this value.
+    """
+
+    title = "The mean of the largest AUC among unrelated features"
+    source = Source(
+        "emergence2026", "Figure 18.14", "Figure 18.15", note="the size of the effect of a search for labels"
+    )
+    stated = Kind.OWN
+    population = Drawn(
+        UnrelatedFeatures,
+        features=Integer(200, 50, 1000, "features", corners=(100, 400)),
+        positives=Integer(40, 30, 300, "positive examples"),
+        negatives=Integer(60, 30, 300, "negative examples"),
+    )
+    relation = EqualInMean(margin=0.01, resolution=0.01, relative=False)
+    control = Control(
+        "the 95 % quantile of one feature", lambda gain, problem: 1.645 * problem.deviation + jnp.zeros(())
+    )
+    controls = "how good the best of many features looks by chance"
+    unexplained = "features that are correlated, of which fewer count"
+    trials = 64
+
+    def predict(self, problem: UnrelatedFeatures) -> Array:
+        """The largest AUC less the mean AUC."""
+        return problem.deviation * jax.scipy.special.ndtri(1 - jnp.exp(-_EULER) / problem.features)
+
+    def measure(self, problem: UnrelatedFeatures, key: Key[Array, ""]) -> Array:
+        """By ranks of independent activations."""
+        rows = problem.positives + problem.negatives
+        values = jax.random.uniform(key, (problem.features, rows))
+        ranks = jnp.argsort(jnp.argsort(values, axis=1), axis=1)[:, : problem.positives]
+        above = ranks.sum(axis=1) - problem.positives * (problem.positives - 1) / 2
+        auc = above / (problem.positives * problem.negatives)
+        return auc.max() - auc.mean()

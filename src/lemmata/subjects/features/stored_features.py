@@ -1,0 +1,316 @@
+"""Stored features: how many features a model packs into few dimensions, and how many can be read out.
+
+The theory compares the loss of storing features in superposition with the loss of storing fewer of them, and counts
+the active features that a threshold or a sparse decoder recovers. It assumes independent sparse features and random or
+trained directions. It does not explain why the features of real models are sparse.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy import optimize
+from scipy.stats import norm
+
+from lemmata.engine.claims import AtLeast, Claim, Control, EqualInMean, Hypothesis, Integer, Kind, Order, Source
+from lemmata.engine.problems.drawn import Drawn, positive, uniform
+from lemmata.subjects.features._toy_model import stored
+from lemmata.subjects.features._two_features import pair_boundary
+
+ABOUT = {
+    "tool": "statistics",
+    "architecture": "dense network",
+    "object": "construction",
+    "LinearReadout": {"tool": "concentration", "architecture": "any", "object": "estimator"},
+    "SparseDecoding": {"tool": "convex optimisation", "architecture": "any", "object": "estimator"},
+}
+
+_ADAM = 1000
+
+
+class ToyModel(eqx.Module):
+    """Features in a few dimensions, and the probability that a feature is active."""
+
+    m: int = eqx.field(static=True)
+    ratio: int = eqx.field(static=True)
+    p: Float[Array, ""]
+
+    def gain(self, key: Key[Array, ""], ratio: float, p: Array | float) -> Array:
+        """|W|²/m of the trained model, less the same without the ReLU on the same rows.
+
+        Args:
+            key: randomness of the start and the rows.
+            ratio: n/m.
+            p: the probability that a feature is active.
+        """
+        size = lambda relu: jnp.sum(stored(key, round(ratio * self.m), self.m, p, steps=_ADAM, relu=relu) ** 2) / self.m
+        return size(True) - size(False)
+
+
+class AbstractStoredFeatures(Claim[ToyModel]):
+    """What statements on the trained toy model share."""
+
+    stated = Kind.OWN
+    population = Drawn(
+        ToyModel,
+        positive("p"),
+        m=Integer(3, 3, 6, "dimensions", corners=(3, 4)),
+        ratio=Integer(4, 3, 8, "features per dimension", corners=(3, 5)),
+        p=uniform(0.04, 0.08),
+    )
+    controls = "how many features a model stores in each dimension"
+    trials = 12
+
+
+class FewerFeaturesIfDense(AbstractStoredFeatures):
+    """Train y = ReLU(W'W x + b) on the squared error of n features in m < n dimensions, where W is m x n. Each feature
+    is independent, uniform on [0, 1] with probability p, and 0 otherwise. The features per dimension |W|²/m, compared
+    with the same model without the ReLU, fall as the probability p rises.
+
+    So features that are active more often push the model away from superposition.
+    """
+
+    title = "The number of stored features falls with the frequency of the features"
+    source = Source("elhage2022superposition", note="the feature count |W|² against the frequency")
+    relation = Order("p", (0.02, 0.1, 0.4))
+    control = Control("it rises", lambda sign, problem: -sign)
+    unexplained = "the values of p at which it falls"
+    predict = -1.0
+
+    def measure_at(self, problem: ToyModel, key: Key[Array, ""], rung: float) -> Array:
+        return problem.gain(key, problem.ratio, rung)
+
+
+class MoreFeaturesUnderPressure(AbstractStoredFeatures):
+    """Train y = ReLU(W'W x + b) as in the claim on frequency, with n features in m dimensions, each active with a
+    probability of 0.04 to 0.08. The features per dimension |W|²/m, compared with the same model without the ReLU, rise
+    with n/m, from 4/3 to 4.
+    """
+
+    title = "The number of stored features per dimension rises with the number of features"
+    source = Source("elhage2022superposition", note="features per dimension |W|²/m against n/m")
+    relation = Order("n/m", (4 / 3, 2.0, 4.0))
+    control = Control("it falls", lambda sign, problem: -sign)
+    unexplained = "where it stops rising"
+    predict = 1.0
+
+    def measure_at(self, problem: ToyModel, key: Key[Array, ""], rung: float) -> Array:
+        return problem.gain(key, rung, problem.p)
+
+
+class Importance(eqx.Module):
+    """The importance r of the second of two features, relative to the first."""
+
+    r: Float[Array, ""]
+
+
+class PairBeatsOneFeature(Claim[Importance]):
+    """Let y = ReLU(w w'x + b) store two features in one dimension, where w and b have two entries. Each feature is
+    uniform on [0, 1] with probability p and 0 otherwise; the errors have the weights 1 and r <= 1/2. The antipodal pair
+    w = (1, -1), b = 0 has the loss p²(1 + r)/6, and the best model that ignores the second feature has the loss
+    r (p/3 - p²/4). So the pair is better for every p up to
+
+        4 r / (2 + 5 r).
+
+    The largest p for which the best antipodal pair is better is above this value.
+    """
+
+    title = "Two sparse features in one dimension are better stored as an antipodal pair"
+    source = Source("elhage2022superposition", note="its phases for two features, with a bound on the boundary")
+    stated = Kind.OWN
+    population = Drawn(Importance, positive("r"), r=uniform(0.1, 0.5))
+    relation = AtLeast()
+    control = Control("up to 5/4 of this p", lambda bound, problem: 1.25 * bound)
+    controls = "where superposition begins"
+    unexplained = "the exact boundary, and importances above 1/2, for which a third phase lies between"
+    trivial = 0.0  # a frequency is at least 0
+    traced = False
+
+    def predict(self, problem: Importance) -> Array:
+        return 4 * problem.r / (2 + 5 * problem.r)
+
+    def measure(self, problem: Importance, key: Key[Array, ""]) -> Array:
+        """By bisection over p; BFGS minimises the exact loss, starting from w = (1, -1)."""
+        return jnp.asarray(pair_boundary(float(problem.r), 1e-4))
+
+    def condition(self, problem: Importance) -> Array:
+        """The bisection is accurate to 1e-4, for frequencies of 0.15 and more."""
+        return jnp.asarray(1e11)
+
+
+class ActiveFeatures(eqx.Module):
+    """Some active ones among n random directions in d dimensions.
+
+    Args:
+        load: the number of active features, as a multiple of d/(8 ln n).
+        n: directions.
+        d: dimensions.
+    """
+
+    load: Float[Array, ""]
+    n: int = eqx.field(static=True)
+    d: int = eqx.field(static=True)
+
+    @property
+    def k(self) -> Float[Array, ""]:
+        """The number of active features."""
+        return jnp.round(self.load * self.d / (8 * jnp.log(self.n)))
+
+
+def _cap(c: Array, d: int) -> Array:
+    """The probability that the first coordinate of a uniform unit vector in R^d is above c in (0, 1)."""
+    return jax.scipy.special.betainc((d - 1) / 2, 0.5, jnp.clip(1 - c**2, 0.0, 1.0)) / 2
+
+
+def readout_failure(k: Array, n: int, d: int, threshold: float = 0.5) -> Array:
+    """The approximate probability that a threshold misreads a feature, for k active ones of n random directions.
+
+    Args:
+        k: active features.
+        n: directions.
+        d: dimensions.
+        threshold: of the inner product.
+    """
+    silent = (n - k) * _cap(threshold / jnp.sqrt(k), d)
+    active = jnp.where(k > 1, k * _cap(threshold / jnp.sqrt(jnp.maximum(k - 1, 1)), d), 0.0)
+    return -jnp.expm1(-silent - active)
+
+
+class LinearReadout(Claim[ActiveFeatures]):
+    """Let u_1, ..., u_n be independent and uniform on the unit sphere of R^d, and let x be the sum of k of them. Read
+    feature i as active if <u_i, x> > 1/2. Some feature is misread with a probability of about
+
+        1 - exp(-(n - k) T(1/(2 sqrt(k))) - k T(1/(2 sqrt(k - 1)))),   T(c) = I_(1 - c²)((d - 1)/2, 1/2)/2,
+
+    where I is the regularised incomplete beta function, so that T(c) is the probability of a cap of the sphere. So
+    about k = d/(8 ln n) active features can be read. If n <= d and the directions are orthonormal, no feature is
+    misread.
+    """
+
+    title = "The probability that a linear readout of features in superposition fails"
+    source = Source("emergence2026", "Figure 18.6", note="interference, with the probability of an error")
+    stated = Kind.OWN
+    population = Drawn(
+        ActiveFeatures,
+        lambda problem: Hypothesis("active features", problem.k, ">=", 3.0, "the approximation needs several"),
+        load=uniform(0.85, 1.4),
+        n=Integer(384, 256, 1024, "directions", corners=(300, 500)),
+        d=Integer(256, 192, 512, "dimension", corners=(200, 300)),
+    )
+    relation = EqualInMean(margin=0.08, resolution=0.05, relative=False)
+    control = Control(
+        "a capacity of d/(2 ln n)",
+        lambda failure, problem: readout_failure(problem.k, problem.n, problem.d, threshold=1.0),
+    )
+    controls = "how many active features can be read at once by inner products"
+    unexplained = "trained directions, which interfere less"
+    trials = 64
+
+    def predict(self, problem: ActiveFeatures) -> Array:
+        return readout_failure(problem.k, problem.n, problem.d)
+
+    def measure(self, problem: ActiveFeatures, key: Key[Array, ""]) -> Array:
+        """The share of 8 dictionaries that are misread, less the share for d orthonormal directions."""
+        active = jnp.arange(max(problem.n, problem.d)) < problem.k
+
+        def misread(u: Array) -> Array:
+            on = active[: len(u)]
+            return jnp.any((u @ (on @ u) > 0.5) != on)
+
+        def one(own: Array) -> Array:
+            u = jax.random.normal(own, (problem.n, problem.d))
+            return misread(u / jnp.linalg.norm(u, axis=1, keepdims=True))
+
+        orthonormal = misread(jnp.eye(problem.d))
+        return jnp.mean(jax.lax.map(one, jax.random.split(key, 8)).astype(float)) - orthonormal
+
+
+class SparseCodes(eqx.Module):
+    """n codes, about a share `sparsity` of which are active."""
+
+    sparsity: Float[Array, ""]
+    n: int = eqx.field(static=True)
+
+    @property
+    def active(self) -> int:
+        """The number of active codes."""
+        return max(round(float(self.sparsity) * self.n), 1)
+
+
+def decoding_share(rho: float, sides: int = 1) -> float:
+    """psi(rho): the number of random equations per unknown at which l_1 decoding begins to succeed.
+
+    Args:
+        rho: the share of active entries.
+        sides: 1 if codes are nonnegative, 2 if their signs are free.
+    """
+
+    def mean(t: float) -> float:
+        return float(rho * (1 + t**2) + sides * (1 - rho) * ((1 + t**2) * norm.sf(t) - t * norm.pdf(t)))
+
+    return mean(float(np.asarray(optimize.fminbound(mean, 0.0, 10.0, xtol=1e-9))))
+
+
+def fewest_equations(u: np.ndarray, z: np.ndarray, decode) -> int:
+    """The least m for which decode(u[:m], u[:m] @ z) is z, by bisection: more equations never hurt.
+
+    Args:
+        u: equations, one a row; all of them suffice.
+        z: the true codes.
+        decode: a function of the equations and of their right sides.
+    """
+    fails, works = 0, len(u)
+    while works - fails > 1:
+        m = (fails + works) // 2
+        right = np.abs(decode(u[:m], u[:m] @ z) - z).max() < 1e-5
+        fails, works = (fails, m) if right else (m, works)
+    return works
+
+
+def least_sum(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The z >= 0 of least sum with a z = x, by linear programming."""
+    found = optimize.linprog(np.ones(a.shape[1]), A_eq=a, b_eq=x, method="highs")
+    return found.x if found.x is not None else np.full(a.shape[1], np.inf)
+
+
+class SparseDecoding(Claim[SparseCodes]):
+    """Let z >= 0 have n entries, a share rho of which are positive. Observe x = U z for m random normal equations. The
+    nonnegative solution of least l_1 norm is z from about m = n psi(rho) equations on, where
+
+        psi(rho) = min over t >= 0 of rho (1 + t²) + (1 - rho)((1 + t²)(1 - F(t)) - t f(t)),
+
+    and f and F are the standard normal density and distribution function. The solution of least l_2 norm is z only for
+    m = n. For small rho, psi(rho) is about 2 rho ln(1/rho), so that a sparse decoder reads about 4 ln n / ln(n/k) times
+    as many features as a threshold does.
+    """
+
+    title = "The number of dimensions from which sparse decoding succeeds"
+    source = Source("amelunxen2014", "Theorem II", note="for nonnegative codes")
+    population = Drawn(
+        SparseCodes,
+        positive("sparsity"),
+        sparsity=uniform(0.08, 0.25),
+        n=Integer(100, 80, 200, "features", corners=(80, 120)),
+    )
+    relation = EqualInMean(margin=0.02, resolution=0.03)
+    control = Control(
+        "as for codes with free signs",
+        lambda share, problem: jnp.asarray(decoding_share(problem.active / problem.n, 2)),
+    )
+    controls = "how many active features a decoder with an l_1 penalty recovers"
+    unexplained = "dictionaries that are not random, and noise"
+    trials = 100
+    traced = False
+
+    def predict(self, problem: SparseCodes) -> Array:
+        return jnp.asarray(decoding_share(problem.active / problem.n))
+
+    def measure(self, problem: SparseCodes, key: Key[Array, ""]) -> Array:
+        """The fewest equations for the least l_1 norm, as a share of the fewest for the least l_2 norm."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        u, z = rng.normal(size=(problem.n, problem.n)), np.zeros(problem.n)
+        z[: problem.active] = 1 + rng.random(problem.active)
+        return jnp.asarray(
+            fewest_equations(u, z, least_sum) / fewest_equations(u, z, lambda a, x: np.linalg.lstsq(a, x)[0])
+        )
