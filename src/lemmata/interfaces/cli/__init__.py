@@ -11,6 +11,7 @@ from ._app import Commands, version
 from ._calibrate import calibrate
 from ._compare import compare
 from ._flags import solve_in_turn as solve_in_turn
+from ._grokking import grokking
 from ._in_context import in_context
 from ._judge import judge
 from ._ledger import ledger
@@ -36,6 +37,7 @@ app = typer.Typer(
 
 commands = {
     "study": study, "report": report, "model": model, "compare": compare, "in-context": in_context, "scaling": scaling,
+    "grokking": grokking,
     "list": list_claims, "show": show, "map": map_catalogue, "verify": verify, "judge": judge, "walk": walk,
     "mutate": mutate, "calibrate": calibrate, "refute": refute, "ledger": ledger,
 }  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 if TYPE_CHECKING:
+    from ._prediction import DelayPrediction
     from ._report import GrokkingReport
 
 _BLUE, _RED, _INK = "#3b6fb6", "#c2562d", "#7b828c"
@@ -53,3 +54,26 @@ def power_chart(power: Float[np.ndarray, " k"], top: tuple[int, ...]) -> Any:
     bars = alt.Chart(alt.Data(values=rows)).mark_bar()
     x, y = alt.X("k:O", title="frequency", axis=axis), alt.Y("share:Q", title="share of the power")
     return bars.encode(x, y, color=fill, tooltip=["k:O", "share:Q"]).properties(width=360, height=180)
+
+
+def errors_chart(found: "DelayPrediction") -> Any:
+    """Both errors against time on logarithmic axes, and rules at the two times."""
+    import altair as alt
+
+    rows, marks = [], []
+    for what, errors, time in (
+        ("training", found.train_errors, found.train_time),
+        ("validation", found.test_errors, found.test_time),
+    ):
+        places = [place for place in 1 + _thinned(len(found.times) - 1) if errors[place] > 1e-12 * errors[0]]
+        rows += [{"time": float(found.times[at]), "error": float(errors[at]), "what": what} for at in places]
+        marks += [{"time": time, "what": what}] if time else []
+    scale = alt.Scale(domain=["training", "validation"], range=[_BLUE, _RED])
+    colour = alt.Color("what:N", title=None, scale=scale)
+    across = alt.X("time:Q", title="steps times learning rate", scale=alt.Scale(type="log", nice=False))
+    up = alt.Y("error:Q", title="squared error", scale=alt.Scale(type="log"))
+    layers = [alt.Chart(alt.Data(values=rows)).mark_line().encode(across, up, colour)]
+    if marks:
+        rule = alt.Chart(alt.Data(values=marks)).mark_rule(strokeDash=[4, 3])
+        layers.append(rule.encode(across, color=colour, tooltip=["what:N", "time:Q"]))
+    return alt.layer(*layers).properties(width=360, height=220).configure_view(stroke=None)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from lemmata.engine.claims import (
     AtLeast,
+    AtMost,
     Choice,
     Claim,
     Control,
@@ -28,6 +29,7 @@ from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
 ABOUT = {"tool": "Fourier analysis", "architecture": "dense network", "object": "construction"}
 
 _DELTA = 0.1
+_NETWORKS = 8  # over which a measurement averages
 
 
 def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -> float:
@@ -107,9 +109,6 @@ class AbstractMargin(Claim[ModePowers]):
     unexplained = "how training finds the frequencies"
     traced = False
 
-    def measure(self, problem: ModePowers, key: Key[Array, ""]) -> Array:
-        return jnp.asarray(least_margin(np.asarray(problem.powers), problem.p))
-
     def condition(self, problem: ModePowers) -> Array:
         """Differences of outputs of size 1, against a margin that may be as small as (pi/p)²."""
         return jnp.asarray(float(problem.p) ** 2)
@@ -137,7 +136,10 @@ class AnyFrequenciesAdd(AbstractMargin):
     trivial = "without the products of characters no margin is known"
 
     def predict(self, problem: ModePowers) -> Array:
-        return 2 * jnp.sin(jnp.pi / problem.p) ** 2 * jnp.ones(())
+        return 2 * jnp.sin(jnp.pi / problem.p) ** 2 * problem.powers.sum()
+
+    def measure(self, problem: ModePowers, key: Key[Array, ""]) -> Array:
+        return problem.powers.sum() * least_margin(np.asarray(problem.powers), problem.p)
 
 
 class FewFrequenciesSuffice(AbstractMargin):
@@ -161,7 +163,7 @@ class FewFrequenciesSuffice(AbstractMargin):
         return jnp.sqrt(2 * problem.count * jnp.log((problem.p - 1) / (2 * _DELTA)))
 
     def measure(self, problem: ModePowers, key: Key[Array, ""]) -> Array:
-        return problem.count * (1 - super().measure(problem, key))
+        return problem.count * (1 - least_margin(np.asarray(problem.powers), problem.p))
 
     def trivial(self, problem: ModePowers) -> Array:
         """With any frequencies."""
@@ -173,12 +175,12 @@ class RandomUnits(eqx.Module):
 
     Args:
         gain: by which its readout is multiplied.
-        p: the modulus.
+        half: (p - 1)/2 for the modulus p.
         width: N.
     """
 
     gain: Float[Array, ""]
-    p: int = eqx.field(static=True)
+    half: int = eqx.field(static=True)
     width: int = eqx.field(static=True)
 
 
@@ -202,30 +204,34 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
         RandomUnits,
         positive("gain"),
         gain=log_uniform(0.5, 2.0),
-        p=Integer(11, 5, 17, "the modulus", step=2),
-        width=Integer(800, 100, 3200, "quadratic units"),
+        half=Integer(5, 2, 8, "(p - 1)/2 for the modulus p"),
+        width=Integer(100, 20, 400, "quadratic units"),
     )
     relation = EqualInMean(resolution=0.05)
     control = Control("the variance counts only the product of the cosines", lambda told, problem: told / 2)
     controls = "the outputs of a network for modular addition that is not trained"
     unexplained = "trained weights, which have fewer frequencies"
-    trials = 64
+    trials = 24
 
     def predict(self, problem: RandomUnits) -> Array:
         """The mean at the right class, and N times the variance there and elsewhere, in units of the gain."""
-        rest = problem.p - 1
+        rest = 2 * problem.half
         return jnp.asarray([1.0, 4.25, 4.5 - 0.75 / rest - 1 / rest**2])
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
-        """Over all pairs and classes; the mean is the gain over independent phases of the readout."""
-        p, N = problem.p, problem.width
-        frequency_key, phase_key, null_key = jax.random.split(key, 3)
-        turn = 2 * jnp.pi * jnp.outer(jnp.arange(p), jax.random.randint(frequency_key, (N,), 1, p)) / p
-        u, v = jax.random.uniform(phase_key, (2, N), maxval=2 * jnp.pi)
-        units = (jnp.cos(turn + u)[:, None] + jnp.cos(turn + v)[None, :]) ** 2  # a, b, unit
-        outputs = lambda phase: 2 / N * units @ jnp.cos(turn + phase).T
+        """Over all pairs and classes of some networks; the mean is the gain over independent phases of the readout."""
+        p, N = 2 * problem.half + 1, problem.width
         right = (jnp.arange(p)[:, None] + jnp.arange(p))[:, :, None] % p == jnp.arange(p)
-        found, null = outputs(u + v), outputs(jax.random.uniform(null_key, (N,), maxval=2 * jnp.pi))
         mean = lambda values, where: jnp.sum(jnp.where(where, values, 0.0)) / jnp.sum(where)
-        rest = mean((found + 1 / (p - 1)) ** 2, ~right)
-        return jnp.stack([mean(found - null, right), N * mean((found - 1) ** 2, right), N * rest])
+
+        def one(own: Key[Array, ""]) -> Array:
+            frequency_key, phase_key = jax.random.split(own)
+            turn = 2 * jnp.pi * jnp.outer(jnp.arange(p), jax.random.randint(frequency_key, (N,), 1, p)) / p
+            u, v, other = jax.random.uniform(phase_key, (3, N), maxval=2 * jnp.pi)
+            units = (jnp.cos(turn + u)[:, None] + jnp.cos(turn + v)[None, :]) ** 2  # a, b, unit
+            found, null = (problem.gain * 2 / N * units @ jnp.cos(turn + phase).T for phase in (u + v, other))
+            found, null = found / problem.gain, null / problem.gain
+            rest = mean((found + 1 / (p - 1)) ** 2, ~right)
+            return jnp.stack([mean(found - null, right), N * mean((found - 1) ** 2, right), N * rest])
+
+        return jax.lax.map(one, jax.random.split(key, _NETWORKS)).mean(axis=0)
