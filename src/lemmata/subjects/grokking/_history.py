@@ -42,9 +42,7 @@ class History:
     runs: tuple[tuple[float | None, Curve, Curve], ...]
 
 
-def read_history(
-    history: Any, step: str | None, train: str | None, test: str | None, weight_decay: str | None, metric: str | None
-) -> History:
+def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: Any, metric: Any) -> History:
     """A log, from a table.
 
     Args:
@@ -58,7 +56,7 @@ def read_history(
     Raises:
         SettingError, UnknownNameError, DataError, ShapeError: in one line, for whatever cannot be used.
     """
-    if metric is not None and metric not in METRICS:
+    if metric is not None and not (isinstance(metric, str) and metric in METRICS):
         raise SettingError("metric", found=repr(metric), rule='"accuracy" or "loss"')
     table = _table(history)
     names = list(table)
@@ -123,7 +121,7 @@ def _plain(name: str) -> str:
 
 
 def _column(
-    table: Mapping[str, Any], given: str | None, usual: tuple[str, ...], what: str, option: str, needed: bool = True
+    table: Mapping[str, Any], given: Any, usual: tuple[str, ...], what: str, option: str, needed: bool = True
 ) -> Any:
     """The name of a column, as it is given or by usual names; None where there need not be one."""
     if given is not None:
@@ -145,38 +143,35 @@ def _column(
     raise DataError("history", found=found, rule=rule, remedy=f"name the column with {option}")
 
 
-def _pair(table: Mapping[str, Any], train: str | None, test: str | None, metric: str | None) -> tuple[str, str, str]:
+def _pair(table: Mapping[str, Any], train: Any, test: Any, metric: str | None) -> tuple[str, str, str]:
     """The columns of training and test values, and what they are."""
     metric = metric or _metric_of(train) or _metric_of(test)
     if metric is None and train is not None and test is not None:
         found = f"columns {train!r} and {test!r}"
         raise SettingError("metric", found=found, rule="names with 'accuracy' or 'loss', or a metric",
                            remedy='set metric="accuracy" or metric="loss"')  # fmt: skip
-    kinds = list(METRICS) if metric is None else [metric]
-    for kind in kinds:
+    half = None
+    for kind in METRICS if metric is None else [metric]:
         words = METRICS[kind]
         named = lambda parts, words=words: tuple(f"{part}_{word}" for part in parts for word in words)
         # Keras calls the training value by the name of the metric alone.
-        usual = {"training": (*named(_TRAIN), *words), "validation": named(_TEST)}
-        own = [_column(table, given, usual[what], f"{what} {kind}", f"{option}=", needed=False)
-               for given, what, option in ((train, "training", "train"), (test, "validation", "test"))]  # fmt: skip
-        if all(name is not None for name in own):
-            return own[0], own[1], kind
-        if any(name is not None for name in own) and kind == kinds[-1]:
-            lacking = "training" if own[0] is None else "validation"
-            option = "train" if own[0] is None else "test"
-            raise DataError(
-                "history", found=f"columns {', '.join(list(table)[:12])}", rule=f"a column for the {lacking} {kind}",
-                remedy=f"grokking is the delay between training and validation: log both, or name it with {option}=",
-            )  # fmt: skip
+        fits = _column(table, train, (*named(_TRAIN), *words), f"training {kind}", "train=", needed=False)
+        learns = _column(table, test, named(_TEST), f"validation {kind}", "test=", needed=False)
+        if fits is not None and learns is not None:
+            return fits, learns, kind
+        if fits is not None or learns is not None:
+            half = half or (f"training {kind}", "train=") if fits is None else (f"validation {kind}", "test=")
+    found = f"columns {', '.join(list(table)[:12])}" if table else "no columns"
+    if half:
+        remedy = f"grokking is a delay between training and validation: log both, or name the column with {half[1]}"
+        raise DataError("history", found=found, rule=f"a column for the {half[0]}", remedy=remedy)
     raise DataError(
-        "history", found=f"columns {', '.join(list(table)[:12])}" if table else "no columns",
-        rule="a column for the training and one for the validation accuracy or loss, for example train_accuracy",
+        "history", found=found, rule="a column for the training and one for the validation accuracy or loss",
         remedy="name the columns with train= and test=",
     )  # fmt: skip
 
 
-def _metric_of(name: str | None) -> str | None:
+def _metric_of(name: Any) -> str | None:
     parts = _plain(name).split("_") if isinstance(name, str) else []
     return next((kind for kind, words in METRICS.items() if any(word in parts for word in words)), None)
 

@@ -96,11 +96,11 @@ class DelayPrediction:
 def predict_delay(
     features: Any,
     y: Any,
-    weight_decay: float,
+    weight_decay: Any,
     init: Any,
     *,
-    new: tuple[Any, Any] | None = None,
-    fitted: float = 0.01,
+    new: Any = None,
+    fitted: Any = 0.01,
 ) -> DelayPrediction:
     """Whether a linear model on these features will grok, and when, under gradient flow with weight decay.
 
@@ -140,7 +140,6 @@ def predict_delay(
     power = float(np.mean(labels**2))
     train = lambda t: flow.error(t, x, labels)
     if held is None:
-        # the mean over directions, as one row of length 1 would have it
         test = lambda t: float(flow.left**2 * math.exp(-2 * decay * t))
         final, trivial, wanted = None, None, flow.truth**2
     else:
@@ -153,11 +152,11 @@ def predict_delay(
     learned = _first(test, times, curves[1], wanted)
     delay = learned / fit if fit and learned is not None else None
     verdict = _verdict(flow, held is not None, fit, learned, final, trivial)
-    if verdict in ("no decay", "no generalisation", "determined", "small start"):
-        learned, delay = (None, None) if verdict[:2] == "no" else (learned, delay)
+    if verdict not in ("delayed", "at once"):
+        learned = delay = None
     conditions = (
         Condition("the weight decay is below 2 % of the least rate", decay / float(flow.rates[-1]),
-                  decay < _SMALL * flow.rates[-1], "a larger one slows the fit and shrinks the solution"),
+                  bool(decay < _SMALL * flow.rates[-1]), "a larger one slows the fit and shrinks the solution"),
         Condition("steps are small and full, and the features do not change"),
     )  # fmt: skip
     return DelayPrediction(
@@ -172,7 +171,8 @@ def predict_delay(
         final,
         trivial,
         times,
-        *curves,
+        curves[0],
+        curves[1],
         conditions,
     )
 
@@ -223,7 +223,7 @@ def _verdict(
         return "not fitted"
     if rows and final is not None and trivial is not None and final >= trivial:
         return "no decay" if not flow.decay and flow.free and flow.left > flow.truth else "no generalisation"
-    if not flow.free:
+    if not flow.free and not rows:
         return "determined"
     if not rows and flow.left <= flow.truth:
         return "small start"

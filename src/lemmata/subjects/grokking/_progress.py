@@ -74,7 +74,7 @@ class FourierProgress:
         return power_chart(self.power, self.top)
 
 
-def fourier_progress(embedding: Any, logits: Any = None, *, top: int = 5) -> FourierProgress:
+def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> FourierProgress:
     """How far a network for addition modulo p has come to compute with waves.
 
     The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. Any few frequencies are
@@ -84,7 +84,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: int = 5) -> Fou
     Args:
         embedding: one row for each residue 0, ..., p-1, for example the first weights of the network, (p, d).
         logits: outputs for all pairs, (p, p, p) by a, b and class, or (p², p) with the pair (a, b) in row p a + b.
-        top: how many frequencies.
+        top: how many frequencies; None for 5, or all if there are fewer.
 
     Raises:
         ShapeError, DataError, SettingError: for numbers that cannot be used.
@@ -104,7 +104,8 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: int = 5) -> Fou
     p, d = table.shape
     if p < 3:
         raise ShapeError("embedding", found=f"{p} rows", rule="at least 3 residues")
-    modes, top = p // 2, whole("top", top, 1)
+    modes = p // 2
+    top = min(5, modes) if top is None else whole("top", top, 1)
     if top > modes:
         raise SettingError("top", found=f"{top}", rule=f"at most {modes} frequencies for {p} residues")
     power = np.sum(np.abs(np.fft.fft(table - table.mean(axis=0), axis=0)) ** 2, axis=1)[1 : modes + 1]
@@ -122,9 +123,10 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: int = 5) -> Fou
         Condition("the modulus is a prime", float(p), prime, "otherwise a wave has the same value at several residues"),
         Condition("row x of the embedding belongs to the residue x"),
     )
+    restricted, excluded, part, own, without, every = _parts(logits, p, order + 1)
     return FourierProgress(
         p, power, float(ranks @ np.sort(power)) / modes, tuple((order + 1).tolist()), float(power[order].sum()),
-        float(np.quantile(shares, _QUANTILE)), *_parts(logits, p, order + 1), conditions,
+        float(np.quantile(shares, _QUANTILE)), restricted, excluded, part, own, without, every, conditions,
     )  # fmt: skip
 
 

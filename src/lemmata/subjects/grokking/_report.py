@@ -155,11 +155,11 @@ def grokking_report(
     history: Any,
     *,
     thresholds: Any = (0.5, 0.9, 0.99),
-    step: str | None = None,
-    train: str | None = None,
-    test: str | None = None,
-    weight_decay: str | None = None,
-    metric: str | None = None,
+    step: Any = None,
+    train: Any = None,
+    test: Any = None,
+    weight_decay: Any = None,
+    metric: Any = None,
 ) -> GrokkingReport:
     """When a run fits the training set, when it generalises, and whether one clock or two explain the delay.
 
@@ -195,7 +195,7 @@ def grokking_report(
     """
     levels = _levels(thresholds)
     log = read_history(history, step, train, test, weight_decay, metric)
-    runs = tuple(_run(decay, *curves, levels, log.metric) for decay, *curves in log.runs)
+    runs = tuple(_run(decay, fits, learns, levels, log.metric) for decay, fits, learns in log.runs)
     slope = _slope(runs, levels)
     conditions = [Condition("times vary from seed to seed: the intervals are of the logged steps alone")]
     if slope is not None and len(slope.decays) < len([run for run in runs if run.weight_decay]):

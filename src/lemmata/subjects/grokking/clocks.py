@@ -315,7 +315,10 @@ class DelayByThreshold(Claim[TwoErrors]):
         """First times by root-finding on the two curves."""
         a, b, onset = (float(value) for value in (problem.train_rate, problem.test_rate, problem.onset))
         train, test = (lambda t: -np.expm1(-a * t)), (lambda t: -np.expm1(-b * max(t - onset, 0.0)))
-        first = lambda curve, level, end: brentq(lambda t: curve(t) - level, 0.0, end, xtol=1e-13, rtol=1e-14)
+
+        def first(curve: Callable[[float], float], level: float, end: float) -> float:
+            return float(brentq(lambda t: curve(t) - level, 0.0, end, xtol=1e-13))  # pyright: ignore
+
         delays = [first(test, level, onset + 10 / b) / first(train, level, 10 / a) for level in _LEVELS]
         return jnp.asarray(delays)
 

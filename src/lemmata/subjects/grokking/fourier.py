@@ -29,7 +29,7 @@ from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
 ABOUT = {"tool": "Fourier analysis", "architecture": "dense network", "object": "construction"}
 
 _DELTA = 0.1
-_NETWORKS = 8  # over which a measurement averages
+_NETWORKS = 32  # over which a measurement averages
 
 
 def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -> float:
@@ -211,7 +211,7 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
     control = Control("the variance counts only the product of the cosines", lambda told, problem: told / 2)
     controls = "the outputs of a network for modular addition that is not trained"
     unexplained = "trained weights, which have fewer frequencies"
-    trials = 24
+    trials = 32
 
     def predict(self, problem: RandomUnits) -> Array:
         """The mean at the right class, and N times the variance there and elsewhere, in units of the gain."""

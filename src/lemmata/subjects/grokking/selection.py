@@ -75,7 +75,7 @@ class LookupOrRule(Claim[LookupAndRule]):
         def fit(shared: float) -> tuple[float, float]:
             features = np.hstack([float(problem.own) * np.eye(n), shared * labels[:, None]])
             weights = features.T @ np.linalg.solve(features @ features.T, labels)
-            return float(problem.shared) * weights[-1], weights @ weights
+            return float(problem.shared * weights[-1]), float(weights @ weights)
 
         (share, norm), (null, _) = fit(float(problem.shared)), fit(0.0)
         return jnp.asarray([share - null, norm])
