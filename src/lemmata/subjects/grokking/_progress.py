@@ -93,7 +93,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
         >>> import numpy as np
         >>> angle = 2 * np.pi * 3 * np.arange(11) / 11
         >>> print(fourier_progress(np.stack([np.cos(angle), np.sin(angle)], axis=1), top=1))
-        frequencies 3 of 5 have 100.0% of the power (95 % of random embeddings: below 55.7%)
+        frequencies 3 of 5 have 100.0% of the power (95 % of random embeddings: below 54.8%)
         Gini coefficient 0.800
     """
     table = _scaled("embedding", numbers_of("embedding", embedding).astype(float))
@@ -114,7 +114,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
     if not power.sum() > 1e-20 * p * p * d:
         raise DataError("embedding", found="equal rows", rule="rows that differ, otherwise there are no waves")
     power = power / power.sum()
-    order = np.argsort(-power, kind="stable")[:top]
+    order = np.argsort(-np.round(power, 12), kind="stable")[:top]  # of equal powers the first
     random = np.random.default_rng(0).gamma(d * single / 2, size=(_DRAWS, modes))
     shares = np.sort(random / random.sum(axis=1, keepdims=True), axis=1)[:, -top:].sum(axis=1)
     ranks = 2 * np.arange(1, modes + 1) - modes - 1
