@@ -108,6 +108,8 @@ def _table(history: Any) -> dict[str, Any]:
 def _file(path: str) -> Any:
     import polars as pl
 
+    if os.path.isdir(path):
+        raise DataError(f"history {path!r}", found="a directory", rule="a CSV file with a header")
     try:
         return pl.read_csv(path, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError, ValueError) as error:

@@ -22,16 +22,15 @@ class FourierProgress:
     """Powers of an embedding of the residues modulo p, and the parts of the outputs.
 
     Args:
-        p: the modulus.
-        power: share of the frequencies 1, 2, ..., p // 2; k and p - k count together, and the mean is left out.
-        gini: Gini coefficient of the power: 0 if all frequencies have the same, near 1 if one has all.
-        top: the frequencies of largest power, the largest first.
-        share: their share of the power.
-        random_share: in 95 % of normal embeddings of this shape, the share of the top frequencies is smaller.
-        restricted: part of the outputs that depends on a + b by waves of the top frequencies, (p, p, p), or None.
-        excluded: the other part; both add up to the outputs, less their mean over the classes.
-        restricted_share: share of the sum of squares that the restricted part has.
-        restricted_accuracy: of the restricted part alone, over all pairs; ties count as wrong.
+        p: the modulus. power: share of the frequencies 1, 2, ..., p // 2; k and p - k count together, and the mean is
+        left out. gini: Gini coefficient of the power: 0 if all frequencies have the same, near 1 if one has all. top:
+        the frequencies of largest power, the largest first. share: their share of the power. random_share: in 95 % of
+        normal embeddings of this shape, the share of the top frequencies is smaller. restricted: part of the outputs
+        that depends on a + b by waves of the top frequencies, (p, p, p), or None. excluded: the other part; both add up
+        to the outputs, less their mean over the classes. restricted_share: share of the sum of squares that the
+        restricted part has. restricted_accuracy: of the restricted part alone, which depends on a + b alone and so has
+        p different rows; ties
+            count as wrong.
         excluded_accuracy: of the other part.
         accuracy: of the outputs.
         conditions: what the numbers rest on.
@@ -96,10 +95,10 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
         frequencies 3 of 5 have 100.0% of the power (95 % of random embeddings: below 54.8%)
         Gini coefficient 0.800
     """
-    table = _scaled("embedding", numbers_of("embedding", embedding).astype(float))
+    table = numbers_of("embedding", embedding).astype(float)
     if table.ndim == 1:
         table = table[:, None]
-    if table.ndim != 2 or table.shape[1] == 0:
+    if table.ndim != 2 or 0 in table.shape:
         raise ShapeError("embedding", found=f"shape {table.shape}", rule="(p, d), one row for each residue modulo p")
     p, d = table.shape
     if p < 3:
@@ -108,11 +107,10 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
     top = min(5, modes) if top is None else whole("top", top, 1)
     if top > modes:
         raise SettingError("top", found=f"{top}", rule=f"at most {modes} frequencies for {p} residues")
-    power = np.sum(np.abs(np.fft.fft(table - table.mean(axis=0), axis=0)) ** 2, axis=1)[1 : modes + 1]
+    table, _ = _centred("embedding", table, 0, "rows that differ, otherwise there are no waves")
+    power = np.sum(np.abs(np.fft.fft(table, axis=0)) ** 2, axis=1)[1 : modes + 1]
     single = np.where(2 * np.arange(1, modes + 1) == p, 1.0, 2.0)
     power = power * single
-    if not power.sum() > 1e-20 * p * p * d:
-        raise DataError("embedding", found="equal rows", rule="rows that differ, otherwise there are no waves")
     power = power / power.sum()
     order = np.argsort(-np.round(power, 12), kind="stable")[:top]  # of equal powers the first
     random = np.random.default_rng(0).gamma(d * single / 2, size=(_DRAWS, modes))
@@ -130,14 +128,17 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
     )  # fmt: skip
 
 
-def _scaled(name: str, values: np.ndarray) -> np.ndarray:
-    """Divided by the largest size, so that squares neither overflow nor vanish."""
-    if not values.size:
-        raise ShapeError(name, found=f"shape {values.shape}", rule="at least one number")
+def _centred(name: str, values: np.ndarray, axis: int, rule: str) -> tuple[np.ndarray, float]:
+    """Less the mean along an axis, divided by the largest size, so that squares neither overflow nor vanish."""
     largest = np.abs(values).max()
     if largest == 0:
-        raise DataError(name, found="zeros alone", rule="numbers that differ")
-    return values / largest
+        raise DataError(name, found="zeros alone", rule=rule)
+    values = values / largest
+    values = values - values.mean(axis=axis, keepdims=True)
+    size = np.abs(values).max()
+    if size <= 64 * np.finfo(float).eps:
+        raise DataError(name, found="no difference beyond rounding", rule=rule)
+    return values / size, float(largest * size)
 
 
 def _parts(logits: Any, p: int, chosen: np.ndarray) -> tuple[Any, ...]:
@@ -147,12 +148,8 @@ def _parts(logits: Any, p: int, chosen: np.ndarray) -> tuple[Any, ...]:
     given = numbers_of("logits", logits).astype(float)
     if given.shape not in ((p, p, p), (p * p, p)):
         raise ShapeError("logits", found=f"shape {given.shape}", rule=f"({p}, {p}, {p}) or ({p * p}, {p})")
-    largest = np.abs(given).max()
-    values = _scaled("logits", given).reshape(p, p, p)
-    values = values - values.mean(axis=2, keepdims=True)
+    values, largest = _centred("logits", given.reshape(p, p, p), 2, "outputs that differ between the classes")
     total = np.sum(values**2)
-    if not total > 1e-24 * p**3:
-        raise DataError("logits", found="equal outputs for all classes", rule="outputs that differ")
     residues = np.arange(p)
     by_sum = values[residues[:, None], (residues - residues[:, None]) % p].mean(axis=0)  # of a + b, by a
     waves = np.fft.fft(by_sum, axis=0)

@@ -16,7 +16,7 @@ from ._pictures import history_chart
 Interval = tuple[float, float]
 _CLAIMS = ("grokking.clocks.delay_by_threshold", "grokking.clocks.delay_is_inverse_in_decay")
 CLOCKS = {
-    "one": "one clock: the delay is the same at all thresholds, within the logged steps",
+    "one": "one clock is possible: within the logged steps, one delay fits all thresholds",
     "two": "two clocks: the delay falls as the threshold rises",
     "slower": "the delay rises with the threshold: late in training, the test error falls more slowly",
     "unknown": "one clock or two: cannot be told, because fewer than two thresholds are reached in both curves",
@@ -191,7 +191,7 @@ def grokking_report(
         threshold  t_train               t_test                delay
               0.5  10 (1 to 10)          1000 (100 to 1000)    100 (10 to 1000)
               0.9  100 (10 to 100)       1000 (100 to 1000)    10 (1 to 100)
-        one clock: the delay is the same at all thresholds, within the logged steps
+        one clock is possible: within the logged steps, one delay fits all thresholds
     """
     levels = _levels(thresholds)
     log = read_history(history, step, train, test, weight_decay, metric)

@@ -204,8 +204,8 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
         RandomUnits,
         positive("gain"),
         gain=log_uniform(0.5, 2.0),
-        half=Integer(5, 2, 8, "(p - 1)/2 for the modulus p"),
-        width=Integer(100, 20, 400, "quadratic units"),
+        half=Integer(3, 2, 8, "(p - 1)/2 for the modulus p"),
+        width=Integer(60, 20, 400, "quadratic units"),
     )
     relation = EqualInMean(resolution=0.05)
     control = Control("the variance counts only the product of the cosines", lambda told, problem: told / 2)
