@@ -133,6 +133,7 @@ COMMANDS = {
     "mutate": ["mutate", "no.py"],
     "ledger": ["ledger", "list", "--ledger", "no.sqlite"],
     "scaling": ["scaling", "no.csv"],
+    "grokking": ["grokking", "no.csv"],
     "in-context": ["in-context", "no.csv", "--target", "y"],
 }
 

@@ -12,6 +12,7 @@ from ._calibrate import calibrate
 from ._compare import compare
 from ._emergence import emergence
 from ._flags import solve_in_turn as solve_in_turn
+from ._grokking import grokking
 from ._in_context import in_context
 from ._judge import judge
 from ._ledger import ledger
@@ -37,7 +38,7 @@ app = typer.Typer(
 
 commands = {
     "study": study, "report": report, "model": model, "compare": compare, "in-context": in_context, "scaling": scaling,
-    "emergence": emergence,
+    "emergence": emergence, "grokking": grokking,
     "list": list_claims, "show": show, "map": map_catalogue, "verify": verify, "judge": judge, "walk": walk,
     "mutate": mutate, "calibrate": calibrate, "refute": refute, "ledger": ledger,
 }  # fmt: skip

@@ -1,0 +1,80 @@
+"""`lemmata grokking`: a training log, and when its runs fit and generalise."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lemmata.errors import DataError
+
+if TYPE_CHECKING:
+    from lemmata.subjects.grokking import GrokkingReport
+
+_BYTES = 2**28
+
+
+def grokking(
+    log: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file with one logged step per row.")],
+    step: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the steps.")] = None,
+    train: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the training accuracy or loss.")
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the validation accuracy or loss.")
+    ] = None,
+    weight_decay: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the weight decays. Each of them is a run.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="accuracy or loss, if the names of the columns do not say it.")
+    ] = None,
+    threshold: Annotated[
+        list[float] | None,
+        typer.Option(metavar="A", help="Accuracy to reach. Repeatable. Default: 0.5, 0.9 and 0.99."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Find the grokking delay in a training log: when each run fits, and when it generalises.
+
+    The command prints the times at each threshold with the logged steps around them, their ratio, whether one clock or
+    two explain the delay, and, for several weight decays, whether the delay is inverse to the weight decay. It finds
+    columns such as step, train_accuracy, validation_accuracy and weight_decay by their names.
+
+    Exit code: 0 on success; 2 after a usage error.
+    """
+    from lemmata.subjects.grokking import grokking_report
+    from lemmata.workflows.studies import Bundled, Reading, read_table
+
+    from ._console import out, plain
+    from ._files import strict_json
+
+    frame = read_table(str(log), Reading(_BYTES, 0), Bundled()).frame
+    if frame.height == 0:
+        raise DataError(f"table {log}", rule="one row for each logged step", found="no rows")
+    report = grokking_report(
+        frame, thresholds=threshold or (0.5, 0.9, 0.99), step=step, train=train, test=test, weight_decay=weight_decay,
+        metric=metric,
+    )  # fmt: skip
+    if as_json:
+        plain(strict_json(_record(report)))
+        return
+    for line in str(report).splitlines():
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+    own = report.claims[0]
+    out.print(f"The test of clocks relies on the claim {own}. `lemmata show {own}` prints it.", markup=False,
+              highlight=False, soft_wrap=True)  # fmt: skip
+
+
+def _record(report: "GrokkingReport") -> dict[str, Any]:
+    """The fields that are numbers or words."""
+    runs = [
+        {field.name: getattr(run, field.name) for field in dataclasses.fields(run) if field.repr}
+        | {"crossings": [dataclasses.asdict(own) for own in run.crossings]}
+        for run in report.runs
+    ]
+    slope = None if report.slope is None else dataclasses.asdict(report.slope) | {"inverse": report.slope.inverse}
+    conditions = [dataclasses.asdict(condition) for condition in report.conditions]
+    columns = dict(zip(("step", "train", "test"), report.columns, strict=True))
+    return {"metric": report.metric, "columns": columns, "runs": runs, "slope": slope, "conditions": conditions,
+            "claims": report.claims}  # fmt: skip

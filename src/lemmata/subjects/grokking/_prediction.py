@@ -1,0 +1,277 @@
+"""When a linear model on given features will fit its rows, and when it will generalise: by both clocks."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import brentq
+
+from lemmata.answers import Condition, inside
+from lemmata.core import numbers_of
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import preformatted
+
+from ._pictures import errors_chart
+
+_CLAIMS = ("grokking.clocks.two_clocks", "grokking.clocks.delay_is_inverse_in_decay")
+_LARGEST = 1e100
+_GRID = 2000
+_SMALL = 0.02
+VERDICTS = {
+    "delayed": "it generalises later than it fits",
+    "at once": "no delay: it generalises as soon as it fits, or before",
+    "small start": "no delay: the start is not larger than the solution in the directions that no row sees",
+    "determined": "no delay: the rows determine all weights",
+    "no decay": "it does not generalise later: without weight decay, what no row sees of the start stays",
+    "not fitted": "it does not fit the rows to this error",
+    "no generalisation": "it does not generalise: in the end, predicting 0 is no worse on the new rows",
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DelayPrediction:
+    """When a model fits and when it generalises. Times are steps times the learning rate, for small steps.
+
+    Args:
+        verdict: a key of VERDICTS.
+        train_time: when the training error has fallen to the wanted share of the mean square of y; None for never.
+        test_time: when the start is forgotten, or the error on new rows has fallen to twice its last value; None for
+            never.
+        delay: test_time / train_time; None where there is none.
+        unseen_start: length of the start in the directions that no row sees.
+        unseen_truth: the same of the truth, if it has no preferred direction.
+        rates: of the training error, the largest first.
+        weight_decay: lambda.
+        final_error: on the new rows in the end; None without new rows.
+        trivial_error: on the new rows of predicting 0; None without new rows.
+        times: of the curves.
+        train_errors: training errors at these times.
+        test_errors: errors on the new rows at these times; without new rows the squared length of the start in the
+            directions that no row sees.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    verdict: str
+    train_time: float | None
+    test_time: float | None
+    delay: float | None
+    unseen_start: float
+    unseen_truth: float
+    rates: Float[np.ndarray, " r"]
+    weight_decay: float
+    final_error: float | None
+    trivial_error: float | None
+    times: Float[np.ndarray, " t"] = dataclasses.field(repr=False)
+    train_errors: Float[np.ndarray, " t"] = dataclasses.field(repr=False)
+    test_errors: Float[np.ndarray, " t"] = dataclasses.field(repr=False)
+    conditions: tuple[Condition, ...] = ()
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        lines = [VERDICTS[self.verdict]]
+        if self.train_time is not None:
+            lines.append(f"fits at time {self.train_time:.4g}; rates {self.rates[0]:.3g} to {self.rates[-1]:.3g}")
+        if self.test_time is not None:
+            lines.append(f"generalises at time {self.test_time:.4g}; weight decay {self.weight_decay:g}")
+        if self.delay is not None:
+            lines.append(f"delay {self.delay:.4g}")
+        if self.final_error is not None:
+            lines.append(
+                f"error on new rows in the end {self.final_error:.4g}; of predicting 0 {self.trivial_error:.4g}"
+            )
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """Both errors against time, with the two times, as an Altair chart."""
+        return errors_chart(self)
+
+
+def predict_delay(
+    features: Any,
+    y: Any,
+    weight_decay: Any,
+    init: Any,
+    *,
+    new: Any = None,
+    fitted: Any = 0.01,
+) -> DelayPrediction:
+    """Whether a linear model on these features will grok, and when, under gradient flow with weight decay.
+
+    The flow of mean squares |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates of the
+    data, the eigenvalues of F'F/n. The part of the start that no row sees is forgotten at the rate lambda alone. For a
+    network in the lazy regime, F has the gradients of the output at the start, and the outputs less those at the start
+    are y. Pass rows of new data to predict their error. Without them, the start counts as forgotten when it is as long
+    as the truth in the directions that no row sees, where the truth is assumed to have no preferred direction.
+
+    Args:
+        features: F, (n, d).
+        y: labels, (n,).
+        weight_decay: lambda, of the squared length of the weights; 0 for none.
+        init: the weights at the start, (d,).
+        new: features and labels of new rows.
+        fitted: the rows are fitted when the mean squared error is this share of the mean square of y.
+
+    Raises:
+        SettingError, ShapeError, DataError: for whatever cannot be used.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> x, truth = rng.normal(size=(20, 60)), rng.normal(size=60)
+        >>> print(predict_delay(x, x @ truth, 0.001, 20 * rng.normal(size=60)))
+        it generalises later than it fits
+        fits at time 5.37; rates 6.81 to 0.607
+        generalises at time 2911; weight decay 0.001
+        delay 542
+    """
+    x, labels = _rows("features", features, "y", y)
+    start = _plain("init", init)
+    if start.shape != (x.shape[1],):
+        raise ShapeError("init", found=f"shape {start.shape}", rule=f"({x.shape[1]},), one weight for each feature")
+    decay, share = _decay(weight_decay), inside("fitted", fitted, 0.0, 1.0)
+    flow = _Flow(x, labels, start, decay)
+    held = None if new is None else _held(new, x.shape[1])
+    power = float(np.mean(labels**2))
+    train = lambda t: flow.error(t, x, labels)
+    if held is None:
+        test = lambda t: float(flow.left**2 * math.exp(-2 * decay * t))
+        final, trivial, wanted = None, None, flow.truth**2
+    else:
+        test = lambda t: flow.error(t, *held)
+        final, trivial = flow.error(math.inf, *held), float(np.mean(held[1] ** 2))
+        wanted = 2 * final
+    times = flow.times
+    curves = [np.array([error(t) for t in times]) for error in (train, test)]
+    fit = _first(train, times, curves[0], share * power)
+    learned = _first(test, times, curves[1], wanted)
+    delay = learned / fit if fit and learned is not None else None
+    verdict = _verdict(flow, held is not None, fit, learned, final, trivial)
+    if verdict not in ("delayed", "at once"):
+        learned = delay = None
+    conditions = (
+        Condition("the weight decay is below 2 % of the least rate", decay / float(flow.rates[-1]),
+                  bool(decay < _SMALL * flow.rates[-1]), "a larger one slows the fit and shrinks the solution"),
+        Condition("steps are small and full, and the features do not change"),
+    )  # fmt: skip
+    return DelayPrediction(
+        verdict,
+        fit,
+        learned,
+        delay,
+        flow.left,
+        flow.truth,
+        flow.rates,
+        decay,
+        final,
+        trivial,
+        times,
+        curves[0],
+        curves[1],
+        conditions,
+    )
+
+
+class _Flow:
+    """The exact flow in the coordinates of the data."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, start: np.ndarray, decay: float):
+        u, s, v = np.linalg.svd(x, full_matrices=False)
+        keep = s > s[0] * max(x.shape) * np.finfo(float).eps
+        u, s, self.v = u[:, keep], s[keep], v[keep]
+        self.rates, self.decay, self.free = s**2 / len(x), decay, x.shape[1] - int(keep.sum())
+        self.begin, solution = self.v @ start, (u.T @ y) / s
+        self.end = self.rates * solution / (self.rates + decay)
+        self.unseen = start - self.v.T @ self.begin if self.free else np.zeros_like(start)
+        self.left = float(np.linalg.norm(self.unseen))
+        self.truth = float(np.linalg.norm(solution)) * math.sqrt(self.free / len(s))
+        slowest = min(decay, self.rates[-1]) if decay and self.free else self.rates[-1]
+        ends = math.log10(1e-3 / (self.rates[0] + decay)), math.log10(80.0 / slowest)
+        self.times = np.concatenate([[0.0], np.logspace(*ends, _GRID)])
+
+    def weights(self, t: float) -> np.ndarray:
+        """At a time."""
+        forgotten = math.exp(-self.decay * t) if self.decay else 1.0
+        moved = self.end + (self.begin - self.end) * np.exp(-(self.rates + self.decay) * t)
+        return self.v.T @ moved + self.unseen * forgotten
+
+    def error(self, t: float, x: np.ndarray, y: np.ndarray) -> float:
+        """The mean squared error at a time."""
+        return float(np.mean((x @ self.weights(t) - y) ** 2))
+
+
+def _first(error: Callable[[float], float], times: np.ndarray, errors: np.ndarray, wanted: float) -> float | None:
+    """The first time at which an error is at most what is wanted."""
+    below = errors <= wanted
+    if not below.any():
+        return None
+    place = int(below.argmax())
+    if place == 0 or errors[place] == wanted:
+        return float(times[place])
+    return float(brentq(lambda t: error(t) - wanted, times[place - 1], times[place], rtol=1e-12))  # pyright: ignore
+
+
+def _verdict(
+    flow: _Flow, rows: bool, fit: float | None, learned: float | None, final: float | None, trivial: float | None
+) -> str:
+    if fit is None:
+        return "not fitted"
+    if rows and final is not None and trivial is not None and final >= trivial:
+        return "no decay" if not flow.decay and flow.free and flow.left > flow.truth else "no generalisation"
+    if not flow.free and not rows:
+        return "determined"
+    if not rows and flow.left <= flow.truth:
+        return "small start"
+    if learned is None:
+        return "no decay"
+    return "delayed" if learned > fit else "at once"
+
+
+def _plain(name: str, values: Any) -> np.ndarray:
+    found = numbers_of(name, values).astype(float)
+    if found.size and np.abs(found).max() > _LARGEST:
+        raise DataError(
+            name, found=f"{np.abs(found).max():.3g}", rule=f"numbers of at most {_LARGEST:g}", remedy="rescale"
+        )
+    return found
+
+
+def _rows(name: str, features: Any, other: str, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    x, labels = _plain(name, features), _plain(other, y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if x.ndim != 2 or 0 in x.shape:
+        raise ShapeError(name, found=f"shape {x.shape}", rule="(n, d), at least one row and one column")
+    if labels.shape != (len(x),):
+        raise ShapeError(other, found=f"shape {labels.shape}", rule=f"({len(x)},), one label for each row")
+    for what, values in ((name, x), (other, labels)):
+        if np.abs(values).max() < 1 / _LARGEST:
+            raise DataError(what, found="zeros alone" if not values.any() else f"numbers below {1 / _LARGEST:g}",
+                            rule="numbers other than 0")  # fmt: skip
+    return x, labels
+
+
+def _held(new: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
+    if not isinstance(new, tuple | list) or len(new) != 2:
+        raise SettingError("new", found=f"a {type(new).__name__}", rule="a pair: features and labels of new rows")
+    x, labels = _rows("new features", new[0], "new labels", new[1])
+    if x.shape[1] != d:
+        raise ShapeError("new features", found=f"{x.shape[1]} columns", rule=f"{d} columns, as the features have")
+    return x, labels
+
+
+def _decay(value: Any) -> float:
+    try:
+        number = float(value) if np.ndim(value) == 0 and not isinstance(value, bool | str | bytes) else math.nan
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (math.isfinite(number) and number >= 0):
+        raise SettingError(
+            "weight_decay", found=" ".join(repr(value).split())[:40], rule="a finite number of at least 0"
+        )
+    return number

@@ -1,0 +1,306 @@
+"""What a training log says about grokking: when a run fits, when it generalises, and with one clock or two."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from lemmata.answers import Condition, inside
+from lemmata.errors import SettingError
+from lemmata.printable import preformatted
+
+from ._history import Curve, read_history
+from ._pictures import history_chart
+
+Interval = tuple[float, float]
+_CLAIMS = ("grokking.clocks.delay_by_threshold", "grokking.clocks.delay_is_inverse_in_decay")
+CLOCKS = {
+    "one": "one clock is possible: within the logged steps, one delay fits all thresholds",
+    "two": "two clocks: the delay falls as the threshold rises",
+    "slower": "the delay rises with the threshold: late in training, the test error falls more slowly",
+    "unknown": "one clock or two: cannot be told, because fewer than two thresholds are reached in both curves",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Crossing:
+    """When a run reaches a threshold. None stands for never.
+
+    Args:
+        threshold: an accuracy; of a loss, the share of the first logged loss that is gone.
+        train: the first logged step at which the training curve reaches it.
+        train_interval: from the logged step before it to this one.
+        test: the same for the validation curve.
+        test_interval: likewise.
+        delay: test / train.
+        delay_interval: from the two others.
+    """
+
+    threshold: float
+    train: float | None
+    train_interval: Interval | None
+    test: float | None
+    test_interval: Interval | None
+    delay: float | None
+    delay_interval: Interval | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GrokkingRun:
+    """One run.
+
+    Args:
+        weight_decay: its weight decay, if the log has a column for it.
+        crossings: one for each threshold.
+        clocks: a key of CLOCKS.
+        onset: with two clocks, the step before which the test error does not fall, if it then falls exponentially.
+        onset_interval: from the logged steps.
+        last: the last logged step of the validation curve.
+        notes: what the reader must know.
+        train: the training curve.
+        test: the validation curve.
+    """
+
+    weight_decay: float | None
+    crossings: tuple[Crossing, ...]
+    clocks: str
+    onset: float | None
+    onset_interval: Interval | None
+    last: float
+    notes: tuple[str, ...]
+    train: Curve = dataclasses.field(repr=False)
+    test: Curve = dataclasses.field(repr=False)
+
+    def __str__(self) -> str:
+        head = "" if self.weight_decay is None else f"weight decay {self.weight_decay:g}\n"
+        lines = [f"{'threshold':>9}  {'t_train':<22}{'t_test':<22}delay"]
+        for own in self.crossings:
+            cells = [_told(own.train, own.train_interval), _told(own.test, own.test_interval)]
+            delay = "" if own.delay is None else _told(own.delay, own.delay_interval)
+            lines.append(f"{own.threshold:>9g}  {cells[0]:<22}{cells[1]:<22}{delay}".rstrip())
+        lines.append(CLOCKS[self.clocks])
+        if self.onset is not None:
+            lines.append(f"the test error begins to fall around step {_told(self.onset, self.onset_interval)}")
+        return head + "\n".join([*lines, *(f"- {note}" for note in self.notes)])
+
+
+@dataclasses.dataclass(frozen=True)
+class DecaySlope:
+    """How a time depends on the weight decay: the slope of its logarithm in the logarithm of the weight decay.
+
+    Args:
+        threshold: of the times.
+        test: slope of t_test.
+        test_interval: over all times between the logged steps.
+        train: slope of t_train.
+        train_interval: likewise.
+        decays: the weight decays that were used.
+    """
+
+    threshold: float
+    test: float
+    test_interval: Interval
+    train: float
+    train_interval: Interval
+    decays: tuple[float, ...]
+
+    @property
+    def inverse(self) -> bool:
+        """Whether t_test ~ 1/weight decay is possible."""
+        return self.test_interval[0] <= -1 <= self.test_interval[1]
+
+    def __str__(self) -> str:
+        said = "1/weight decay is possible" if self.inverse else "not 1/weight decay"
+        test, train = _told(self.test, self.test_interval), _told(self.train, self.train_interval)
+        return f"t_test at {self.threshold:g} ~ weight decay^{test}: {said}; t_train ~ weight decay^{train}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GrokkingReport:
+    """What a log says.
+
+    Args:
+        metric: "accuracy" or "loss".
+        columns: of the steps, of training and of validation values.
+        runs: one for each weight decay.
+        slope: how the times depend on the weight decay; None with fewer than two runs that generalise.
+        conditions: what the numbers rest on.
+        claims: which state them.
+    """
+
+    metric: str
+    columns: tuple[str, str, str]
+    runs: tuple[GrokkingRun, ...]
+    slope: DecaySlope | None
+    conditions: tuple[Condition, ...]
+    claims: tuple[str, ...] = _CLAIMS
+
+    def __str__(self) -> str:
+        step, train, test = self.columns
+        lines = [f"{self.metric}: training {train}, validation {test}, against {step}"]
+        lines += [str(run) for run in self.runs]
+        lines += [] if self.slope is None else [str(self.slope)]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+    def plot(self) -> Any:
+        """The curves of each run against the step, with t_train and t_test at the highest threshold, in Altair."""
+        return history_chart(self)
+
+
+def grokking_report(
+    history: Any,
+    *,
+    thresholds: Any = (0.5, 0.9, 0.99),
+    step: Any = None,
+    train: Any = None,
+    test: Any = None,
+    weight_decay: Any = None,
+    metric: Any = None,
+) -> GrokkingReport:
+    """When a run fits the training set, when it generalises, and whether one clock or two explain the delay.
+
+    The time of a threshold is the first logged step at which a curve reaches it, and its interval begins at the logged
+    step before. A loss reaches the threshold 0.9 if it has fallen to a tenth of the first logged loss. The delay is the
+    ratio t_test/t_train. If training and test errors fall exponentially from the start, the delay is the same at all
+    thresholds (one clock). If it falls as the threshold rises, the test error has an onset of its own (two clocks).
+
+    With a column of weight decays, each value is a run. The slopes of the logarithms of t_train and t_test in that of
+    the weight decay are compared with 0 and -1, which a linear model has.
+
+    Args:
+        history: the path of a CSV file, a data frame, or a dictionary of columns. Missing values are not logged steps.
+        thresholds: between 0 and 1.
+        step: column of the steps; None finds this and the others by their usual names.
+        train: column of the training accuracy or loss.
+        test: column of the validation accuracy or loss.
+        weight_decay: column of the weight decays; the table need not have one.
+        metric: "accuracy" or "loss", if the names of the columns do not say it.
+
+    Raises:
+        SettingError, UnknownNameError, DataError, ShapeError: for a table without a validation column, and whatever
+            else cannot be used.
+
+    Example:
+        >>> log = {"step": [1, 10, 100, 1000], "train_acc": [0.1, 0.6, 1.0, 1.0], "val_acc": [0.1, 0.1, 0.2, 0.95]}
+        >>> print(grokking_report(log, thresholds=[0.5, 0.9]))
+        accuracy: training train_acc, validation val_acc, against step
+        threshold  t_train               t_test                delay
+              0.5  10 (1 to 10)          1000 (100 to 1000)    100 (10 to 1000)
+              0.9  100 (10 to 100)       1000 (100 to 1000)    10 (1 to 100)
+        one clock is possible: within the logged steps, one delay fits all thresholds
+    """
+    levels = _levels(thresholds)
+    log = read_history(history, step, train, test, weight_decay, metric)
+    runs = tuple(_run(decay, fits, learns, levels, log.metric) for decay, fits, learns in log.runs)
+    slope = _slope(runs, levels)
+    conditions = [Condition("times vary from seed to seed: the intervals are of the logged steps alone")]
+    if slope is not None and len(slope.decays) < len([run for run in runs if run.weight_decay]):
+        conditions.append(Condition("runs of every weight decay generalise", float(len(slope.decays)), False,
+                                    "the slope uses the others alone"))  # fmt: skip
+    return GrokkingReport(log.metric, log.columns, runs, slope, tuple(conditions))
+
+
+def _levels(thresholds: Any) -> tuple[float, ...]:
+    if isinstance(thresholds, str | bytes) or not hasattr(thresholds, "__iter__"):
+        thresholds = [thresholds]
+    levels = sorted({inside("threshold", level, 0.0, 1.0) for level in thresholds})
+    if not levels:
+        raise SettingError("thresholds", found="none", rule="at least one number between 0 and 1")
+    return tuple(levels)
+
+
+def _first(curve: Curve, level: float, metric: str) -> tuple[float | None, Interval | None]:
+    reached = curve.values >= level if metric == "accuracy" else curve.values <= (1 - level) * curve.values[0]
+    if not reached.any():
+        return None, None
+    place = int(reached.argmax())
+    before = float(curve.steps[place - 1]) if place else 0.0
+    return float(curve.steps[place]), (before, float(curve.steps[place]))
+
+
+def _ratio(above: float, below: float) -> float:
+    return above / below if below > 0 else math.inf
+
+
+def _run(decay: float | None, train: Curve, test: Curve, levels: tuple[float, ...], metric: str) -> GrokkingRun:
+    crossings, notes = [], []
+    for level in levels:
+        (fit, fit_in), (learned, learned_in) = _first(train, level, metric), _first(test, level, metric)
+        delay = interval = None
+        if fit is not None and fit > 0 and learned is not None and fit_in is not None and learned_in is not None:
+            delay = learned / fit
+            interval = (_ratio(learned_in[0], fit_in[1]), _ratio(learned_in[1], fit_in[0]))
+        crossings.append(Crossing(level, fit, fit_in, learned, learned_in, delay, interval))
+        for what, curve, first in (("training", train, fit), ("validation", test, learned)):
+            if first is None:
+                continue
+            if first == curve.steps[0]:
+                notes.append(f"the {what} {metric} reaches {level:g} at the first logged step: log earlier steps")
+            later = Curve(curve.steps[curve.steps > first], curve.values[curve.steps > first])
+            back = later.values < level if metric == "accuracy" else later.values > (1 - level) * curve.values[0]
+            if back.any():
+                level_of = f"below {level:g}" if metric == "accuracy" else f"above {1 - level:g} of the first one"
+                notes.append(f"the {what} {metric} is {level_of} again at {back.sum()} of {len(back)} later steps")
+    last = float(test.steps[-1])
+    never = [f"{own.threshold:g}" for own in crossings if own.test is None]
+    if never:
+        notes.insert(0, f"the validation {metric} never reaches {' and '.join(never)} up to step {last:g}")
+    clocks = _clocks(crossings)
+    onset, onset_in = _onset(crossings) if clocks == "two" else (None, None)
+    return GrokkingRun(decay, tuple(crossings), clocks, onset, onset_in, last, tuple(notes), train, test)
+
+
+def _clocks(crossings: list[Crossing]) -> str:
+    """One ratio fits all thresholds if their intervals meet."""
+    own = [crossing.delay_interval for crossing in crossings if crossing.delay_interval is not None]
+    if len(own) < 2:
+        return "unknown"
+    if max(low for low, _ in own) <= min(high for _, high in own):
+        return "one"
+    falls = any(low[0] > high[1] for place, low in enumerate(own) for high in own[place + 1 :])
+    rises = any(low[1] < high[0] for place, low in enumerate(own) for high in own[place + 1 :])
+    return "two" if falls and not rises else "slower"
+
+
+def _onset(crossings: list[Crossing]) -> tuple[float | None, Interval | None]:
+    """t_0 of t_test = t_0 + log(1/eps)/b, from the lowest and the highest threshold that are reached."""
+    own = [(at.threshold, at.test, at.test_interval) for at in crossings if at.test is not None and at.test_interval]
+    (low, early, early_in), (high, late, late_in) = own[0], own[-1]
+    share = math.log1p(-low) / math.log1p(-high)
+    onset = lambda first, second: max((first - share * second) / (1 - share), 0.0)
+    return onset(early, late), (onset(early_in[0], late_in[1]), onset(early_in[1], late_in[0]))
+
+
+def _slope(runs: tuple[GrokkingRun, ...], levels: tuple[float, ...]) -> DecaySlope | None:
+    """At the highest threshold that most runs reach, of at least two."""
+    best: list[tuple[float, Crossing]] = []
+    for place in reversed(range(len(levels))):
+        own = [(run.weight_decay, run.crossings[place]) for run in runs if run.weight_decay]
+        own = [(decay, at) for decay, at in own if at.test_interval and at.train_interval
+               and at.test_interval[0] > 0 and at.train_interval[0] > 0]  # fmt: skip
+        best = own if len(own) > max(len(best), 1) else best
+    if not best:
+        return None
+    logs = np.log([decay for decay, _ in best])
+    weights = (logs - logs.mean()) / np.sum((logs - logs.mean()) ** 2)
+
+    def line(times: list[float], intervals: list[Interval]) -> tuple[float, Interval]:
+        ends = np.log(np.array(intervals))
+        low = np.where(weights > 0, ends[:, 0], ends[:, 1]) @ weights
+        high = np.where(weights > 0, ends[:, 1], ends[:, 0]) @ weights
+        return float(np.log(times) @ weights), (float(low), float(high))
+
+    test = line([at.test or 0.0 for _, at in best], [at.test_interval or (0.0, 0.0) for _, at in best])
+    train = line([at.train or 0.0 for _, at in best], [at.train_interval or (0.0, 0.0) for _, at in best])
+    return DecaySlope(best[0][1].threshold, *test, *train, tuple(decay for decay, _ in best))
+
+
+def _told(value: float | None, interval: Interval | None) -> str:
+    if value is None or interval is None:
+        return "never"
+    low, high = ("infinity" if math.isinf(end) else f"{end:.4g}" for end in interval)
+    return f"{value:.4g} ({low} to {high})"
