@@ -85,15 +85,23 @@ def fits_with_top(
     successes: Float[np.ndarray, "tables sizes"],
     items: Float[np.ndarray, " sizes"],
     chance: float,
+    gain: float = 0.0,
 ) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"], Float[np.ndarray, " tables"]]:
     """The best fit of each table over accuracies of an infinite model: coefficients, deviance, that accuracy.
 
     The accuracies tried are 1, and those that leave a share of the errors of the best size: a loss with a floor.
+
+    Args:
+        designs: as in `fits`.
+        successes: solved items at each size, for each table.
+        items: number of items at each size.
+        chance: accuracy of guessing.
+        gain: in deviance, by which a floor must fit better than none.
     """
     least = np.clip(np.max(successes / items, axis=1), chance + 0.05 * (1 - chance), 1.0)
     tops = np.maximum(1 - _FLOORS * (1 - least)[:, None], chance + 0.02 * (1 - chance))
     tables = np.broadcast_to(successes[:, None], (*tops.shape, successes.shape[1]))
     theta, loss = fits(designs, tables, items, chance, tops)
-    own = np.argmin(loss, axis=1)
+    own = np.argmin(loss + gain * (np.arange(len(_FLOORS)) > 0), axis=1)
     rows = np.arange(len(own))
     return theta[rows, own], loss[rows, own], tops[rows, own]
