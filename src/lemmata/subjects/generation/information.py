@@ -66,7 +66,7 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
     """
 
     title = "The area under the error of a denoiser is a code length"
-    source = Source("guo2005", "Theorem 1", note="integrated, for a discrete law; the excess is in verdu2010")
+    source = Source("guo2005", "Theorem 1", note="integrated, for a discrete law; the excess is by Verdu (2010)")
     population = SeparatedPoints()
     relation = EqualInMean(margin=0.0, resolution=0.03)
     control = Control("without the factor 1/2", lambda lengths, problem: 2 * lengths)

@@ -132,7 +132,7 @@ class CollapseByClass(Claim[TwoClassSample]):
         rare=Real(0.1, 0.09, 0.12, "log(n_1)/d"),
         common=Real(0.19, 0.18, 0.2, "log(n_2)/d"),
     )
-    relation = Limit("d", (16.0, 32.0, 48.0), margin=0.15, resolution=0.1, slowest=1.0)
+    relation = Limit("d", (16.0, 32.0, 48.0), margin=0.12, resolution=0.1, slowest=1.0)
     control = Control(
         "the number of all rows counts", lambda time, problem: _own_time(problem.spreads[0], problem.common)
     )
