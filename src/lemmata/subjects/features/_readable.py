@@ -27,8 +27,8 @@ from ._directions import Directions, InnerProducts, inner_products, read_directi
 _CLAIMS = (
     "features.packing.floors",
     "features.packing.exponentially_many",
-    "features.superposition.linear_readout",
-    "features.superposition.sparse_decoding",
+    "features.stored_features.linear_readout",
+    "features.stored_features.sparse_decoding",
 )
 _ONE_LENGTH, _MARGIN = 1.01, 0.1
 _STEPS, _FACTOR, _DOWN = 16, 1.1, 1.25  # the search stops at a step of a sixteenth, and starts with steps of a tenth
