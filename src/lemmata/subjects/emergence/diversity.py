@@ -51,7 +51,7 @@ class DrawnTasks(Population[PretrainingTasks]):
 class AbstractDiversity(Claim[PretrainingTasks]):
     """The error on new tasks along the length of the context."""
 
-    source = Source("lu2025", "main result", note="its layer and tasks, in the limit of long contexts after large d")
+    source = Source("emergence2026", "Figure 22.10", note="for the layer and the tasks of Lu et al. (2025)")
     stated = Kind.OWN
     unexplained = "noise in the labels, and contexts that are longer than d² examples"
     trials = 8
@@ -97,7 +97,7 @@ class CriticalDiversity(Claim[Dimension]):
     """
 
     title = "With as many tasks as dimensions, the error on new tasks falls like alpha^(-1/2)/2"
-    source = AbstractDiversity.source
+    source = Source("lu2025", "main result", note="its layer and tasks, in the limit of long contexts after large d")
     stated = Kind.OWN
     population = Drawn(Dimension, d=Integer(400, 320, 480, "dimension", corners=(360, 440)))
     relation = Limit("alpha", (30.0, 250.0, 2000.0), margin=0.08, resolution=0.05)

@@ -80,7 +80,7 @@ class PlateauHeights(Claim[Chain]):
     """
 
     title = "The heights of the plateaus on Markov chains are entropies"
-    source = Source("edelman2024", "main result", note="the uniform, unigram and bigram predictors")
+    source = Source("emergence2026", "Figure 22.9", note="the phases after the caption, with heights")
     stated = Kind.STEP
     population = Chains()
     relation = EqualInMean(margin=0.02, resolution=0.02)

@@ -199,7 +199,7 @@ class ConceptPercolation(AbstractGiantComponent):
     """
 
     title = "Entities and properties join into one component at q sqrt(n m) = 1"
-    source = Source("lubana2024", "main result", note="the threshold, with the sizes of random bipartite graphs")
+    source = Source("emergence2026", "Figure 22.6", note="the model of Lubana et al. (2024), with sizes")
     stated = Kind.STEP
     population = RandomGraphs(properties=4)
     controls = "when a model can transfer properties between entities that it never saw together"
