@@ -134,6 +134,7 @@ COMMANDS = {
     "ledger": ["ledger", "list", "--ledger", "no.sqlite"],
     "scaling": ["scaling", "no.csv"],
     "grokking": ["grokking", "no.csv"],
+    "emergence": ["emergence", "no.csv"],
     "in-context": ["in-context", "no.csv", "--target", "y"],
 }
 
