@@ -1,7 +1,7 @@
 """Draws the pictures of softmax.md and papers.md: python docs/pictures.py [name ...] writes docs/pictures/*.svg.
 
 A picture of papers.md is the function `picture` of the file with its name in docs/paper_pictures. In the same way,
-docs/chapter_pictures has pictures of monograph.md.
+docs/monograph_pictures has pictures of monograph.md.
 """
 
 import pathlib
@@ -185,7 +185,7 @@ PICTURES = {
 }
 PICTURES |= {
     path.stem: lambda path=path: runpy.run_path(str(path))["picture"]()
-    for folder in ("paper_pictures", "chapter_pictures")
+    for folder in ("paper_pictures", "monograph_pictures")
     for path in sorted((pathlib.Path(__file__).parent / folder).glob("*.py"))
 }
 

@@ -59,7 +59,7 @@ PICTURES = {
     ),
 }
 """The picture of a chapter, where there is one, and what it shows."""
-for _path in sorted(pathlib.Path(__file__).with_name("chapter_pictures").glob("chapter_*.py")):
+for _path in sorted(pathlib.Path(__file__).with_name("monograph_pictures").glob("chapter_*.py")):
     _drawn = next(part for part in ast.parse(_path.read_text()).body if getattr(part, "name", "") == "picture")
     PICTURES[_path.stem.split("_")[1]] = (_path.stem, " ".join((ast.get_docstring(_drawn) or "").split()).rstrip("."))
 PROBLEMS = ("<!-- problems: written by docs/tables.py -->", "<!-- end of problems -->")
