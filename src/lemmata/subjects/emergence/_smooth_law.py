@@ -64,7 +64,7 @@ def fits(
         score = flipped @ (items * (successes / items - share) * slope / (share * (1 - share)))[..., None]
         step = np.linalg.solve((flipped * weight[..., None, :]) @ designs + ridge, score)[..., 0]
         step *= np.minimum(1.0, 3.0 / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
-        size = np.ones(loss.shape)
+        size, tried, found, worse = np.ones(loss.shape), theta, loss, np.zeros(loss.shape, bool)
         for _ in range(12):
             tried = theta + size[..., None] * step
             found = deviance(successes, items, accuracy_of((designs @ tried[..., None])[..., 0], chance, top))

@@ -48,13 +48,6 @@ class LongTask(eqx.Module):
         return crossing(self.accuracy, level, -40.0, 60.0)
 
 
-TASKS = (
-    positive("alpha", "the loss falls with the scale"),
-    positive("c"),
-)
-LAWS = {"alpha": uniform(0.5, 1.5), "c": log_uniform(0.5, 5.0)}
-
-
 class ExactMatchWidth(Claim[LongTask]):
     """A model of scale N has the loss c N^-alpha at each token, so a token is right with probability exp(-c N^-alpha),
     independently. A task of L tokens counts as solved if all tokens are right. Then the accuracy is 1/2 at
@@ -70,7 +63,14 @@ class ExactMatchWidth(Claim[LongTask]):
 
     title = "Exact match of many tokens jumps later, but not more sharply"
     source = Source("emergence2026", "Figure 22.3", "Figure 22.1", note="with constants")
-    population = Drawn(LongTask, *TASKS, **LAWS, tokens=Integer(12, 2, 64, "tokens", corners=(2, 40)))
+    population = Drawn(
+        LongTask,
+        positive("alpha", "the loss falls with the scale"),
+        positive("c"),
+        alpha=uniform(0.5, 1.5),
+        c=log_uniform(0.5, 5.0),
+        tokens=Integer(12, 2, 64, "tokens", corners=(2, 40)),
+    )
     relation = Equal()
     control = Control(
         "the accuracy is 1/2 at (L c)^(1/alpha), and the rise is shorter by the factor L^(-1/4)",

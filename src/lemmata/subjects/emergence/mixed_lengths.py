@@ -26,7 +26,7 @@ class MixedTask(eqx.Module):
     alpha: Float[Array, ""]
 
 
-def _width(k: Array, alpha: Array) -> Array:
+def _width(k: Array | float, alpha: Array) -> Array:
     return jnp.log(jnp.expm1(jnp.log(10.0) / k) / jnp.expm1(jnp.log(10.0 / 9.0) / k)) / alpha
 
 

@@ -73,7 +73,7 @@ class GaussianPair(eqx.Module):
     def energy(self) -> Float[Array, ""]:
         """The integral of E |v_t(X_t)|² over [0, 1], by quadrature."""
         speed = lambda t: jnp.sum(self.velocity(t) @ self.covariance(t) * self.velocity(t))
-        return WEIGHTS @ jax.vmap(speed)(NODES)
+        return jnp.asarray(WEIGHTS) @ jax.vmap(speed)(jnp.asarray(NODES))
 
     @property
     def middle(self) -> Float[Array, "d d"]:

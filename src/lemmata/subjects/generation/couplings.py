@@ -102,7 +102,7 @@ class RectificationGain(Claim[GaussianPair]):
             bend = velocity @ flow - ends
             return jnp.trace(left) + jnp.trace(bend @ problem.base @ bend.T)
 
-        return WEIGHTS @ jax.vmap(at)(NODES, flows)
+        return jnp.asarray(WEIGHTS) @ jax.vmap(at)(jnp.asarray(NODES), flows)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
         """With the closed form of the flow."""

@@ -95,7 +95,7 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
             velocity = problem.velocity(t)
             return jnp.trace(problem.step - velocity @ problem.covariance(t) @ velocity.T)
 
-        return jnp.stack([problem.energy, WEIGHTS @ jax.vmap(left)(NODES)])
+        return jnp.stack([problem.energy, jnp.asarray(WEIGHTS) @ jax.vmap(left)(jnp.asarray(NODES))])
 
     def condition(self, problem: GaussianPair) -> Array:
         """Inverses of covariances, and differences of traces."""

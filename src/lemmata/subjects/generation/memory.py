@@ -240,4 +240,4 @@ class SpeciationTime(Claim[TwoClasses]):
             together = (jnp.mean(classes.sum(axis=0) ** 2) - _PATHS) / (_PATHS * (_PATHS - 1))
             return (together - classes.mean() ** 2) / 2
 
-        return jax.vmap(gain)(_HEIGHTS, jax.random.split(key))
+        return jax.vmap(gain)(jnp.asarray(_HEIGHTS), jax.random.split(key))

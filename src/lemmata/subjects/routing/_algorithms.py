@@ -86,7 +86,7 @@ def _least(cost: Callable[[float], float], ends: tuple[float, float], count: int
     grid = np.linspace(*ends, count)
     best = int(np.argmin([cost(at) for at in grid]))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
-    found = optimize.minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
+    found: Any = optimize.minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
     at = float(found.x) if found.fun <= cost(float(grid[best])) else float(grid[best])
     return at, 0 < best < count - 1
 
