@@ -115,3 +115,5 @@ def _number(name: str, value: object) -> float:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise SettingError(name, found=shown, rule="a number") from error
+    except OverflowError as error:
+        raise SettingError(name, found="a number above 1e308", rule="a number of double precision") from error

@@ -8,6 +8,7 @@ from ._float64 import require_float64 as require_float64
 from ._given import array_of as array_of
 from ._given import numbers_of as numbers_of
 from ._given import refusing_in_one_line as refusing_in_one_line
+from ._given import single_of as single_of
 from ._memory import MemoryPlan as MemoryPlan
 from ._memory import available_bytes as available_bytes
 from ._randomness import key_from as key_from

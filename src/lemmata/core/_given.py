@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lemmata.errors import DataError, LemmataError
+from lemmata.errors import DataError, LemmataError, PrecisionError
 
 from ._arrays import check_numbers
+
+_HALF = ("float16", "bfloat16")
 
 
 def array_of(name: str, values: Any) -> np.ndarray:
@@ -20,6 +22,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
 
     Raises:
         DataError: for what is not an array, as a list of rows of different lengths, and for masked entries.
+        PrecisionError: for a tensor that NumPy cannot read.
     """
     if np.ma.is_masked(values):
         raise DataError(
@@ -31,13 +34,36 @@ def array_of(name: str, values: Any) -> np.ndarray:
     try:
         # A tensor of PyTorch that still collects gradients does not convert itself.
         return np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+        kind = str(getattr(values, "dtype", ""))
+        if kind.startswith("torch."):
+            remedy = "convert it with .float(), and load a tensor on the device meta first"
+            raise PrecisionError(
+                name, found=f"a tensor of type {kind[6:]} on {values.device}", rule="a tensor that NumPy reads",
+                remedy=remedy,
+            ) from error  # fmt: skip
         raise DataError(
             name,
             found=f"a {type(values).__name__} that is not an array",
             rule="an array, a data frame, or a list of equally long rows",
             remedy="convert it with numpy.asarray first",
         ) from error
+
+
+def single_of(what: str, values: Any) -> np.ndarray:
+    """An array of NumPy in which half precision, also of PyTorch and JAX, has become single precision.
+
+    Args:
+        what: it is, for the message.
+        values: what was given.
+
+    Raises:
+        PrecisionError, DataError: as `array_of`.
+    """
+    if str(getattr(values, "dtype", "")).removeprefix("torch.") in _HALF and callable(getattr(values, "float", None)):
+        values = values.float()
+    array = array_of(what, values)
+    return array.astype(np.float32) if str(array.dtype) in _HALF else array
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:

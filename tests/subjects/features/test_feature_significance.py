@@ -74,3 +74,11 @@ def test_the_record_names_its_claims():
     found = feature_significance(0.75, 1000, 40, 60)
     assert found.claims == ("features.evidence.best_of_many",)
     assert "<pre" in found._repr_html_()
+
+
+def test_single_precision_and_counts_that_are_too_large():
+    for pairs in range(1400, 2400, 7):
+        auc = pairs / 2400
+        assert feature_significance(np.float32(auc), 9, 40, 60).alone == feature_significance(auc, 9, 40, 60).alone
+    with pytest.raises(SettingError, match="features; found a number above 1e308"):
+        feature_significance(0.7, 10**400, 5, 5)

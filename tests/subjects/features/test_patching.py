@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata.errors import DataError
 from lemmata.subjects.features import patching_report
 from lemmata.subjects.features._patching import shapley_values
 
@@ -98,3 +99,46 @@ def test_a_function_of_jax(key):
     assert "fails" in str(fewer)  # one site does not carry everything
     assert "site" in str(found.plot().to_dict())
     assert "<pre" in found._repr_html_()
+
+
+def test_functions_that_change_their_values_in_place():
+    """NumPy and PyTorch functions: what is recorded is what was at the site, and the inputs stay as they are."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    for make in (np.array, torch.tensor):
+        clean, corrupt = (make(rng.normal(size=(4, 3))) for _ in range(2))
+        before = clean.tolist()
+
+        def model(x, site):
+            h = site("first", x)
+            h += 1
+            h = site("second", [h])[0]
+            h *= 2
+            return h.sum(1)
+
+        report = patching_report(model, clean, corrupt, ["first", "second"])
+        apart = 2 * float((clean - corrupt).sum(1).mean())
+        assert np.allclose(report.restore, apart)
+        assert np.allclose(report.ablate, apart)
+        assert np.allclose(report.shapley, apart / 2)
+        assert clean.tolist() == before
+
+
+def test_chance_that_compilation_would_freeze():
+    calls = []
+
+    def counting(x, site):
+        calls.append(1)
+        return site("one", x[:, 0]) + len(calls)
+
+    with pytest.raises(DataError, match="equal outputs in equal runs"):
+        patching_report(counting, jnp.ones((2, 2)), jnp.zeros((2, 2)), ["one"])
+
+
+def test_outputs_whose_squares_overflow():
+    model = lambda x, site: site("one", x[:, 0]) - site("other", x[:, 1])
+    clean, corrupt = np.array([[1.0, 0.0], [3.0, 1.0]]), np.zeros((2, 2))
+    plain, huge = (patching_report(model, u * clean, u * corrupt, ["one", "other"]) for u in (1.0, 1e200))
+    for name, own in plain.intervals.items():
+        assert np.allclose(huge.intervals[name] / 1e200, own)
+    assert all(len(line.split()) == 4 for line in str(huge).splitlines()[1:5])

@@ -199,3 +199,11 @@ def test_two_names_of_one_module():
         patching_report(torch.nn.Sequential(layer, layer), ONE, TWO, ["0", "1"], metric=lambda out: out[:, 0])
     found = patching_report(torch.nn.Sequential(layer, layer), ONE, TWO, ["0"], metric=lambda out: out[:, 0])
     assert found.restore_all == pytest.approx(found.clean - found.corrupt)
+
+
+def test_inputs_in_half_precision():
+    model = torch.nn.Linear(4, 1)
+    clean, corrupt = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float16)
+    found = patching_report(torch.nn.Sequential(model), clean, corrupt, ["0"])
+    expected = patching_report(torch.nn.Sequential(model), clean.astype(float), corrupt.astype(float), ["0"])
+    assert np.allclose(found.restore, expected.restore)

@@ -282,3 +282,11 @@ def test_a_broken_file(tmp_path):
     with pytest.raises(DataError, match="safetensors file"):
         readable(tmp_path / "c.safetensors", 2)
     assert read_directions(_unit(9, 9), "auto", "W_dec").read.startswith("9 directions in 9 dimensions: rows")
+
+
+def test_a_file_of_a_type_that_numpy_lacks(tmp_path):
+    torch = pytest.importorskip("torch")
+    save_file = pytest.importorskip("safetensors.torch").save_file
+    save_file({"W_dec": torch.eye(4).to(torch.float8_e4m3fn)}, tmp_path / "sae.safetensors")
+    with pytest.raises(DataError, match=r"sae.safetensors; found .*float8"):
+        readable(tmp_path / "sae.safetensors", 1)

@@ -1,200 +1,20 @@
 """Tools against simulated keys, float16 of NumPy, brute force, scikit-learn and SciPy; tables of others; refusals."""
 
+import json
+
 import jax.numpy as jnp
 import numpy as np
 import pandas
 import polars
 import pytest
-from scipy import optimize, special
+from scipy import special
 from sklearn.linear_model import BayesianRidge
 from sklearn.neighbors import KNeighborsRegressor
 
 from lemmata.engine.claims import registry
-from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
+from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.subjects.routing import _algorithms as algorithms
 from lemmata.subjects.routing import attention_report, retrieval, which_algorithm
-
-
-def _simulated(n: int, d: int, weight: float, draws: int) -> np.ndarray:
-    """The inverse temperatures that random keys need."""
-    rng, found = np.random.default_rng(n + d), []
-    for _ in range(draws):
-        keys = rng.normal(size=(n - 1, d))
-        behind = 1 - keys[:, 0] / np.linalg.norm(keys, axis=1)
-        left = lambda log, own=behind: special.logsumexp(-np.exp(log) * own) - np.log(1 / weight - 1)
-        found.append(np.exp(optimize.brentq(left, -8, 25)))
-    return np.array(found)
-
-
-@pytest.mark.parametrize(
-    ("n", "d", "weight"), [(100, 3, 0.5), (1000, 10, 0.7), (1000, 64, 0.5), (3, 40, 0.9), (200, 2, 0.2)]
-)
-def test_random_keys_need_what_is_said(n, d, weight):
-    found, needed = retrieval(n, d, weight=weight), _simulated(n, d, weight, 200)
-    own = found.sharpness
-    assert 0.84 <= np.mean((needed >= own.lower) & (needed <= own.upper)) <= 0.99
-    assert 0.4 <= np.mean(needed <= own.value) <= 0.62
-    assert (needed >= found.least).all()
-
-
-def test_a_circle_by_brute_force():
-    for n in (3, 8, 101):
-        behind = 1 - np.cos(2 * np.pi * np.arange(1, n) / n)
-        beta = retrieval(n, 2).spread
-        assert np.exp(-beta * behind).sum() == pytest.approx(1)
-    assert retrieval(5, 7).spread == pytest.approx(np.log(4) * 4 / 5)
-    assert retrieval(50, 7).spread is None
-    n = 300_000
-    assert retrieval(n, 2).spread == pytest.approx(n**2 / (8 * np.pi), rel=1e-4)
-
-
-@pytest.mark.parametrize("name", ["float16", "float8_e4m3"])
-def test_a_format_that_holds_keeps_the_weight(name):
-    """Rounded logits of random keys, with the sharpness of the format, in at least 9 of 10 draws."""
-    bits = {"float16": 11, "float8_e4m3": 4}[name]
-    found = retrieval(300, 24, name)
-    (form,) = found.formats
-    rng, held = np.random.default_rng(0), 0
-    for _ in range(200):
-        keys = rng.normal(size=(300, 24))
-        keys /= np.linalg.norm(keys, axis=1, keepdims=True)
-        mantissa, power = np.frexp(form.sharpness * keys @ keys[0])
-        rounded = np.ldexp(np.round(mantissa * 2.0**bits) / 2.0**bits, power)
-        if bits == 11:
-            half = (form.sharpness * keys @ keys[0]).astype(np.float16).astype(float)
-            assert np.allclose(rounded, half, rtol=0, atol=1e-7)  # which has subnormal numbers
-        held += special.softmax(rounded)[0] >= 0.5
-    assert form.holds
-    assert held >= 180
-
-
-def test_few_bits_cannot_hold_near_keys():
-    found = retrieval(30, 2)
-    assert [form.holds for form in found.formats] == [True, False, False, False, False]
-    assert not retrieval(10**6, 2, 24).formats[0].holds
-    assert "cannot be sure" in str(found)
-    assert retrieval(2, 2, 53, weight=0.9).formats[0].holds
-
-
-def test_extremes_of_retrieval():
-    for n, d, weight in [
-        (2, 2, 0.5 + 1e-9),
-        (2, 10**5, 0.999999),
-        (10**15, 2, 0.5),
-        (10**15, 10**5, 0.01),
-        (10, 3, 0.1 + 1e-9),
-    ]:
-        found = retrieval(n, d, weight=weight)
-        assert 0 < found.least <= found.sharpness.upper * (1 + 1e-9)
-        assert found.sharpness.lower <= found.sharpness.value <= found.sharpness.upper
-        assert np.isfinite(found.sharpness.upper)
-    assert retrieval(100.0, 8.0).sharpness == retrieval(100, 8).sharpness
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (((1, 8), {}), "n; found 1; rule: a whole number of at least 2"),
-        (((10.5, 8), {}), "n; found 10.5"),
-        (((10, 1), {}), "d; found 1"),
-        (((10, 8), {"weight": 0.1}), "weight; found 0.1; rule: above 1/n"),
-        (((10, 8), {"weight": 1.0}), "strictly between 0 and 1"),
-        (((10, 8), {"weight": float("nan")}), "weight; found nan"),
-        (((10, 8, "float17"), {}), "bits; found 'float17'"),
-        (((10, 8, 54), {}), "at most 53"),
-        (((10, 8, 0), {}), "bits; found 0"),
-        (((10**16, 8), {}), "n; found a number of 17 digits; rule: at most 1e[+]15"),
-    ],
-)
-def test_refusals_of_retrieval(arguments, words):
-    given, settings = arguments
-    with pytest.raises(SettingError, match=words):
-        retrieval(*given, **settings)
-
-
-def test_attention_against_brute_force():
-    logits = 2 * np.random.default_rng(0).normal(size=(7, 9))
-    found = attention_report(logits, lengths=[9, 50])
-    weights = special.softmax(logits, axis=1)
-    assert np.allclose(found.effective, np.exp(-np.sum(weights * np.log(weights), axis=1)))
-    assert np.allclose(found.largest, weights.max(axis=1))
-    apart = max(np.abs(a - b).sum() / 2 for a in weights for b in weights)
-    assert found.contraction == pytest.approx(apart)
-    assert found.contraction <= found.most
-    rng = np.random.default_rng(1)
-    for _ in range(200):
-        values = rng.integers(0, 2, 9) * 1.0
-        assert np.ptp(weights @ values) <= found.contraction * np.ptp(values) + 1e-12
-    span = np.ptp(logits, axis=1).max()
-    assert found.span == pytest.approx(span)
-    worst = np.full(50, 0.0)
-    worst[0] = span
-    assert found.bounds[1] == pytest.approx(special.softmax(worst)[0])
-
-
-def test_masks_and_half_precision_and_frames():
-    causal = np.where(np.tri(6, dtype=bool), 0.0, -np.inf)
-    found = attention_report(causal)
-    assert np.allclose(found.effective, np.arange(1, 7))
-    assert (found.masked, found.span, found.mixed, found.contraction) == (15, 0.0, np.inf, pytest.approx(5 / 6))
-    assert "tanh" not in str(found)
-    table = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float16)
-    expected = attention_report(table.astype(float))
-    for given in (table, jnp.asarray(table), pandas.DataFrame(table.astype(float), index=[9, 3, 3, 1, 0]),
-                  polars.DataFrame(table.astype(float)), table.tolist(), np.asfortranarray(table)):  # fmt: skip
-        assert np.allclose(attention_report(given).effective, expected.effective)
-    assert "<svg" in found._repr_html_()
-    assert attention_report(jnp.asarray(table, jnp.bfloat16)).span == pytest.approx(expected.span, rel=0.02)
-    padded = np.hstack([table.astype(float), np.full((5, 2), -np.inf)])
-    assert attention_report(padded).mixed == pytest.approx(expected.mixed)
-    assert attention_report([[1, 2, 3]]).contraction == 0
-    assert attention_report([[True, False], [False, True]]).span == 1
-
-
-def test_extremes_of_attention():
-    huge = attention_report([[1e300, -1e300], [0.0, 1.0]])
-    assert huge.bounds[0] == 1
-    assert huge.contraction <= 1
-    assert huge.effective[0] == 1
-    assert "may stand for a mask" in huge.conditions[1].why
-    assert "fails (1)" in str(huge)
-    tiny = attention_report(np.full((3, 4), 1e-300))
-    assert np.allclose(tiny.effective, 4)
-    assert tiny.contraction == 0
-    assert attention_report([[5.0], [1.0]]).effective.tolist() == [1.0, 1.0]
-
-
-def test_a_large_matrix_has_an_upper_bound(monkeypatch):
-    logits = np.random.default_rng(0).normal(size=(20, 10))
-    exact = attention_report(logits)
-    monkeypatch.setattr("lemmata.subjects.routing._attention_report._WORK", 10)
-    bound = attention_report(logits)
-    assert exact.contraction <= bound.contraction <= 1
-    assert exact.mixed <= bound.mixed <= 2 * exact.mixed
-    assert "fails" in str(bound)
-
-
-@pytest.mark.parametrize(
-    ("logits", "settings", "words", "kind"),
-    [
-        ([[1.0, np.nan]], {}, "NaN or plus infinity", DataError),
-        ([[1.0, np.inf]], {}, "NaN or plus infinity", DataError),
-        ([[1.0, 2.0], [-np.inf, -np.inf]], {}, "row 1 without a key", DataError),
-        ([1.0, 2.0], {}, r"shape \(2,\)", ShapeError),
-        (np.zeros((2, 0)), {}, r"shape \(2, 0\)", ShapeError),
-        ([["a", "b"]], {}, "the entry 'a'", DataError),
-        ([[1.0], [1.0, 2.0]], {}, "not an array", DataError),
-        (np.zeros((2, 2)) + 1j, {}, "logits", LemmataError),
-        (np.ma.masked_array([[1.0, 2.0]], [[True, False]]), {}, "masked entries", DataError),
-        ([[1e301, 0.0]], {}, "at most 1e[+]300", DataError),
-        ([[1.0]], {"lengths": 0}, "lengths; found 0", SettingError),
-        ([[1.0]], {"lengths": []}, "lengths", SettingError),
-        ([[1.0]], {"lengths": [2.5]}, "lengths; found 2.5", SettingError),
-    ],
-)
-def test_refusals_of_attention(logits, settings, words, kind):
-    with pytest.raises(kind, match=words):
-        attention_report(logits, **settings)
 
 
 def _prompts(m=150, n=12, d=3, noise=0.4, seed=0):
@@ -400,3 +220,34 @@ _GOOD = _prompts(25, 6, 2)[0]
 def test_refusals_of_which_algorithm(predict, prompts, settings, words, kind):
     with pytest.raises(kind, match=words):
         which_algorithm(predict, prompts, **settings)
+
+
+def test_predictors_in_half_precision():
+    torch = pytest.importorskip("torch")
+    expected = which_algorithm(_newton, _GOOD)
+    for half in (lambda own: torch.tensor(own).bfloat16().requires_grad_(), jnp.bfloat16, np.float16):
+        found = which_algorithm(lambda x, y, q, half=half: half(_newton(x, y, q)), _GOOD)
+        assert found.nearest[-1] == expected.nearest[-1]
+
+
+def test_a_predictor_that_depends_on_its_past():
+    calls = []
+
+    def counting(x, y, query):
+        calls.append(1)
+        return float(len(calls))
+
+    assert "as before, when asked again (difference): fails" in str(which_algorithm(counting, _GOOD))
+    assert "asked again" not in str(which_algorithm(_ridge, _GOOD))
+
+
+def test_a_predictor_that_fails_and_one_without_size():
+    with pytest.raises(SettingError, match="predict; found ZeroDivisionError: division by zero; rule"):
+        which_algorithm(lambda x, y, q: 1 / 0, _GOOD)
+    with pytest.raises(SettingError, match=r"predict; found TypeError: .*positional"):
+        which_algorithm(lambda x, y: 1.0, _GOOD)
+    with pytest.raises(DataError, match="answers of predict; found 1e-200"):
+        which_algorithm(lambda x, y, q: 1e-200, _GOOD)
+    x, y, queries = _GOOD
+    found = which_algorithm(lambda x, y, q: 0.0 if len(x) == 1 else y[0], (x, 100 * y, queries), lengths=[1, 6])
+    json.dumps(found.plot().to_dict(), allow_nan=False)

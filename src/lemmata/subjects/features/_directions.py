@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from lemmata.core import numbers_of
+from lemmata.core import numbers_of, single_of
 from lemmata.errors import DataError, MissingFileError, SettingError, ShapeError, UnknownNameError, file_error
 
-from ._numbers import shown, single_of
+from ._numbers import shown
 
 _LAYOUTS = ("auto", "rows", "columns")
 _UNIT = 2e-3  # by which lengths of normalised directions may differ from 1, also in half precision
@@ -126,7 +126,7 @@ def _of_file(path: Path, name: str) -> tuple[str, Any, int | None]:
         with safe_open(path, framework="numpy") as file:
             arrays = {key: file.get_tensor(key) for key in file.keys() if key in (name, "b_dec")}  # noqa: SIM118
             missing = {} if name in arrays else dict.fromkeys(file.keys())
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:  # types that NumPy lacks
         found = " ".join(str(error).split())[:80]
         raise file_error(error)(f"file {path}", found=found, rule="a safetensors file") from error
     return f"{name} in {path.name}", *_of_names(missing or arrays, name, f"file {path}")

@@ -19,7 +19,7 @@ from ._runs import FunctionRuns, TorchRuns
 _CLAIMS = ("features.circuits.redundancy",)
 _MOST = 10  # sites of which all sets are tried
 _APART = 0.1  # of the joint effect, by which a sum of single effects counts as different
-_ROUNDING = 1e-5
+_ROUNDING, _COMPILED = 1e-5, 1e-2  # of the outputs, by which two runs may differ
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -125,7 +125,8 @@ class PatchingReport:
 
 def _shown(value: float, scale: float) -> str:
     """The value in ten places; 0 for what is rounding beside the outputs."""
-    return f"{0.0 if abs(value) < _ROUNDING**2 * scale else float(value):>10.3g}"
+    text = f"{0.0 if abs(value) < _ROUNDING**2 * scale else float(value):.3g}"
+    return f" {text:>9}"
 
 
 def patching_report(
@@ -207,7 +208,9 @@ def patching_report(
         else:
             sets, worst, whole = None, corrupted(nowhere), corrupted(everywhere)
             restored = [corrupted(one(place)) for place in range(len(names))]
-        _check_equal(best, cleaned(nowhere), worst)
+        _check_equal(best, cleaned(nowhere), worst, _ROUNDING)
+        if runs.first is not None and runs.first.shape == best.shape:  # compiled code keeps what was random in Python
+            _check_equal(runs.first, best, worst, _COMPILED)
     return _report(names, best, worst, np.stack(restored) - worst, best - np.stack(ablated), whole - worst,
                    best - destroyed, sets, level)  # fmt: skip
 
@@ -229,9 +232,9 @@ def _fitting(values: np.ndarray, others: np.ndarray) -> np.ndarray:
     return values
 
 
-def _check_equal(best: np.ndarray, again: np.ndarray, worst: np.ndarray) -> None:
+def _check_equal(best: np.ndarray, again: np.ndarray, worst: np.ndarray, error: float) -> None:
     scale = np.maximum(np.abs(best), np.abs(worst)).max()
-    if np.abs(best - again).max() > _ROUNDING * scale:
+    if np.abs(best - again).max() > error * scale:
         raise DataError(
             "outputs of the model", found=f"{best[0]:.6g} and {again[0]:.6g} in two runs on the clean input",
             rule="equal outputs in equal runs", remedy="fix the seed inside the model, or switch off its randomness",
@@ -266,7 +269,8 @@ def _report(
     intervals = {}
     if rows > 1:
         for name, own in effects.items():
-            reach = stats.t.ppf((1 + level) / 2, rows - 1) * own.std(axis=1, ddof=1) / np.sqrt(rows)
+            unit = float(np.abs(own).max()) or 1.0  # squares of which are finite
+            reach = stats.t.ppf((1 + level) / 2, rows - 1) * unit * (own / unit).std(axis=1, ddof=1) / np.sqrt(rows)
             intervals[name] = np.stack([means[name] - reach, means[name] + reach], axis=1)
     apart, scale = float((best - worst).mean()), float(np.maximum(np.abs(best), np.abs(worst)).max())
     differ = abs(apart) > _ROUNDING * scale

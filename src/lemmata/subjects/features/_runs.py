@@ -10,10 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from lemmata.core import known, numbers_of
+from lemmata.core import known, numbers_of, single_of
 from lemmata.errors import DataError, LemmataError, SettingError, ShapeError, UnknownNameError
-
-from ._numbers import single_of
 
 _UNTRACEABLE = (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError, TypeError)
 _LARGEST = 1e300
@@ -60,6 +58,21 @@ def _tried(what: str, call: Callable[[], Any], rule: str) -> Any:
         raise SettingError(what, found=found, rule=rule) from error
 
 
+def _copied(value: Any) -> Any:
+    """Of arrays, tensors and what holds them, which a model may change in place."""
+    if isinstance(value, jax.Array):
+        return value
+    if callable(getattr(value, "detach", None)) and callable(getattr(value, "clone", None)):
+        return value.detach().clone()
+    if isinstance(value, tuple) and type(value) is not tuple and hasattr(value, "_fields"):
+        return type(value)(*map(_copied, value))
+    if type(value) in (tuple, list):
+        return type(value)(map(_copied, value))
+    if type(value) is dict:
+        return {key: _copied(own) for key, own in value.items()}
+    return copy.deepcopy(value)
+
+
 def _unknown(site: str, names: list[str]) -> UnknownNameError:
     near = difflib.get_close_matches(site, names, n=3, cutoff=0.4) or names[:5]
     found = "no such site" if names else "a run without any named site"
@@ -79,6 +92,7 @@ class FunctionRuns:
     def __init__(self, model: Callable[..., Any], sites: tuple[str, ...], metric: Metric):
         self.model, self.sites, self.metric = model, sites, metric
         self._compiled: Any = jax.jit(self._masked)
+        self.first: np.ndarray | None = None  # the output of the first run, if later ones are compiled
 
     def record(self, x: Any) -> dict[str, Any]:
         """The values at the sites.
@@ -100,15 +114,17 @@ class FunctionRuns:
             if any(isinstance(leaf, jax.Array) and known(leaf) is None for leaf in jax.tree.leaves(value)):
                 rule = "a value outside jax.jit, jax.vmap and loops of jax.lax"
                 raise SettingError(f"site '{name}'", found="a traced value", rule=rule, remedy="call the model eagerly")
-            found[name] = value
+            found[name] = _copied(value)
             return value
 
-        self._called(lambda: self.model(x, site))
+        output = self._called(lambda: self.model(_copied(x), site))
         for name in self.sites:
             if name not in found:
                 raise _unknown(name, list(found))
         if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(found)):
             self._compiled = None  # NumPy computes in double precision where JAX might not
+        if self.first is None and self._compiled is not None:
+            self.first = value_of(output, self.metric)
         return {name: found[name] for name in self.sites}
 
     def run(self, x: Any, patch: dict[str, Any], chosen: tuple[bool, ...]) -> Float[np.ndarray, " rows"]:
@@ -126,8 +142,8 @@ class FunctionRuns:
             except _UNTRACEABLE:
                 self._compiled = None
         taken = {name for name, own in zip(self.sites, chosen, strict=True) if own}
-        site = lambda name, value: _fitting(name, value, patch[name]) if name in taken else value
-        return value_of(self._called(lambda: self.model(x, site)), self.metric)
+        site = lambda name, value: _copied(_fitting(name, value, patch[name])) if name in taken else value
+        return value_of(self._called(lambda: self.model(_copied(x), site)), self.metric)
 
     def _masked(self, x: Any, patch: dict[str, Any], mask: dict[str, Any]) -> Any:
         def site(name: str, value: Any) -> Any:
@@ -198,6 +214,7 @@ class TorchRuns:
         self._patch: dict[str, list[Any]] = {}
         self._calls: dict[str, int] = {}
         self._kept: dict[str, list[Any]] | None = None
+        self.first = None  # no run is compiled
 
     def __enter__(self) -> "TorchRuns":
         self._modes = [(own, own.training) for own in self.model.modules()]
@@ -222,14 +239,14 @@ class TorchRuns:
         def hook(module: Any, given: Any, output: Any) -> Any:
             call = self._calls[name] = self._calls.get(name, -1) + 1
             if self._kept is not None:
-                self._kept.setdefault(name, []).append(copy.deepcopy(output))  # which later layers may change in place
+                self._kept.setdefault(name, []).append(_copied(output))  # which later layers may change in place
             if name not in self._patch:
                 return None
             stored = self._patch[name]
             if call >= len(stored):
                 raise self._uneven(name)
             _check_shapes(name, list(_shapes(output)), list(_shapes(stored[call])))
-            return copy.deepcopy(stored[call])
+            return _copied(stored[call])
 
         return hook
 
@@ -302,7 +319,7 @@ class TorchRuns:
             return values.clone()
         if values is None or isinstance(values, bool | str | int | float):
             return values
-        array = numbers_of("input", values)
+        array = numbers_of("input", single_of("input", values))
         kind = next((own for own in self.model.parameters() if own.is_floating_point()), torch.zeros(()))
         tensor = torch.as_tensor(np.array(array), device=kind.device)
         return tensor.to(kind.dtype) if tensor.is_floating_point() else tensor

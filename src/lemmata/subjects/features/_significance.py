@@ -125,8 +125,8 @@ def feature_significance(
 
 
 def _count(auc: float, pairs: int) -> int:
-    """Pairs that are in order, at most; the AUC may be rounded."""
-    return min(math.floor(auc * pairs * (1 + 1e-12) + 1e-6), pairs)
+    """Pairs that are in order, at most; the AUC may be rounded to single precision."""
+    return min(math.floor(auc * pairs + min(1e-6 + 1e-7 * auc * pairs, 0.25)), pairs)
 
 
 def _best(alone: float, features: int) -> float:

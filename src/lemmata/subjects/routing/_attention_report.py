@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.answers import Condition, whole
-from lemmata.core import array_of, numbers_of
+from lemmata.core import array_of, numbers_of, single_of
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import clean
 
@@ -68,7 +68,9 @@ class AttentionReport:
             f"{len(own)} queries read {np.median(own):.4g} tokens (median; {own.min():.4g} to {own.max():.4g}), "
             f"largest weight {np.median(self.largest):.3g}",
             f"logits that span {self.span:.4g} give one key a weight of at most {far} keys",
-            f"from {self.half:.3g} keys on, no weight exceeds 1/2",
+            "no length up to 1e+307 keeps all weights below 1/2"
+            if math.isinf(self.half)
+            else f"from {self.half:.3g} keys on, no weight exceeds 1/2",
             "without a skip connection, the layer multiplies the spread of its values by at most "
             f"{self.contraction:.3g}" + ("" if math.isinf(self.mixed) else f" (tanh(M/4) = {self.most:.3g})"),
         ]
@@ -132,7 +134,8 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
     weights = weights / total
     mean_below = np.sum(weights * np.where(weights > 0, below, 0.0), axis=1)
     effective = np.clip(np.exp(np.log(total[:, 0]) - mean_below), 1.0, seen.sum(axis=1))
-    span = float(-np.where(seen, below, 0.0).min())
+    span = float(np.where(seen, -below, 0.0).max()) + 0.0  # without a sign of 0
+    half = 1 + math.exp(span) if span < 709 else math.inf
     masked = int((~seen).sum())
     contraction, exact = _contraction(weights)
     mixed = _mixed(table, seen)
@@ -151,15 +154,13 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
     )
     return AttentionReport(
         effective=effective, largest=weights.max(axis=1), span=span, lengths=sizes,
-        bounds=np.array([_bound(n, span) for n in sizes]), half=1 + math.exp(min(span, 700.0)), contraction=contraction,
+        bounds=np.array([_bound(n, span) for n in sizes]), half=half, contraction=contraction,
         mixed=mixed, masked=masked, conditions=conditions,
     )  # fmt: skip
 
 
 def _table(logits: Any) -> np.ndarray:
-    array = array_of("logits", logits)
-    if array.dtype.name in ("float16", "bfloat16"):
-        array = array.astype(np.float32)
+    array = single_of("logits", logits)
     if array.dtype.kind not in "fiub":
         array = numbers_of("logits", array)  # names the entry that is no number
     if array.ndim != 2 or 0 in array.shape:

@@ -2,16 +2,17 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from lemmata.answers import Condition, inside, whole
 from lemmata.errors import SettingError
 from lemmata.intervals import Interval
 from lemmata.printable import preformatted
+
+from ._random_keys import Draws, draws_of, gap_of, needed
 
 _CLAIMS = (
     "routing.lookup.weight_of_the_right_key",
@@ -31,8 +32,8 @@ _FORMATS = {
 _RANGE = (0.05, 0.95)
 _MOST_KEYS, _MOST_DIMENSIONS = 10**15, 10**5
 _ALL_KEYS = 10**5
-_DROP = 45.0  # logarithms by which an integrand must have fallen where it is cut off
-_NODES = np.polynomial.legendre.leggauss(80)
+_DRAWS, _FEW = 1000, 150
+_ROUNDING = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +111,8 @@ class Retrieval:
 
         most = max(4 * self.dimension, 2 * self.d, 8)
         dims = sorted({round(d) for d in np.geomspace(2, most, 25)} | {self.d})
-        values = [{"d": d, "beta": _sharpness(self.n, d, self.weight, 0.5), "keys": "random keys"} for d in dims]
+        usual = lambda d: _share_of(needed(draws_of(self.n, d, _FEW), self.n, self.weight), 0.5)
+        values = [{"d": d, "beta": usual(d), "keys": "random keys"} for d in dims]
         values += [{"d": d, "beta": self.least, "keys": "no keys need less"} for d in dims]
         scale = alt.Scale(type="log")
         return (
@@ -143,19 +145,20 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
 
     Example:
         >>> print(retrieval(1000, 64, "bfloat16"))
-        1000 keys in d = 64, weight 0.5: inverse temperature 7.324 for random keys (90 % of draws: 7.237 to 7.411)
+        1000 keys in d = 64, weight 0.5: inverse temperature 7.323 for random keys (90 % of draws: 7.259 to 7.39)
         no arrangement needs less than 6.9; random keys need about 6.907 from d = 28 on
-        bfloat16: holds at 7.38 (leads above 0.0078 survive; the nearest key has 0.61)
+        bfloat16: holds at 7.428 (leads above 0.0078 survive; the nearest key has 0.61)
     """
     n, d = _at_most("n", n, _MOST_KEYS), _at_most("d", d, _MOST_DIMENSIONS)
     weight = inside("weight", weight, 0.0, 1.0)
-    if weight <= 1 / n:
+    if n * weight - 1 < _ROUNDING:
         raise SettingError("weight", found=f"{weight:g}", rule=f"above 1/n = {1 / n:.3g}",
                            remedy="pass a larger weight, because equal logits already give 1/n")  # fmt: skip
     formats = _formats(bits)
-    gap = _gap(n, weight)
+    gap, draws = gap_of(n, weight), draws_of(n, d, _DRAWS)
     leads = [_lead(n, d, q) for q in (0.5, *_RANGE)]
-    sharpness = _with_range(n, d, weight)
+    value, low, high = (_share_of(needed(draws, n, weight), q) for q in (0.5, *_RANGE))
+    sharpness = Interval(value, low, high)
     least, dimension = gap * (n - 1) / n, max(2, math.ceil(4 * gap))
     conditions = (
         Condition("keys are independent and uniform on the sphere", None, None, "for the first number and the formats"),
@@ -164,7 +167,7 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
     return Retrieval(
         n=n, d=d, weight=weight, gap=gap, sharpness=sharpness,
         lead=Interval(leads[0], min(leads), max(leads)), spread=_spread(n, d, weight), least=least,
-        dimension=dimension, formats=tuple(_format(each, n, d, weight, sharpness.upper) for each in formats),
+        dimension=dimension, formats=tuple(_format(each, draws, n, weight) for each in formats),
         conditions=conditions,
     )  # fmt: skip
 
@@ -192,20 +195,12 @@ def _formats(bits: int | str | None) -> list[tuple[str, int, float]]:
     return [(f"{p} significant bits", p, math.inf)]
 
 
-def _format(given: tuple[str, int, float], n: int, d: int, weight: float, upper: float) -> LogitFormat:
+def _format(given: tuple[str, int, float], draws: Draws, n: int, weight: float) -> LogitFormat:
     name, p, top = given
     unit = 2.0**-p
-    resolves = 2 * unit / (1 + unit)
-    sharpness = math.inf
-    if _lead(n, d, _RANGE[0]) > resolves:
-        # at the unlucky twentieth of draws, so that a format that holds does so in most
-        price = _sharpness(n, d, weight, _RANGE[0], unit) / _sharpness(n, d, weight, _RANGE[0])
-        sharpness = upper * price
-    return LogitFormat(name, p, resolves, sharpness, sharpness <= top and math.isfinite(sharpness))
-
-
-def _gap(n: int, weight: float) -> float:
-    return math.log(n - 1) + math.log(weight) - math.log1p(-weight)
+    # enough for 95 % of draws, so that a format that holds does so in most
+    sharpness = _share_of(needed(draws, n, weight, unit), _RANGE[1])
+    return LogitFormat(name, p, 2 * unit / (1 + unit), sharpness, sharpness <= top and math.isfinite(sharpness))
 
 
 def _half_lead(n: int, d: int, quantile: float) -> float:
@@ -218,92 +213,15 @@ def _lead(n: int, d: int, quantile: float) -> float:
     return 2 * _half_lead(n, d, quantile)
 
 
-def _sharpness(n: int, d: int, weight: float, quantile: float, unit: float = 0.0) -> float:
-    """The beta at which the mean weight of the farther keys and the weight of the nearest leave this to the right one.
-
-    Args:
-        n: keys.
-        d: dimensions.
-        weight: of the right key.
-        quantile: of the distance of the nearest key.
-        unit: relative rounding error of all logits, in the worst case.
-    """
-    nearest = _half_lead(n, d, quantile)
-    aim = math.log1p(-weight) - math.log(weight)
-    excess = lambda log_beta: _log_others(math.exp(log_beta), n, d, nearest, unit) - aim
-    low, high = math.log(max(_gap(n, weight), 1e-300)) - 3.0, math.log(max(_gap(n, weight), 1.0))
-    while excess(low) < 0:
-        low -= 5.0
-    while excess(high) > 0:
-        high += 2.0
-    return math.exp(optimize.root_scalar(excess, bracket=(low, high), xtol=1e-10).root)
-
-
-def _with_range(n: int, d: int, weight: float) -> Interval:
-    """The sharpness at the median, and where 90 % of draws are: the nearest key and the sum of the others vary."""
-    value, *ends = (math.log(_sharpness(n, d, weight, q)) for q in (0.5, *_RANGE))
-    sums = 0.0
-    if n > 2:
-        beta, nearest = math.exp(value), _half_lead(n, d, 0.5)
-        first = 2 * math.asin(math.sqrt(min(nearest, 1.0)))
-        mean, square = _log_mean(beta, d, first, 0.0), _log_mean(2 * beta, d, first, 0.0)
-        varies = (n - 2) * max(math.exp(square) - math.exp(2 * mean), 0.0)
-        total = _log_others(beta, n, d, nearest, 0.0)
-        slope = (_log_others(beta * 1.001, n, d, nearest, 0.0) - total) / math.log(1.001)
-        sums = 1.645 * math.sqrt(varies) * math.exp(-total) / abs(slope)
-    low, high = math.hypot(value - min(ends), sums), math.hypot(max(ends) - value, sums)
-    return Interval(math.exp(value), math.exp(value - low), math.exp(value + high))
-
-
-def _log_others(beta: float, n: int, d: int, nearest: float, unit: float) -> float:
-    """The logarithm of the sum of e^(logit - right logit) over the other keys."""
-    behind = lambda half: 2 * half - 2 * unit * (1 - half) if half <= 0.5 else (2 * half) * (1 - unit)
-    near = -beta * behind(nearest)
-    if n == 2:
-        return near
-    first = 2 * math.asin(math.sqrt(min(nearest, 1.0)))
-    farther = _log_mean(beta, d, first, unit)
-    return float(np.logaddexp(near, math.log(n - 2) + farther))
-
-
-def _log_mean(beta: float, d: int, first: float, unit: float) -> float:
-    """log E e^(-beta lead) over angles above the first, by quadrature around the largest value of the integrand."""
-
-    def log_density(angle: Any) -> Any:
-        half = np.sin(angle / 2) ** 2
-        behind = np.where(half <= 0.5, 2 * half - 2 * unit * (1 - half), 2 * half * (1 - unit))
-        return -beta * behind + (d - 2) * np.log(np.maximum(np.sin(angle), 1e-300))
-
-    sharp = beta * (1 + unit)
-    cosine = 2 * sharp / ((d - 2) + math.hypot(d - 2, 2 * sharp))  # of the angle at which the integrand is largest
-    peak = max(first, math.acos(cosine))
-    ends = [_where_fallen(log_density, peak, edge) for edge in (first, math.pi)]
-    total = -math.inf
-    for low, high in ((ends[0], peak), (peak, ends[1])):
-        for a, b in zip(*(lambda cuts: (cuts[:-1], cuts[1:]))(np.linspace(low, high, 4)), strict=True):
-            if b > a:
-                at = (a + b) / 2 + (b - a) / 2 * _NODES[0]
-                total = np.logaddexp(total, special.logsumexp(log_density(at), b=(b - a) / 2 * _NODES[1]))
-    inside = special.betaincc((d - 1) / 2, (d - 1) / 2, math.sin(first / 2) ** 2)
-    return float(total) - float(special.betaln(0.5, (d - 1) / 2)) - math.log(max(float(inside), 1e-300))
-
-
-def _where_fallen(log_density: Callable[[Any], Any], peak: float, edge: float) -> float:
-    """The place between the peak and the edge beyond which the integrand is negligible."""
-    enough = float(log_density(peak)) - _DROP
-    if float(log_density(edge)) >= enough:
-        return edge
-    near, far = peak, edge
-    for _ in range(80):
-        middle = (near + far) / 2
-        near, far = (middle, far) if float(log_density(middle)) >= enough else (near, middle)
-    return far
+def _share_of(values: np.ndarray, share: float) -> float:
+    """The number that this share of the draws does not exceed."""
+    return float(np.quantile(values, share, method="inverted_cdf"))
 
 
 def _spread(n: int, d: int, weight: float) -> float | None:
     """For a regular simplex, or for keys at equal distances on a circle."""
     if d >= n - 1:
-        return _gap(n, weight) * (n - 1) / n
+        return gap_of(n, weight) * (n - 1) / n
     if d > 2:
         return None
     if n > 2 * _ALL_KEYS and weight < 1e-3:
@@ -312,8 +230,5 @@ def _spread(n: int, d: int, weight: float) -> float | None:
     times = np.full(len(near), 2.0)
     if n % 2 == 0 and n <= 2 * _ALL_KEYS:
         near, times = np.append(near, n // 2), np.append(times, 1.0)
-    halves = np.sin(np.pi * near / n) ** 2
-    aim = math.log1p(-weight) - math.log(weight)
-    excess = lambda log_beta: float(special.logsumexp(-2 * math.exp(log_beta) * halves, b=times)) - aim
-    low, high = -5.0, math.log(_gap(n, weight) / (2 * halves[0]))
-    return math.exp(optimize.root_scalar(excess, bracket=(low, high + 1.0), xtol=1e-12).root)
+    circle = Draws(np.sin(np.pi * near / n)[None] ** 2, times[None], len(near), np.zeros(1))
+    return float(needed(circle, n, weight)[0])

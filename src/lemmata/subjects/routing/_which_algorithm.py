@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float
 from scipy import stats
 
 from lemmata.answers import Condition, inside, whole
-from lemmata.core import array_of, numbers_of
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.core import array_of, numbers_of, single_of
+from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
 from lemmata.printable import clean
 
 from ._algorithms import Prompts, predictions, scales
@@ -24,7 +24,7 @@ _CLAIMS = (
     "routing.families.overlapping_families_stay_mixed",
 )
 _FEWEST, _SHOWN = 20, 6
-_MOST_COLUMNS = 1000
+_MOST_COLUMNS, _SAME = 1000, 1e-4
 _LARGEST = 1e140  # its square, times a number of prompts, is finite
 
 
@@ -99,11 +99,11 @@ class AlgorithmDistances:
         import altair as alt
 
         ink: dict[str, Any] = {"labelColor": "#7b828c", "titleColor": "#7b828c"}
-        sizes = np.maximum(self.size, np.finfo(float).tiny)
         shown = [name for name in self.names if name in self.nearest or self.names.index(name) in self._near_ones()]
         rows = [
-            {"n": n, "share": max(float(self.distances[k, self.names.index(name)] / sizes[k]), 1e-12), "what": name}
+            {"n": n, "share": max(float(self.distances[k, self.names.index(name)] / self.size[k]), 1e-12), "what": name}
             for k, n in enumerate(self.lengths)
+            if self.size[k] > 0
             for name in shown
         ]
         chart = alt.Chart(alt.Data(values=rows)).mark_line(point=True).encode(
@@ -118,7 +118,8 @@ class AlgorithmDistances:
 
     def _near_ones(self) -> set[int]:
         """The six algorithms with the smallest mean share."""
-        share = np.mean(self.distances / np.maximum(self.size[:, None], np.finfo(float).tiny), axis=0)
+        some = self.size > 0
+        share = np.mean(self.distances[some] / self.size[some, None], axis=0)
         return set(np.argsort(share, kind="stable")[:_SHOWN].tolist())
 
     def _repr_html_(self) -> str:
@@ -138,11 +139,11 @@ def which_algorithm(
 ) -> AlgorithmDistances:
     """The squared distance of a predictor that learns in context to known algorithms for linear regression.
 
-    The predictor is called once for each prompt and length. The algorithms are: predicting 0, the mean of the targets,
-    the nearest neighbour, ridge regression, least squares of the smallest norm, 1 to 16 steps of gradient descent from
-    0, Newton's iteration for the inverse of S = X'X/n from S/|S|², and the posterior mean over `tasks`. The ridge is
-    the one of the largest evidence of all prompts. The step size of descent is one number for all prompts of a length,
-    at which descent is nearest to the predictor.
+    The predictor is called once for each prompt and length, and a last time for the first prompt. The algorithms are:
+    predicting 0, the mean of the targets, the nearest neighbour, ridge regression, least squares of the smallest norm,
+    1 to 16 steps of gradient descent from 0, Newton's iteration for the inverse of S = X'X/n from S/|S|², and the
+    posterior mean over `tasks`. The ridge is the one of the largest evidence of all prompts. The step size of descent
+    is one number for all prompts of a length, at which descent is nearest to the predictor.
 
     No algorithm has an intercept. If your targets have a mean, give the inputs a column of ones.
 
@@ -184,9 +185,10 @@ def which_algorithm(
     known = scales(scaled)
     answers = np.stack([_answers(predict, x, y, queries, n) for n in sizes]) / unit_y
     largest = float(np.abs(answers).max())
-    if not 0 < largest < _LARGEST:
+    if not 1 / _LARGEST < largest < _LARGEST:
         raise DataError("answers of predict", found=f"{largest * unit_y:.3g} as the largest absolute value",
-                        rule=f"above 0, and below {_LARGEST:g} times the largest target")  # fmt: skip
+                        rule=f"between {1 / _LARGEST:g} and {_LARGEST:g} times the largest target")  # fmt: skip
+    again = _answers(predict, x[:1], y[:1], queries[:1], sizes[-1])[0] / unit_y - answers[-1, 0]
     tables = [predictions(scaled.first(n), known, own) for n, own in zip(sizes, answers, strict=True)]
     names = tuple(tables[0])
     apart = np.stack([[(table[name] - own) ** 2 for name in names] for table, own in zip(tables, answers, strict=True)])
@@ -201,6 +203,8 @@ def which_algorithm(
         Condition("prompts are independent draws of one distribution", None, None, "for the intervals"),
         Condition("prompts that repeat an earlier one", float(repeated), repeated == 0, "else intervals are too short"),
         Condition("the largest share of one prompt in a distance", heaviest, heaviest <= 0.5, "else intervals mislead"),
+        Condition("the predictor answers the first prompt as before, when asked again (difference)",
+                  float(again * unit_y), bool(abs(again) <= _SAME * largest), "else it uses chance or its past"),
         Condition("the evidence is largest at a ridge inside the range", None, known.inside,
                   "else ridge is least squares, or zero"),
     )  # fmt: skip
@@ -277,7 +281,14 @@ def _answers(predict: Callable[..., Any], x: np.ndarray, y: np.ndarray, queries:
     """Of copies, which a predictor may change."""
     found = np.empty(len(x))
     for place in range(len(x)):
-        answer = array_of("answer of predict", predict(x[place, :n].copy(), y[place, :n].copy(), queries[place].copy()))
+        try:
+            given = predict(x[place, :n].copy(), y[place, :n].copy(), queries[place].copy())
+        except LemmataError:
+            raise
+        except Exception as error:  # whatever a user's function raises
+            text = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+            raise SettingError("predict", found=text, rule="a function of inputs, targets and a query") from error
+        answer = single_of("answer of predict", given)
         if answer.size != 1:
             raise ShapeError("answer of predict", found=f"shape {answer.shape}", rule="one number for a prompt")
         found[place] = numbers_of("answer of predict", answer).astype(float).ravel()[0]

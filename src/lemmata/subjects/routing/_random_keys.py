@@ -1,0 +1,111 @@
+"""How sharp a lookup among random keys must be: draws of the nearest keys, and the mean of those farther away."""
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+_NEAREST, _STEPS, _TABLE = 64, 45, 3000
+_PANELS, _NODES = 8, np.polynomial.legendre.leggauss(12)
+_CLOSE = 0.01  # to the gap of equal logits, below which differences from 1 are summed
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Draws:
+    """Keys around a query, one row a draw: the nearest ones, and nodes that stand for the others.
+
+    Args:
+        halves: sin²(t/2) for the angles t.
+        counts: how many keys each stands for.
+        drawn: how many of them are keys; the rest are nodes.
+        noise: a standard normal number a draw, by which the sum over the others differs from its mean.
+    """
+
+    halves: Float[np.ndarray, "m k"]
+    counts: Float[np.ndarray, "m k"]
+    drawn: int
+    noise: Float[np.ndarray, " m"]
+
+
+@functools.lru_cache(maxsize=8)
+def draws_of(n: int, d: int, count: int) -> Draws:
+    """Random sets of n - 1 keys that are uniform on the sphere.
+
+    Shares of the sphere that are nearer than a key are uniform. Their order statistics are drawn by Rényi's formula,
+    and those of the nearest key are spread evenly over the draws.
+
+    Args:
+        n: keys, with the right one.
+        d: dimensions.
+        count: draws.
+    """
+    rng = np.random.default_rng(0)
+    others = n - 1
+    drawn = min(others, _NEAREST)
+    steps = rng.exponential(size=(count, drawn))
+    steps[:, 0] = -np.log1p(-(np.arange(count) + 0.5) / count)
+    shares = -np.expm1(-np.cumsum(steps / (others - np.arange(drawn, dtype=float)), axis=1))
+    counts = np.ones_like(shares)
+    if others > drawn:
+        last = shares[:, -1:]
+        cuts = np.arange(_PANELS)[:, None] + (1 + _NODES[0]) / 2
+        places = (1 - cuts.ravel() / _PANELS) * np.log(last)  # logarithms of shares
+        weights = -np.log(last) / _PANELS * np.tile(_NODES[1] / 2, _PANELS) * np.exp(places)
+        farther = (others - drawn) * weights / weights.sum(axis=1, keepdims=True)
+        shares, counts = np.hstack([shares, np.exp(places)]), np.hstack([counts, farther])
+    grid = np.append(-np.geomspace(-1.01 * math.log(shares.min()), 1e-9, _TABLE), 0.0)
+    table = special.betaincinv((d - 1) / 2, (d - 1) / 2, np.exp(grid))
+    halves = np.exp(np.interp(np.log(shares), grid, np.log(table)))
+    return Draws(halves, counts, drawn, rng.normal(size=count))
+
+
+def gap_of(n: int, weight: float) -> float:
+    """By how much the right logit must be above the others if these are equal, exactly also near the weight 1/n."""
+    return math.log1p((n * weight - 1) / (1 - weight))
+
+
+def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.ndarray, " m"]:
+    """The inverse temperature at which the right key has the weight, for each draw; infinite where there is none.
+
+    Args:
+        draws: of the other keys.
+        n: keys, with the right one.
+        weight: of the right key.
+        unit: relative rounding error of all logits, in the worst case.
+    """
+    halves, gap = draws.halves, gap_of(n, weight)
+    behind = np.where(halves <= 0.5, 2 * halves - 2 * unit * (1 - halves), 2 * halves * (1 - unit))
+    nearest = behind.min(axis=1)
+    some = nearest > 0
+    behind, counts, noise = behind[some], draws.counts[some], draws.noise[some]
+    low = np.full(int(some.sum()), math.log(gap / 4))
+    high = math.log(2 * gap) - np.log(nearest[some])
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        left = _left(np.exp(middle)[:, None] * behind, counts, draws.drawn, noise, n, weight)
+        low, high = np.where(left > 0, middle, low), np.where(left > 0, high, middle)
+    found = np.full(len(halves), math.inf)
+    found[some] = np.exp((low + high) / 2)
+    return found
+
+
+def _left(
+    below: Float[np.ndarray, "m k"], counts: Float[np.ndarray, "m k"], drawn: int, noise: Float[np.ndarray, " m"],
+    n: int, weight: float,
+) -> Float[np.ndarray, " m"]:  # fmt: skip
+    """Above 0 where the other keys have too much weight."""
+    close = gap_of(n, weight) < _CLOSE  # then 1 is taken off each term, and off the aim
+    terms = np.expm1(-below) if close else np.exp(-below)
+    total = np.sum(counts[:, :drawn] * terms[:, :drawn], axis=1)
+    if terms.shape[1] > drawn:
+        own, far = counts[:, drawn:], terms[:, drawn:]
+        mean = np.sum(own * far, axis=1)
+        square = np.maximum(np.sum(own * far**2, axis=1) - mean**2 / own.sum(axis=1), 0.0)
+        if close:
+            return total + mean + np.sqrt(square) * noise + (n * weight - 1) / weight
+        spread = np.sqrt(np.log1p(square / np.maximum(mean, 1e-150) ** 2))
+        total = total + mean * np.exp(spread * noise - spread**2 / 2)  # which is not below 0
+    return total + (n * weight - 1) / weight if close else total - (1 - weight) / weight
