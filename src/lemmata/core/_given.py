@@ -30,7 +30,13 @@ def array_of(name: str, values: Any) -> np.ndarray:
         )
     try:
         # A tensor of PyTorch that still collects gradients does not convert itself.
-        return np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
+        array = np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
+        if array.dtype.kind in "US" and isinstance(values, list | tuple):
+            # NumPy turns the numbers and missing entries beside texts into texts, such as "nan".
+            own = np.asarray(values, dtype=object)
+            texts = all(isinstance(entry, str | bytes) for entry in own.ravel().tolist())
+            return array if texts else own
+        return array
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(
             name,

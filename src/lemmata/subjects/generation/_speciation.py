@@ -150,8 +150,10 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
     given = array_of("labels", labels)
     if given.shape != (n,):
         raise ShapeError("labels", found=f"shape {given.shape}", rule=f"shape ({n},), one for each row of x")
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise DataError("labels", found=f"{int((~np.isfinite(given)).sum())} that are not finite", rule="classes")
+    missing = sum(map(_missing, given.tolist()))
+    if missing:
+        raise DataError("labels", found=f"{missing} missing or not finite", rule="one class for each row of x",
+                        remedy="leave out rows without a class")  # fmt: skip
     try:
         names, kinds = np.unique(given, return_inverse=True)
     except TypeError as error:
@@ -160,6 +162,13 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
         rule = f"2 to {n // 2} classes, half as many as rows"
         raise DataError("labels", found=f"{len(names)} different labels", rule=rule)
     return kinds
+
+
+def _missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value) or value in (np.inf, -np.inf)
+    except (TypeError, ValueError):  # as pandas' NA
+        return True
 
 
 def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tuple[float, float]]:
@@ -171,7 +180,7 @@ def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tup
     first = lambda rows: principal(rows - rows.mean(axis=0))[1]
     way = first(x)
     scores = x @ way
-    value = float(scores.var())
+    value = max(float(scores.var()), 1.0)  # at least the mean variance, which is 1 but for rounding
     order = np.random.default_rng(seed).permutation(len(x))
     halves = order[::2], order[1::2]
     other = np.mean([(x[rows] @ first(x[rest])).var() for rows, rest in (halves, halves[::-1])])

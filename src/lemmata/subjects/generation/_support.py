@@ -188,7 +188,12 @@ def _equal(samples: Any) -> np.ndarray:
             raise DataError("samples", found=f"{missing} missing entries", rule="samples without missing entries")
     keys: dict[Any, int] = {}
     flat = array.reshape(len(array), -1)
-    names = np.array([keys.setdefault(tuple(row), len(keys)) for row in flat.tolist()])
+    try:
+        names = np.array([keys.setdefault(tuple(row), len(keys)) for row in flat.tolist()])
+    except TypeError as error:
+        found = f"a {type(flat[0, 0]).__name__}, which cannot be looked up"
+        raise DataError("samples", found=found, rule="numbers, texts or tuples of them",
+                        remedy="pass as `same` a function of two samples") from error  # fmt: skip
     return np.bincount(names)[names] - 1
 
 
