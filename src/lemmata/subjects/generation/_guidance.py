@@ -246,7 +246,8 @@ def _simulated(conditional: Mixture, unconditional: Mixture, w: float, count: in
     solver = float(np.sqrt(np.mean(np.sum((samples["flow"] - coarse) ** 2, axis=1)))) / max(deviations["flow"], 1e-300)
     return Guidance(
         w, {name: own for name, (own, _) in moments.items()}, deviations,
-        {name: own for name, (_, own) in moments.items()}, shares, False, errors, count, samples | {"conditional": plain},
+        {name: own for name, (_, own) in moments.items()}, shares, False, errors, count,
+        samples | {"conditional": plain},
         (
             Condition("twice the steps change the paths little (root mean square, in deviations)", solver / 3,
                       solver / 3 < 0.02, "pass more steps"),

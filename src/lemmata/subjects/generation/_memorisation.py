@@ -222,7 +222,7 @@ def _dimension(roots: list[float], influences: np.ndarray, z: float) -> tuple[fl
 
 
 def _needed(n: int, sigma: float, target: float, dimensions: tuple[float, ...]) -> tuple[float, ...]:
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore"):
         times = np.log(sigma / target)
         return tuple(float(n * np.exp(np.float64(k * times))) if times > 0 else float(n) for k in dimensions)
 

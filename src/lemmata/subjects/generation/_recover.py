@@ -173,7 +173,7 @@ def _polished(
     loss: Callable[[np.ndarray], tuple[float, np.ndarray]], linear: Callable[[np.ndarray], tuple[Any, Any]],
     a: np.ndarray, b: np.ndarray, end: Any,
 ) -> tuple[float, np.ndarray]:  # fmt: skip
-    """Gauss and Newton's steps while the loss falls: they do not depend on the units of a, b and the latent variables."""
+    """Gauss and Newton's steps while the loss falls: they do not depend on the units of a and b."""
     value, z = float(end.fun), np.asarray(end.x)
     for _ in range(_POLISH):
         signal, slopes = (np.asarray(own, dtype=float) for own in linear(z))

@@ -102,9 +102,9 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
     little without its floor: W1 between rows of x alone.
 
     A permutation test decides whether the distance is more than sampling explains. It permutes the labels of the rows
-    199 times, and more often for a level above 0.995. The statistic is the energy distance, which is positive between any two different distributions with
-    finite means; for more than 200 rows it is approximated. If the distributions are equal, the test finds a difference
-    with probability at most 1 - level, for any number of rows and columns.
+    199 times, and more often for a level above 0.995. The statistic is the energy distance, which is positive between
+    any two different distributions with finite means; for more than 200 rows it is approximated. If the distributions
+    are equal, the test finds a difference with probability at most 1 - level, for any number of rows and columns.
 
     Args:
         x: rows of the first sample, (n, d).

@@ -87,8 +87,8 @@ class TabularMDP:
 
         Args:
             steps: one row a step, with the columns state, action, reward, next state, and optionally whether the
-                episode ended; or a list of such tables, each of which starts an episode. States and actions are whole numbers from 0. An end leads to a
-                further state, the last, which has no rewards.
+                episode ended; or a list of such tables, each of which starts an episode. States and actions are whole
+                numbers from 0. An end leads to a further state, the last, which has no rewards.
             discount: of rewards per step, below 1.
             states: how many states there are; those that the steps name without it.
             actions: how many actions there are; those that the steps name without it.
