@@ -46,6 +46,27 @@ def array_of(name: str, values: Any) -> np.ndarray:
         ) from error
 
 
+def missing_in(array: np.ndarray) -> int:
+    """How many entries are missing: None, NaN, pandas' NA, or a time that is none.
+
+    Args:
+        array: of any type.
+
+    >>> missing_in(np.array(["a", None, float("nan")], dtype=object))
+    2
+    """
+    if array.dtype.kind in "fcmM":
+        return int(np.isnan(array).sum())
+    return sum(map(_missing, array.ravel().tolist())) if array.dtype.kind == "O" else 0
+
+
+def _missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # as pandas' NA
+        return True
+
+
 def numbers_of(name: str, values: Any) -> np.ndarray:
     """The same of finite real numbers; columns of booleans beside columns of numbers become 0 and 1.
 

@@ -4,9 +4,10 @@ import json
 
 import jax.numpy as jnp
 import numpy as np
+import pandas
 import pytest
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, SettingError
 from lemmata.subjects.generation import (
     Mixture,
     effective_support,
@@ -60,6 +61,28 @@ def test_samples_that_cannot_be_looked_up_are_refused(samples):
     with pytest.raises(DataError, match="a function of two samples"):
         effective_support(samples)
     assert effective_support(np.array(samples, dtype=object)[:, None], lambda a, b: a[0] == b[0]).collisions == 380
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        np.array(["2020", "NaT"] * 20, "M8[D]"),
+        np.array([1j, np.nan] * 20),
+        pandas.Series(["a", None] * 20, dtype="string"),
+        pandas.Series([1, None] * 20, dtype="Int64").astype(object),
+    ],
+    ids=["time", "complex", "text", "object"],
+)
+def test_missing_samples_of_every_type_are_refused(samples):
+    with pytest.raises(DataError, match="20 missing entries"):
+        effective_support(samples)
+
+
+def test_a_function_that_changes_samples_is_refused_and_changes_none(x):
+    before = x.copy()
+    with pytest.raises(SettingError, match="read-only"):
+        effective_support(x, lambda a, b: a.__imul__(0)[0] > 5)
+    np.testing.assert_array_equal(x, before)
 
 
 def test_two_rows_that_repeat_equally_often_are_never_told_apart_from_noise():
@@ -116,6 +139,7 @@ def test_an_end_that_is_no_minimum_is_marked():
     slow = lambda z: jnp.concatenate([jnp.tanh(z - 60), 1e-3 * jnp.sin(1e9 * z)])
     found = recover(slow, np.eye(2), [1.0, 1.0], 1, restarts=1)
     own = next(own for own in found.conditions if own.name.startswith("the end is a minimum"))
+    assert own.value is not None
     assert own.holds is (own.value < 0.01)
 
 

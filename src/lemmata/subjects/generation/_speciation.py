@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.answers import Condition, inside, whole
-from lemmata.core import array_of
+from lemmata.core import array_of, missing_in
 from lemmata.errors import DataError, ShapeError
 from lemmata.printable import preformatted
 
@@ -150,7 +150,7 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
     given = array_of("labels", labels)
     if given.shape != (n,):
         raise ShapeError("labels", found=f"shape {given.shape}", rule=f"shape ({n},), one for each row of x")
-    missing = sum(map(_missing, given.tolist()))
+    missing = missing_in(given) + (int(np.isinf(given).sum()) if given.dtype.kind == "f" else 0)
     if missing:
         raise DataError("labels", found=f"{missing} missing or not finite", rule="one class for each row of x",
                         remedy="leave out rows without a class")  # fmt: skip
@@ -162,13 +162,6 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
         rule = f"2 to {n // 2} classes, half as many as rows"
         raise DataError("labels", found=f"{len(names)} different labels", rule=rule)
     return kinds
-
-
-def _missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value) or value in (np.inf, -np.inf)
-    except (TypeError, ValueError):  # as pandas' NA
-        return True
 
 
 def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tuple[float, float]]:
