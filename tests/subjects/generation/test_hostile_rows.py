@@ -97,6 +97,14 @@ def test_rows_beside_an_extreme_outlier_are_refused_not_merged(x):
             tool(np.concatenate([x, [[1e25, 0, 0]]]))
 
 
+def test_an_outlier_is_no_class():
+    x = np.random.default_rng(0).normal(size=(201, 3))
+    x[0] = 1000.0
+    assert [own.holds for own in speciation(x).conditions][-1] is False
+    x[:100] += 10
+    assert [own.holds for own in speciation(x[1:]).conditions][-1] is True
+
+
 def test_a_time_of_pure_noise_is_an_answer(x):
     with np.errstate(over="raise", divide="raise", invalid="raise"):
         found = memorisation(x, 1000)

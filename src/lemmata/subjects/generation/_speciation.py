@@ -227,6 +227,7 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
     edge = (1 + np.sqrt(x.shape[1] / len(x))) ** 2
     parts = [scores[_divided(scores) == side] for side in (0, 1)]
     gap = abs(parts[1].mean() - parts[0].mean()) / 2
+    small = min(len(part) for part in parts) / len(x)
     within = np.sqrt(np.mean(np.concatenate([part - part.mean() for part in parts]) ** 2))
     return (
         Condition("rows are independent draws"),
@@ -235,4 +236,6 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
         Condition("two classes are apart (half their distance, in standard deviations inside them)",
                   float(gap / max(within, 1e-300)), bool(gap >= 2 * within),
                   "else the side of the leading direction is not a class"),
+        Condition("the smaller side of the leading direction is not a few outliers (share of the rows)", small,
+                  small >= 0.05, "else the time is that of these rows; leave them out"),
     )  # fmt: skip
