@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import pytest
 
-from lemmata.core import numbers_of
+from lemmata.core import array_of, numbers_of
 from lemmata.errors import DataError
 
 
@@ -29,3 +29,10 @@ def test_masked_arrays_without_a_mask_and_mixed_frames_pass():
     np.testing.assert_array_equal(numbers_of("x", np.ma.masked_array([1.0, 2.0], False)), [1.0, 2.0])
     frame = pandas.DataFrame({"a": [True, False], "b": [0.5, 2.0]})
     np.testing.assert_array_equal(numbers_of("x", frame), [[1.0, 0.5], [0.0, 2.0]])
+
+
+def test_numbers_and_missing_entries_beside_texts_do_not_become_texts():
+    """NumPy turns ["a", nan] into the texts "a" and "nan"."""
+    assert array_of("y", ["a", float("nan"), 1]).tolist()[2] == 1
+    assert array_of("y", ["a", "b"]).dtype.kind == "U"
+    assert array_of("y", (("a", 1), ("b", 2))).tolist() == [["a", 1], ["b", 2]]

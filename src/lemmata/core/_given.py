@@ -33,7 +33,13 @@ def array_of(name: str, values: Any) -> np.ndarray:
         )
     try:
         # A tensor of PyTorch that still collects gradients does not convert itself.
-        return np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
+        array = np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
+        if array.dtype.kind in "US" and isinstance(values, list | tuple):
+            # NumPy turns the numbers and missing entries beside texts into texts, such as "nan".
+            own = np.asarray(values, dtype=object)
+            texts = all(isinstance(entry, str | bytes) for entry in own.ravel().tolist())
+            return array if texts else own
+        return array
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
         kind = str(getattr(values, "dtype", ""))
         if kind.startswith("torch."):
@@ -64,6 +70,27 @@ def single_of(what: str, values: Any) -> np.ndarray:
         values = values.float()
     array = array_of(what, values)
     return array.astype(np.float32) if str(array.dtype) in _HALF else array
+
+
+def missing_in(array: np.ndarray) -> int:
+    """How many entries are missing: None, NaN, pandas' NA, or a time that is none.
+
+    Args:
+        array: of any type.
+
+    >>> missing_in(np.array(["a", None, float("nan")], dtype=object))
+    2
+    """
+    if array.dtype.kind in "fcmM":
+        return int(np.isnan(array).sum())
+    return sum(map(_missing, array.ravel().tolist())) if array.dtype.kind == "O" else 0
+
+
+def _missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # as pandas' NA
+        return True
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:

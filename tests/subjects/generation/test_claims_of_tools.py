@@ -9,10 +9,8 @@ import pytest
 from lemmata.engine.claims import registry
 from lemmata.subjects import generation
 
-TOOLS = [
-    name for name in ("_bits", "_couple", "_guidance", "_memorisation", "_recover", "_speciation", "_straightness",
-                      "_support", "_wasserstein")
-]  # fmt: skip
+TOOLS = ["_bits", "_couple", "_guidance", "_memorisation", "_recover", "_speciation", "_straightness", "_support",
+         "_wasserstein"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TOOLS)

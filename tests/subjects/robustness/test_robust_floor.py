@@ -155,3 +155,10 @@ def test_the_record_prints_and_draws():
     two = robust_floor(*rows(), 0.2)
     assert "floor" in str(two)
     assert two.claims == ("robustness.floors.floor_of_robust_error",)
+
+
+def test_a_missing_class_in_a_list_of_texts_is_no_class():
+    with pytest.raises(DataError, match="1 missing entries"):
+        robust_floor([[0.0], [1.0], [2.0]], ["a", "b", float("nan")], 1)
+    with pytest.raises(DataError, match="several types"):
+        robust_floor([[0.0], [1.0]], ["1", 1], 1)

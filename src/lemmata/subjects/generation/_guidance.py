@@ -38,7 +38,7 @@ class Guidance:
         closed: whether these are formulas for normal distributions; otherwise they are simulated.
         errors: of each deviation, the standard error of the simulation, 0 for formulas.
         draws: of the simulation.
-        samples: of the flow and of the diffusion, by name; empty for formulas.
+        samples: of the flow, of the diffusion and of the conditional distribution, by name; empty for formulas.
         conditions: what the numbers rest on.
         claims: which state them.
     """
@@ -83,7 +83,7 @@ class Guidance:
             if name in self.samples:
                 heights, edges = np.histogram(self.samples[name][:, 0], 60, density=True)
                 curve = zip(((edges[1:] + edges[:-1]) / 2).tolist(), heights.tolist(), strict=True)
-            elif np.isfinite(self.deviations[name]) and (self.closed or name == "conditional"):
+            elif np.isfinite(self.deviations[name]) and self.closed:
                 spread = np.sqrt(self.covariances[name][0, 0])
                 own = np.exp(-0.5 * ((places - self.means[name][0]) / spread) ** 2) / (spread * np.sqrt(2 * np.pi))
                 curve = zip(places.tolist(), own.tolist(), strict=True)
@@ -246,7 +246,8 @@ def _simulated(conditional: Mixture, unconditional: Mixture, w: float, count: in
     solver = float(np.sqrt(np.mean(np.sum((samples["flow"] - coarse) ** 2, axis=1)))) / max(deviations["flow"], 1e-300)
     return Guidance(
         w, {name: own for name, (own, _) in moments.items()}, deviations,
-        {name: own for name, (_, own) in moments.items()}, shares, False, errors, count, samples,
+        {name: own for name, (_, own) in moments.items()}, shares, False, errors, count,
+        samples | {"conditional": plain},
         (
             Condition("twice the steps change the paths little (root mean square, in deviations)", solver / 3,
                       solver / 3 < 0.02, "pass more steps"),

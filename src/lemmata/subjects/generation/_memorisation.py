@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy import optimize, stats
 
 from lemmata.answers import Condition, inside, positive, whole
+from lemmata.errors import DataError
 from lemmata.printable import preformatted
 
 from ._posterior import Probes, noise_at, probes_of, time_of
@@ -133,6 +134,7 @@ def memorisation(
     given = rows_of("x", x)
     (given,), unit, _ = in_unit(given)
     found = probes_of(given, count, seed)
+    _copied(found, len(given))
     own = _own_weights(found, seed)
     z = float(stats.norm.ppf((1 + level) / 2))
     near = np.where(found.squares > 0, found.squares, np.inf).min(axis=1)
@@ -154,6 +156,15 @@ def memorisation(
         ladder * scale, weights, scale, len(given), level,
         _conditions(found, len(given), sigma, asked, float(weights[0])),
     )  # fmt: skip
+
+
+def _copied(found: Probes, n: int) -> None:
+    """Refuse rows that repeat so often that the weight of the true row is above 1/2 with any noise."""
+    limit = float(found.counts[found.which].mean()) / n  # of the mean weight, as the noise grows
+    if limit >= 0.5 - 1e-9:
+        raise DataError("x", found=f"{len(found.rows)} different rows of {n}, repeated",
+                        rule="rows of which the true one has a weight below 1/2 with much noise",
+                        remedy="leave out repeated rows")  # fmt: skip
 
 
 def _own_weights(found: Probes, seed: int) -> Callable[[float], np.ndarray]:
@@ -211,7 +222,7 @@ def _dimension(roots: list[float], influences: np.ndarray, z: float) -> tuple[fl
 
 
 def _needed(n: int, sigma: float, target: float, dimensions: tuple[float, ...]) -> tuple[float, ...]:
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore"):
         times = np.log(sigma / target)
         return tuple(float(n * np.exp(np.float64(k * times))) if times > 0 else float(n) for k in dimensions)
 

@@ -11,6 +11,7 @@ from lemmata.errors import DataError
 
 NOISES = 2
 _BUDGET, _FEWEST_PROBES = 6_000_000, 40
+_NEAREST = 1e-18  # the squares of nearer rows are not numbers of single precision
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,6 +79,12 @@ def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes
     noise = rng.normal(size=(len(which), NOISES, rows.shape[1]))
     products = noise @ rows.T - np.einsum("pkd,pd->pk", noise, rows[which])[:, :, None]
     squares = cdist(rows[which], rows, "sqeuclidean")
+    near = float(np.where(squares > 0, squares, np.inf).min())
+    hidden = int((squares == 0).sum()) > len(which)
+    if hidden or near < _NEAREST**2:
+        found = "different rows that are nearer than 1e-18 times the standard deviation of all"
+        raise DataError("x", found=found, rule="distances that single precision can square",
+                        remedy="leave out rows that are far from all others, or round the rows")  # fmt: skip
     return Probes(
         rows, counts.astype(float), scale, which, squares.astype(np.float32), products.astype(np.float32), names
     )
@@ -90,4 +97,5 @@ def time_of(sigma: Any) -> Any:
 
 def noise_at(t: Any) -> Any:
     """The noise sigma at which x_t = e^-t (x + sigma z) at time t."""
-    return np.sqrt(np.expm1(2 * np.asarray(t)))
+    with np.errstate(over="ignore"):  # all noise
+        return np.sqrt(np.expm1(2 * np.asarray(t)))

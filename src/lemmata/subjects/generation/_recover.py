@@ -1,6 +1,7 @@
 """A signal in the range of a generator, from a few linear measurements, and its expected error."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -150,13 +151,14 @@ def _recovered(
         value, slope = loss(jnp.asarray(z))
         return float(value), np.asarray(slope, dtype=float)
 
+    slopes_of = jax.jit(lambda z: (generator(z), jax.jacobian(generator)(z)))
     rng = np.random.default_rng(seed)
     ends = []
     for _ in range(restarts):
         # Far starts may overflow; they lose against the others.
         found = optimize.minimize(numbers, rng.normal(size=k), jac=True, method="L-BFGS-B", options=_OPTIONS)
         if np.isfinite(found.fun):
-            ends.append((float(found.fun), np.asarray(found.x)))
+            ends.append(_polished(numbers, lambda z: slopes_of(jnp.asarray(z)), a, b, found))
     if not ends:
         raise DataError("generator", found="signals that are not finite from every start", rule="finite signals")
     ends.sort(key=lambda end: end[0])
@@ -164,15 +166,34 @@ def _recovered(
     z = ends[0][1]
     signal = np.asarray(generator(jnp.asarray(z)), dtype=float)
     slopes = np.asarray(jax.jacobian(generator)(jnp.asarray(z)), dtype=float)
-    return _predicted(a, signal, z, slopes, residuals, restarts, level)
+    return _predicted(a, b, signal, z, slopes, residuals, restarts, level)
 
 
+def _polished(
+    loss: Callable[[np.ndarray], tuple[float, np.ndarray]], linear: Callable[[np.ndarray], tuple[Any, Any]],
+    a: np.ndarray, b: np.ndarray, end: Any,
+) -> tuple[float, np.ndarray]:  # fmt: skip
+    """Gauss and Newton's steps while the loss falls: they do not depend on the units of a and b."""
+    value, z = float(end.fun), np.asarray(end.x)
+    for _ in range(_POLISH):
+        signal, slopes = (np.asarray(own, dtype=float) for own in linear(z))
+        if not np.isfinite(slopes).all():
+            break
+        nearer = z - np.linalg.lstsq(a @ slopes, a @ signal - b)[0]
+        own = loss(nearer)[0]
+        if not own < value * (1 - 1e-9):
+            break
+        value, z = own, nearer
+    return value, z
+
+
+_POLISH = 20
 _OPTIONS = {"maxiter": 2000, "ftol": 1e-15, "gtol": 1e-12}
 
 
 def _predicted(
-    a: np.ndarray, signal: np.ndarray, z: np.ndarray, slopes: np.ndarray, residuals: np.ndarray, restarts: int,
-    level: float,
+    a: np.ndarray, b: np.ndarray, signal: np.ndarray, z: np.ndarray, slopes: np.ndarray, residuals: np.ndarray,
+    restarts: int, level: float,
 ) -> Recovery:  # fmt: skip
     """The error by the linearised generator, whose range has the orthonormal basis Q: noise enters by (AQ)^+."""
     m, n = a.shape
@@ -180,7 +201,10 @@ def _predicted(
     u, s, _ = np.linalg.svd(slopes, full_matrices=False)
     basis = u[:, s > 1e-10 * max(float(s[0]), 1e-300)]
     rank = basis.shape[1]
-    singular = np.linalg.svd(a @ basis, compute_uv=False) if rank else np.zeros(0)
+    range_, singular, _ = np.linalg.svd(a @ basis, full_matrices=False) if rank else (np.zeros((m, 0)), np.zeros(0), 0)
+    # At a minimum, the residual is orthogonal to the measured range.
+    scale = max(float(residuals[0]), 1e-6 * float(np.linalg.norm(b)))
+    left = float(np.linalg.norm(range_.T @ (a @ signal - b))) / (scale or 1.0)
     sure = rank == k and m >= k and float(singular[-1]) > 1e-8 * float(singular[0])
     back = basis @ np.linalg.pinv(a @ basis) if rank else np.zeros((n, m))
     outside = back @ (a - (a @ basis) @ basis.T)
@@ -204,6 +228,8 @@ def _predicted(
             Condition("the measurements tell the latent variables apart near the solution (least singular value, in "
                       "parts of the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
                       "else other signals have the same measurements"),
+            Condition("the end is a minimum (share of the residual that the linearised generator would remove)", left,
+                      left < 0.01, "else the residual is too large; change the unit, or pass more restarts"),
             Condition("several restarts end with the same residual (share)", agreeing,
                       agreeing * restarts >= 2 or (None if restarts == 1 else False), "else a better end may exist"),
             Condition("the residual is noise with equal variance in all measurements"),

@@ -10,6 +10,7 @@ from lemmata.errors import DataError, SettingError, ShapeError
 
 FEWEST = 20
 _LARGEST = 1e300
+_WHOLE = 2.0**53  # up to which each whole number is one of double precision
 _SQUARABLE = 1e-140, 1e140
 
 
@@ -34,7 +35,11 @@ def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "
         )
     if len(array) < fewest:
         raise DataError(name, found=f"{len(array)} rows", rule=f"at least {fewest} rows")
-    rows = numbers_of(name, array).astype(float)
+    numbers = numbers_of(name, array)
+    rows = numbers.astype(float)
+    if numbers.dtype.kind in "iu" and np.abs(rows).max() > _WHOLE:
+        raise DataError(name, found=f"whole numbers above 2^53, such as {numbers[np.abs(rows) > _WHOLE][0]}",
+                        rule="numbers of double precision", remedy="subtract a common offset")  # fmt: skip
     largest = np.abs(rows).max()
     if largest > _LARGEST:
         raise DataError(

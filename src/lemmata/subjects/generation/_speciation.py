@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.answers import Condition, inside, whole
-from lemmata.core import array_of
+from lemmata.core import array_of, missing_in
 from lemmata.errors import DataError, ShapeError
 from lemmata.printable import preformatted
 
@@ -150,8 +150,10 @@ def _kinds(labels: Any, n: int) -> np.ndarray:
     given = array_of("labels", labels)
     if given.shape != (n,):
         raise ShapeError("labels", found=f"shape {given.shape}", rule=f"shape ({n},), one for each row of x")
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise DataError("labels", found=f"{int((~np.isfinite(given)).sum())} that are not finite", rule="classes")
+    missing = missing_in(given) + (int(np.isinf(given).sum()) if given.dtype.kind == "f" else 0)
+    if missing:
+        raise DataError("labels", found=f"{missing} missing or not finite", rule="one class for each row of x",
+                        remedy="leave out rows without a class")  # fmt: skip
     try:
         names, kinds = np.unique(given, return_inverse=True)
     except TypeError as error:
@@ -171,7 +173,7 @@ def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tup
     first = lambda rows: principal(rows - rows.mean(axis=0))[1]
     way = first(x)
     scores = x @ way
-    value = float(scores.var())
+    value = max(float(scores.var()), 1.0)  # at least the mean variance, which is 1 but for rounding
     order = np.random.default_rng(seed).permutation(len(x))
     halves = order[::2], order[1::2]
     other = np.mean([(x[rows] @ first(x[rest])).var() for rows, rest in (halves, halves[::-1])])
@@ -225,6 +227,7 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
     edge = (1 + np.sqrt(x.shape[1] / len(x))) ** 2
     parts = [scores[_divided(scores) == side] for side in (0, 1)]
     gap = abs(parts[1].mean() - parts[0].mean()) / 2
+    small = min(len(part) for part in parts) / len(x)
     within = np.sqrt(np.mean(np.concatenate([part - part.mean() for part in parts]) ** 2))
     return (
         Condition("rows are independent draws"),
@@ -233,4 +236,6 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
         Condition("two classes are apart (half their distance, in standard deviations inside them)",
                   float(gap / max(within, 1e-300)), bool(gap >= 2 * within),
                   "else the side of the leading direction is not a class"),
+        Condition("the smaller side of the leading direction is not a few outliers (share of the rows)", small,
+                  small >= 0.05, "else the time is that of these rows; leave them out"),
     )  # fmt: skip

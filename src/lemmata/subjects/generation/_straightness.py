@@ -24,6 +24,7 @@ _CLAIMS = (
     "generation.field_errors.heun_error_constant",
 )
 _LADDER, _TRANSPORTED, _MOST_STEPS = (4, 8, 16, 32, 64), 2000, 4096
+_GROWN = 1e140  # squares of larger numbers overflow
 _ORDERS = {"euler": 1, "heun": 2}
 
 Field = Callable[[np.ndarray, float], np.ndarray]
@@ -146,9 +147,11 @@ def straightness(
     squarable("x0 and velocity", unit)
     ends, energies = _followed(field, start, count)
     halved, _ = _followed(field, start, max(count // 2, 1))
-    displaced = np.sum((ends - start) ** 2, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        displaced = np.sum((ends - start) ** 2, axis=1)
     energy, moved = float(energies.mean()), float(displaced.mean())
-    if not (np.isfinite(energy) and np.isfinite(ends).all()):
+    grown = float((energies / unit**2).max())
+    if not (np.isfinite(energy) and grown <= _GROWN and np.abs(ends).max() <= _GROWN):
         raise DataError("velocity", found="paths that leave every bound", rule="finite ends", remedy="change the unit")
     transport, share = _transport(start, ends, seed)
     asked = (math.sqrt(moved) / 100 or 1e-6) if error is None else positive("error", error)

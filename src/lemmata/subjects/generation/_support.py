@@ -9,7 +9,7 @@ from jaxtyping import Int
 from scipy.spatial.distance import cdist
 
 from lemmata.answers import Condition, inside, share_interval
-from lemmata.core import array_of
+from lemmata.core import array_of, missing_in
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
@@ -182,13 +182,17 @@ def _equal(samples: Any) -> np.ndarray:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         missing = int((~np.isfinite(array)).sum())
         raise DataError("samples", found=f"{missing} entries that are not finite", rule="finite numbers")
-    if array.dtype.kind == "O":
-        missing = sum(value is None or value != value for value in array.ravel().tolist())
-        if missing:
-            raise DataError("samples", found=f"{missing} missing entries", rule="samples without missing entries")
+    missing = missing_in(array)
+    if missing:
+        raise DataError("samples", found=f"{missing} missing entries", rule="samples without missing entries")
     keys: dict[Any, int] = {}
     flat = array.reshape(len(array), -1)
-    names = np.array([keys.setdefault(tuple(row), len(keys)) for row in flat.tolist()])
+    try:
+        names = np.array([keys.setdefault(tuple(row), len(keys)) for row in flat.tolist()])
+    except TypeError as error:
+        found = f"a {type(flat[0, 0]).__name__}, which cannot be looked up"
+        raise DataError("samples", found=found, rule="numbers, texts or tuples of them",
+                        remedy="pass as `same` a function of two samples") from error  # fmt: skip
     return np.bincount(names)[names] - 1
 
 
@@ -204,7 +208,8 @@ def _near(samples: Any, distance: float) -> np.ndarray:
 
 
 def _called(samples: Any, same: Callable[[Any, Any], Any]) -> np.ndarray:
-    array = array_of("samples", samples)
+    array = array_of("samples", samples).copy()
+    array.setflags(write=False)  # a function that changes samples is refused, and the user's stay as they are
     _count(array, _MOST_CALLED)
     degrees = np.zeros(len(array), dtype=int)
     for i in range(len(array)):

@@ -12,6 +12,16 @@ from lemmata.printable import preformatted
 _SHOWN = 12
 
 
+def _by_state(numbers: Float[np.ndarray, " s"], name: str) -> Any:
+    import altair as alt
+
+    rows = [{"state": state, name: value} for state, value in enumerate(numbers.tolist())]
+    chart = alt.Chart(alt.Data(values=rows)).mark_bar().encode(
+        x=alt.X("state:O", axis=alt.Axis(labelAngle=0, grid=False)), y=alt.Y(f"{name}:Q", axis=alt.Axis(grid=False))
+    )  # fmt: skip
+    return chart.properties(width=320, height=200)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class PolicyValue:
     """The value of a policy.
@@ -21,6 +31,7 @@ class PolicyValue:
         action_values: the same after each first action.
         expected: the mean over the distribution of the first state.
         error: the values are within this of the exact ones, by the residual of their equation.
+        conditions: what the numbers rest on.
         claims: which state what policies gain over each other.
     """
 
@@ -28,14 +39,20 @@ class PolicyValue:
     action_values: Float[np.ndarray, "s a"]
     expected: float
     error: float
+    conditions: tuple[Condition, ...]
     claims: tuple[str, ...] = ("interaction.policies.performance_difference",)
 
     def __str__(self) -> str:
         low, high = self.values.min(), self.values.max()
-        return f"value {self.expected:.4g} from the start; {low:.4g} to {high:.4g} over the states"
+        line = f"value {self.expected:.4g} from the start; {low:.4g} to {high:.4g} over the states"
+        return "\n".join([line, *(f"- {own}" for own in self.conditions if own.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
+
+    def plot(self) -> Any:
+        """The value of each state, as an Altair chart."""
+        return _by_state(self.values, "value")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,6 +67,7 @@ class OptimalPolicy:
         error: the values are within this of the optimal ones, by a sweep of value iteration.
         rounds: of policy iteration.
         ties: states in which several actions are best.
+        conditions: what the numbers rest on.
         claims: which state how values and policies are related.
     """
 
@@ -60,6 +78,7 @@ class OptimalPolicy:
     error: float
     rounds: int
     ties: int
+    conditions: tuple[Condition, ...]
     claims: tuple[str, ...] = ("interaction.policies.performance_difference", "interaction.policies.greedy_loss")
 
     def __str__(self) -> str:
@@ -73,7 +92,8 @@ class OptimalPolicy:
         tied = f"; other actions are as good in {states}" if self.ties else ""
         rounded = self.error <= 1e-9 * float(np.abs(self.values).max())
         near = "to rounding" if rounded else f"to within {self.error:.1g}"
-        return "\n".join([*lines, f"the values are optimal {near}{tied}"])
+        lines.append(f"the values are optimal {near}{tied}")
+        return "\n".join([*lines, *(f"- {own}" for own in self.conditions if own.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
@@ -130,6 +150,14 @@ class GreedyLoss:
 
     def _repr_html_(self) -> str:
         return preformatted(self)
+
+    def plot(self) -> Any:
+        """The loss in each state, and the bounds as lines, as an Altair chart."""
+        import altair as alt
+
+        bounds = [{"bound": self.bound}, {"bound": self.shifted_bound}]
+        lines = alt.Chart(alt.Data(values=bounds)).mark_rule(strokeDash=[4, 3]).encode(y="bound:Q")
+        return _by_state(self.loss, "loss") + lines
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from ._inputs import as_steps
 
 def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any, level: Any) -> dict[str, Any]:
     """The fields of `TabularMDP.from_trajectories`, whose documentation has the arguments."""
-    places, rewards, ended = as_steps(steps)
+    places, rewards, ended, first_steps = as_steps(steps)
     level = inside("level", level, 0.0, 1.0)
     count = int(places[:, [0, 2]].max()) + 1
     s = _number("states", states, count)
@@ -28,6 +28,8 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     np.add.at(counts, (places[:, 0], places[:, 1], following), 1)
     tried = counts.sum(axis=2)
     weight = 1 / total if prior is None else positive("prior", prior)
+    if weight > 1e100:
+        raise SettingError("prior", found=f"{weight:g}", rule="at most 1e100")
     missing = int((tried[:s] == 0).sum())
     if missing and unseen is None:
         raise DataError("steps", found=f"{missing} of {s * a} pairs of a state and an action without a step",
@@ -45,7 +47,7 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     transitions = (counts + weight) / (tried + weight * total)[..., None]
     transitions[s:] = np.eye(total)[s:, None]
     first = np.zeros(total)
-    starts = np.concatenate([[True], ended[:-1] | (places[1:, 0] != places[:-1, 2])])
+    starts = first_steps | np.concatenate([[True], ended[:-1] | (places[1:, 0] != places[:-1, 2])])
     np.add.at(first, places[starts, 0], 1 / starts.sum())
     conditions = (
         Condition("steps are those of a Markov chain", None, None, "the next state depends on state and action alone"),
@@ -68,6 +70,28 @@ def _number(name: str, given: Any, least: int) -> int:
     return number
 
 
+def _check_table(table: dict[Any, Any]) -> None:
+    """Refuse a table of Gymnasium whose states and actions are not counted from 0, or whose steps are no steps."""
+    rule = "P[state][action] as a list of (probability, next state, reward, end), counted from 0"
+    refuse = lambda place, found: DataError(f"P{place}", found=found, rule=rule)
+    if set(table) != set(range(len(table))):
+        raise refuse("", f"states {', '.join(repr(own) for own in list(table)[:3])}, ...")
+    actions = max(len(own) if isinstance(own, dict) else 0 for own in table.values())
+    for state, own in table.items():
+        if not isinstance(own, dict) or not own or set(own) != set(range(actions)):
+            found = f"actions {list(own)[:5]}" if isinstance(own, dict) else f"a {type(own).__name__}"
+            raise refuse(f"[{state}]", f"{found}, where another state has {actions} actions")
+        for action, steps in own.items():
+            for step in steps:
+                try:
+                    chance, following, reward, _ = step
+                    right = np.isfinite(float(chance)) and np.isfinite(float(reward)) and following in table
+                except (TypeError, ValueError):
+                    right = False
+                if not right:
+                    raise refuse(f"[{state}][{action}]", f"the step {' '.join(repr(step).split())[:60]}")
+
+
 def read_gymnasium(env: Any) -> tuple[Float[np.ndarray, "s a s"], Float[np.ndarray, "s a"], np.ndarray | None]:
     """Transitions, mean rewards and the first state's distribution of an environment of Gymnasium, or of its name."""
     if isinstance(env, str):
@@ -86,6 +110,7 @@ def read_gymnasium(env: Any) -> tuple[Float[np.ndarray, "s a s"], Float[np.ndarr
     if not isinstance(table, dict) or not table:
         raise DataError(f"environment {type(inner).__name__}", found="no table of transitions P",
                         rule="a tabular environment, such as FrozenLake-v1, CliffWalking-v1 or Taxi-v4")  # fmt: skip
+    _check_table(table)
     states, actions = len(table), max(len(own) for own in table.values())
     ends = any(done for own in table.values() for steps in own.values() for *_, done in steps)
     total = states + int(ends)

@@ -116,8 +116,8 @@ def _is_table(part: Any) -> bool:
         return False
 
 
-def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"], np.ndarray]:
-    """State, action and next state of each step; its reward; whether the episode ended with it."""
+def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"], np.ndarray, np.ndarray]:
+    """State, action and next state of each step; its reward; whether an episode ended with it, or a table starts."""
     tables = list(given) if isinstance(given, list | tuple) and len(given) and _is_table(given[0]) else [given]
     parts = [numbers_of("steps", table) for table in tables]
     if any(part.ndim != 2 or part.shape[1] not in (4, 5) or part.shape[1] != parts[0].shape[1] for part in parts):
@@ -135,4 +135,6 @@ def as_steps(given: Any) -> tuple[Int[np.ndarray, "n 3"], Float[np.ndarray, " n"
     ended = table[:, 4] if table.shape[1] == 5 else np.zeros(len(table))
     if not np.isin(ended, (0, 1)).all():
         raise DataError("steps, end", found=f"{ended[~np.isin(ended, (0, 1))][0]:g}", rule="0 or 1")
-    return whole.astype(np.int64), table[:, 2].copy(), ended.astype(bool)
+    first = np.zeros(len(table), bool)
+    first[np.cumsum([0, *(len(part) for part in parts[:-1])])] = True
+    return whole.astype(np.int64), table[:, 2].copy(), ended.astype(bool), first

@@ -17,7 +17,8 @@ from ._estimated import estimated, read_gymnasium
 from ._inputs import as_discount, as_features, as_policy, as_rewards, as_start, as_transitions, as_values
 
 _ROUNDS = 1000
-_TIE = 1e-10  # relative to the largest action value
+_TIE = 1e-12  # relative to the largest difference of values or rewards
+_EPS = float(np.finfo(float).eps)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -86,8 +87,8 @@ class TabularMDP:
 
         Args:
             steps: one row a step, with the columns state, action, reward, next state, and optionally whether the
-                episode ended; or a list of such tables. States and actions are whole numbers from 0. An end leads to a
-                further state, the last, which has no rewards.
+                episode ended; or a list of such tables, each of which starts an episode. States and actions are whole
+                numbers from 0. An end leads to a further state, the last, which has no rewards.
             discount: of rewards per step, below 1.
             states: how many states there are; those that the steps name without it.
             actions: how many actions there are; those that the steps name without it.
@@ -135,15 +136,15 @@ class TabularMDP:
             policy: probabilities of actions, (states, actions), or one action a state as whole numbers.
         """
         chosen = as_policy(policy, self.states, self.actions)
-        values = self._solved(chosen)
-        action_values = self._looked(values)
-        residual = float(np.abs(np.sum(chosen * action_values, axis=1) - values).max())
-        return PolicyValue(values, action_values, float(self._from_start(values)), residual / (1 - self.discount))
+        values, gains = self._solved(chosen)
+        error = self._error(np.sum(chosen * gains, axis=1), values)
+        return PolicyValue(
+            values, values[:, None] + gains, float(self._from_start(values)), error, (_certain(error, values),)
+        )
 
     def advantage(self, policy: Any) -> Float[np.ndarray, "s a"]:
         """The gain of each action over the policy, if the policy is followed afterwards."""
-        found = self.value(policy)
-        return found.action_values - found.values[:, None]
+        return self._solved(as_policy(policy, self.states, self.actions))[1]
 
     def occupancy(self, policy: Any) -> Float[np.ndarray, " s"]:
         """The discounted share of time in each state, (1 - discount) sum_t discount^t P(s_t = s)."""
@@ -162,21 +163,25 @@ class TabularMDP:
             array([1, 1])
         """
         policy = np.asarray(self.rewards).argmax(axis=1)
-        rounds = 0
+        rounds, seen = 0, set()
         while rounds < _ROUNDS:
             rounds += 1
-            values = self._solved(np.eye(self.actions)[policy])
-            looked = self._looked(values)
-            tie = _TIE * np.abs(looked).max()
-            better = looked.max(axis=1) > looked[np.arange(self.states), policy] + tie
-            if not better.any():
+            values, gains = self._solved(np.eye(self.actions)[policy])
+            tie = _TIE * self._size(values)
+            better = gains.max(axis=1) > gains[np.arange(self.states), policy] + tie
+            seen.add(policy.tobytes())
+            following = np.where(better, gains.argmax(axis=1), policy)
+            if following.tobytes() in seen:  # also where rounding decides between policies; the error says how much
                 break
-            policy = np.where(better, looked.argmax(axis=1), policy)
+            policy = following
         else:
             raise SolverError("policy iteration", found=f"no end after {_ROUNDS} rounds", rule="an end")
-        gap = float(np.abs(looked.max(axis=1) - values).max()) / (1 - self.discount)
-        ties = int(((looked >= looked.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
-        return OptimalPolicy(policy, values, looked, float(self._from_start(values)), gap, rounds, ties)
+        error = self._error(gains.max(axis=1), values)
+        ties = int(((gains >= gains.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
+        return OptimalPolicy(
+            policy, values, values[:, None] + gains, float(self._from_start(values)), error, rounds, ties,
+            (_certain(error, values),),
+        )  # fmt: skip
 
     def greedy_loss_bound(self, estimate: Any) -> GreedyLoss:
         """What the greedy policy for estimated values loses, and the bound 2 discount error / (1 - discount).
@@ -190,13 +195,13 @@ class TabularMDP:
         guess, best = as_values("estimate", estimate, self.states), self.optimal()
         if np.abs(guess).max() > 1e300:
             raise DataError("estimate", found=f"{np.abs(guess).max():.3g}", rule="values below 1e300")
-        looked = self._looked(guess)
+        looked = self._centred(guess)
         policy = looked.argmax(axis=1)
-        loss = np.maximum(best.values - self._solved(np.eye(self.actions)[policy]), 0.0)
+        loss = np.maximum(best.values - self._solved(np.eye(self.actions)[policy])[0], 0.0)
         off = guess - best.values
         error, shifted = float(np.abs(off).max()), float(off.max() / 2 - off.min() / 2)
         factor = 2 * self.discount / (1 - self.discount)
-        tie = _TIE * np.abs(looked).max()
+        tie = _TIE * max(self._size(guess), np.abs(looked).max())
         ties = int(((looked >= looked.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
         condition = Condition("states in which several actions look best", float(ties), ties == 0,
                               "the loss depends on which one is taken, the bound does not")  # fmt: skip
@@ -221,7 +226,7 @@ class TabularMDP:
             raise DataError("features", found=f"{table.shape[1]} columns of rank {rank} on the {int((law > 0).sum())} "
                             "states that the policy keeps visiting", rule="independent columns on these states",
                             remedy="drop columns, or let the last state of an episode lead to the first")  # fmt: skip
-        values = self._solved(chosen)
+        values = self._solved(chosen)[0]
         unit = np.abs(values).max() or 1.0
         goal, rewards = values / unit, np.sum(chosen * self.rewards, axis=1) / unit
         visited = table.T * law
@@ -237,22 +242,52 @@ class TabularMDP:
             length(table @ weights - goal), best, best / np.sqrt(1 - self.discount**2), (condition,),
         )  # fmt: skip
 
-    def _looked(self, values: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s a"]:
-        return self.rewards + self.discount * (self.transitions @ values)
+    def _centred(self, values: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s a"]:
+        """Action values for estimates, less a constant, which would hide small differences."""
+        middle = values.max() / 2 + values.min() / 2
+        return (self.rewards - self._middle) + self.discount * (self.transitions @ (values - middle))
+
+    @property
+    def _middle(self) -> float:
+        return float(self.rewards.max() / 2 + self.rewards.min() / 2)
+
+    def _size(self, values: Float[np.ndarray, " s"]) -> float:
+        """Of the numbers that tell actions apart: differences of rewards and of values."""
+        return float(max(np.abs(self.rewards - self._middle).max(), values.max() - values.min()))
+
+    def _error(self, gains: Float[np.ndarray, " s"], values: Float[np.ndarray, " s"]) -> float:
+        """By how much values may be off whose equation has these residuals, which are rounded."""
+        largest = float(np.abs(values).max())
+        rounding = _EPS * (self.states * self._size(values) + np.abs(self.rewards).max())
+        return float((np.abs(gains).max() + rounding) / (1 - self.discount)) + 2 * _EPS * largest
 
     def _from_start(self, values: Float[np.ndarray, " s"]) -> float:
         size = np.abs(values).max() or 1.0
         return float(self.start @ (values / size)) * float(size)
 
-    def _solved(self, policy: Float[np.ndarray, "s a"]) -> Float[np.ndarray, " s"]:
+    def _solved(
+        self, policy: Float[np.ndarray, "s a"]
+    ) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s a"]]:  # fmt: skip
+        """Values of a policy, and what each action gains over it.
+
+        A constant that is added to all rewards, and the value of state 0, which is large for a discount near 1, are
+        solved for apart. So they do not round off the differences of actions.
+        """
         moves = np.einsum("sa,sat->st", policy, self.transitions)
-        size = float(np.abs(self.rewards).max()) or 1.0
-        rewards = np.sum(policy * (self.rewards / size), axis=1)
-        values = np.linalg.solve(np.eye(self.states) - self.discount * moves, rewards)
-        if np.abs(values).max() > 1e300 / size:
-            raise DataError("rewards", found=f"values of up to {np.abs(values).max():.3g} times {size:.3g}",
+        middle = self._middle
+        size = float(np.abs(self.rewards - middle).max()) or 1.0
+        rewards = (self.rewards - middle) / size
+        matrix = np.eye(self.states) - self.discount * moves
+        matrix[:, 0] = 1.0  # the sum of its columns over 1 - discount: unknowns are values less that of state 0
+        above = np.linalg.solve(matrix, np.sum(policy * rewards, axis=1))
+        level, above[0] = float(above[0]), 0.0
+        values = above + level / (1 - self.discount)
+        largest = max(float(np.abs(values).max()), abs(middle) / size / (1 - self.discount))
+        if largest > 1e300 / size:
+            raise DataError("rewards", found=f"values of up to {largest:.3g} times {size:.3g}",
                             rule="values below 1e300", remedy="divide the rewards by a constant")  # fmt: skip
-        return values * size
+        gains = rewards + self.discount * (self.transitions @ above) - above[:, None] - level
+        return values * size + middle / (1 - self.discount), gains * size
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -314,6 +349,12 @@ class EstimatedMDP(TabularMDP):
             f"{tried} pairs of state and action were tried",
         ]
         return "\n".join([*lines, *(f"- {own}" for own in self.conditions if own.holds is False)])
+
+
+def _certain(error: float, values: np.ndarray) -> Condition:
+    share = error / (float(np.abs(values).max()) or 1.0)
+    return Condition("the values are certain (error, in parts of the largest)", share, share <= 1e-6,
+                     "a discount nearer to 0, or a shorter horizon, is needed for certain values")  # fmt: skip
 
 
 def _stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:

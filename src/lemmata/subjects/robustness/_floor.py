@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.spatial.distance import cdist
 
 from lemmata.answers import Condition
-from lemmata.core import array_of, available_bytes, numbers_of
+from lemmata.core import array_of, available_bytes, missing_in, numbers_of
 from lemmata.errors import DataError, MemoryPlanError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
@@ -170,7 +170,7 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
     given = array_of("y", y)
     if given.ndim != 1:
         raise ShapeError("y", found=f"shape {given.shape}", rule="shape (n,), one class for each row")
-    missing = sum(map(_missing, given.tolist()))
+    missing = missing_in(given)
     if missing:
         raise DataError("y", found=f"{missing} missing entries", rule="one class for each row",
                         remedy="drop rows without a class")  # fmt: skip
@@ -179,13 +179,6 @@ def _labels(y: Any) -> Int[np.ndarray, " n"]:
     except TypeError as error:
         raise DataError("y", found="classes of several types", rule="numbers alone or texts alone",
                         remedy="turn them into texts, for example list(map(str, y))") from error  # fmt: skip
-
-
-def _missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):  # as pandas' NA
-        return True
 
 
 def _conflicts(
