@@ -211,3 +211,18 @@ def test_rare_steps_keep_their_digits_and_passing_symbols_are_told():
     assert plateaus(rows).stationary == pytest.approx(law / law.sum(), abs=1e-12)
     with pytest.raises(DataError, match="zeros alone"):
         plateaus([[0, 0], [0.5, 0.5]])
+
+
+def test_sizes_that_hardly_differ_have_the_same_law_in_other_units():
+    plain = emergence_report(SCALE, ACCURACY, 500)
+    close = emergence_report(np.exp(1e-6 * np.log(SCALE / 1e10)), ACCURACY, 500)
+    assert close.alpha == pytest.approx(1e6 * plain.alpha, rel=1e-4)
+    assert np.log(close.half) == pytest.approx(1e-6 * np.log(plain.half / 1e10), rel=1e-4)
+    assert close.p_value == pytest.approx(plain.p_value, abs=0.02)
+    assert close.alpha_interval == pytest.approx(1e6 * np.array(plain.alpha_interval), rel=1e-3)
+
+
+def test_scatter_is_no_jump():
+    found = emergence_report(SCALE, [0.1, 0.5, 0.2, 0.7, 0.4, 0.9], 500)
+    assert not found.sharper
+    assert "they scatter more than counts of items do" in str(found)

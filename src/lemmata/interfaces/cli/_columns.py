@@ -23,9 +23,13 @@ def frame_of(data: Path, row: str) -> "pl.DataFrame":
     """
     from lemmata.workflows.studies import Bundled, Reading, read_table
 
-    frame = read_table(str(data), Reading(_BYTES, 0), Bundled()).frame
+    table = read_table(str(data), Reading(_BYTES, 0), Bundled())
+    frame = table.frame
     if frame.height == 0:
         raise DataError(f"table {data}", rule=f"one row for each {row}", found="no rows")
+    if frame.height < table.rows:
+        found, rule = f"{table.rows} rows", f"a table of at most {_BYTES >> 20} MiB, so that no row is left out"
+        raise DataError(f"table {data}", found=found, rule=rule, remedy="keep only the columns that are needed")
     return frame
 
 

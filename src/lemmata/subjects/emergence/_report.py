@@ -42,6 +42,7 @@ class EmergenceReport:
         jump_after: the size after which the jump fits best.
         jump: by which factor the loss of a token would fall there.
         misfit: p-value of the smooth law against any other accuracies.
+        misfit_with_jump: the same of the law with the best jump.
         length: tokens of an answer.
         chance: accuracy of guessing.
         top: fitted accuracy of an infinite model: 1, unless the loss of a token has a floor.
@@ -65,6 +66,7 @@ class EmergenceReport:
     jump_after: float
     jump: float
     misfit: float
+    misfit_with_jump: float
     length: float
     chance: float
     top: float
@@ -76,8 +78,11 @@ class EmergenceReport:
 
     @property
     def sharper(self) -> bool:
-        """Whether the jump is shown to be sharper than a smooth loss makes it, at the level 0.05."""
-        return self.p_value < 0.05
+        """Whether the jump is shown to be sharper than a smooth loss makes it, at the level 0.05.
+
+        It is not shown if the law with a jump does not fit either: then the accuracies scatter more than counts do.
+        """
+        return self.p_value < 0.05 <= self.misfit_with_jump
 
     def half_at(self, length: float | int) -> tuple[float, tuple[float, float]]:
         """The scale at which half of the rise is reached for answers of `length` tokens, and its interval.
@@ -113,6 +118,11 @@ class EmergenceReport:
             lines.append(
                 f"the jump after {self.jump_after:.3g} is sharper than a smooth loss makes it (p {self.p_value:.2g})\n"
                 f"the loss of a token falls by a factor {self.jump:.3g} there"
+            )
+        elif self.p_value < 0.05:
+            lines.append(
+                f"neither a smooth loss of a token (p {self.misfit:.2g}) nor one with a jump "
+                f"(p {self.misfit_with_jump:.2g}) explains the accuracies:\nthey scatter more than counts of items do"
             )
         else:
             lines.append(f"a smooth loss of a token explains the jump (p = {self.p_value:.2g})")
@@ -201,8 +211,8 @@ def emergence_report(
     n, share, asked = _columns(scale, accuracy, items)
     successes = share * asked
     _rises(n, successes, asked, guess)
-    x = np.log(n / np.exp(np.mean(np.log(n))))
-    design = np.stack([np.ones(len(n)), -x], axis=-1)
+    centre, unit = float(np.mean(np.log(n))), float(np.std(np.log(n)))
+    design = np.stack([np.ones(len(n)), (centre - np.log(n)) / unit], axis=-1)  # in units in which steps are near 1
     fitted, _, tops = fits_with_top(design, successes[None], asked, guess, _GAIN)
     theta, top = fitted[0], float(tops[0])
     if theta[1] <= 0:
@@ -219,23 +229,22 @@ def emergence_report(
     tables = np.concatenate([successes[None], drawn])
     losses = fits_with_top(design, tables, asked, guess)[1]
     gains, places, steps = _jumps(design, tables, asked, guess, losses)
-    centre = float(np.mean(np.log(n)))
-    halves = lambda fit: centre + (fit[..., 0] - math.log(math.log(2))) / fit[..., 1]
-    draws = np.stack([np.where(rising, halves(again), np.inf), again[:, 1]], axis=-1)
+    halves = lambda fit: centre + unit * (fit[..., 0] - math.log(math.log(2))) / fit[..., 1]
+    draws = np.stack([np.where(rising, halves(again), np.inf), again[:, 1] / unit], axis=-1)
     most = float(asked.max())
     seen = (
         math.log(most * top)
         if guess == 0
         else -math.log(min(1.0, 1.645 * math.sqrt(guess * (1 - guess) / most) / (top - guess)))
     )
-    alpha, half = float(theta[1]), float(_exp(halves(theta)))
+    alpha, half = float(theta[1]) / unit, float(_exp(halves(theta)))
     onset = math.inf if seen <= 0 else float(_exp(halves(theta) + math.log(math.log(2) / seen) / alpha))
-    misfit = _p_value(losses[0], losses[1:])
-    steepest = alpha if top < 1 else steepest_with_floor(design, successes, asked, guess, _GAIN)
+    misfit, remains = _p_value(losses[0], losses[1:]), losses - gains
+    steepest = alpha if top < 1 else steepest_with_floor(design, successes, asked, guess, _GAIN) / unit
     return EmergenceReport(
         n, share, asked, alpha, _ends(draws[:, 1], level), half, _ends(_exp(draws[:, 0]), level), onset,
         float(_exp(_TENFOLD / alpha)), _p_value(gains[0], gains[1:]), float(n[places[0]]), float(np.exp(steps[0])),
-        misfit, length, guess, top, level, steepest, _conditions(misfit, rising.mean(), half, n), _CLAIMS, draws,
+        misfit, _p_value(remains[0], remains[1:]), length, guess, top, level, steepest, _conditions(misfit, rising.mean(), half, n), _CLAIMS, draws,
     )  # fmt: skip
 
 

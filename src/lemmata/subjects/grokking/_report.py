@@ -78,7 +78,7 @@ class GrokkingRun:
         for own in self.crossings:
             cells = [_told(own.train, own.train_interval), _told(own.test, own.test_interval)]
             delay = "" if own.delay is None else _told(own.delay, own.delay_interval)
-            lines.append(f"{own.threshold:>9g}  {cells[0]:<22}{cells[1]:<22}{delay}".rstrip())
+            lines.append(f"{own.threshold:>9g}  {cells[0]:<21} {cells[1]:<21} {delay}".rstrip())
         lines.append(CLOCKS[self.clocks])
         if self.onset is not None:
             lines.append(f"the test error begins to fall around step {_told(self.onset, self.onset_interval)}")
