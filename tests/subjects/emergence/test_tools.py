@@ -226,3 +226,11 @@ def test_scatter_is_no_jump():
     found = emergence_report(SCALE, [0.1, 0.5, 0.2, 0.7, 0.4, 0.9], 500)
     assert not found.sharper
     assert "they scatter more than counts of items do" in str(found)
+
+
+def test_a_billion_items_and_very_different_numbers_of_items():
+    plain = emergence_report(SCALE, ACCURACY, 500)
+    assert emergence_report(SCALE, ACCURACY, 10**9).alpha == pytest.approx(plain.alpha, rel=0.1)
+    assert emergence_report(SCALE, ACCURACY, [1, 10, 100, 1000, 10**6, 10**9]).alpha > 0
+    with pytest.raises(DataError, match="positive"):
+        plain.predicted([1e9, 0])

@@ -189,3 +189,8 @@ def test_an_error_of_rounding_is_not_waited_for():
     for decay in (0.0, 1e-6):
         found = predict_delay(x, x @ truth, decay, start, new=(new, new @ truth))
         assert found.delay == pytest.approx(1, abs=0.5)
+
+
+def test_a_weight_decay_beyond_all_times_is_refused():
+    with pytest.raises(SettingError, match="at least 1e-100"):
+        predict_delay([[1.0, 2.0]], [1.0], 1e-320, [1.0, 2.0])

@@ -83,6 +83,7 @@ def test_losses_fall_to_a_share_of_the_first():
     [
         lambda table: pd.DataFrame(table, index=[7, 7, 3, 1]),
         pl.DataFrame,
+        lambda table: pl.LazyFrame(table),
         lambda table: {name: tuple(column) for name, column in table.items()},
         lambda table: {name: pd.Series(column, dtype=object) for name, column in table.items()},
         lambda table: pd.DataFrame(table).iloc[::-1],

@@ -96,8 +96,11 @@ class EmergenceReport:
         return float(_exp(half)), _ends(_exp(logs), self.level)
 
     def predicted(self, scale: Any) -> Float[np.ndarray, " points"]:
-        """The accuracy of the smooth law at other scales."""
-        eta = math.log(math.log(2)) - self.alpha * np.log(np.asarray(scale, float) / self.half)
+        """The accuracy of the smooth law at other scales, positive numbers."""
+        asked = numbers_of("scale", scale).astype(float)
+        if not (asked > 0).all():
+            raise DataError("scale", found=f"{asked.min():g}", rule="positive numbers")
+        eta = math.log(math.log(2)) - self.alpha * (np.log(asked) - math.log(self.half))
         return accuracy_of(eta, self.chance, self.top)
 
     def __str__(self) -> str:
@@ -205,9 +208,10 @@ def emergence_report(
         (False, 0.4)
     """
     level, length = inside("level", level, 0.0, 1.0), positive("length", length)
-    guess = float(numbers_of("chance", chance))
-    if not 0 <= guess < 1:
-        raise SettingError("chance", found=f"{guess:g}", rule="at least 0 and below 1")
+    guess = numbers_of("chance", chance).astype(float)
+    if guess.shape or not 0 <= guess < 1:
+        raise SettingError("chance", found=repr(chance)[:40], rule="one number, at least 0 and below 1")
+    guess = float(guess)
     n, share, asked = _columns(scale, accuracy, items)
     successes = share * asked
     _rises(n, successes, asked, guess)
@@ -244,7 +248,8 @@ def emergence_report(
     return EmergenceReport(
         n, share, asked, alpha, _ends(draws[:, 1], level), half, _ends(_exp(draws[:, 0]), level), onset,
         float(_exp(_TENFOLD / alpha)), _p_value(gains[0], gains[1:]), float(n[places[0]]), float(np.exp(steps[0])),
-        misfit, _p_value(remains[0], remains[1:]), length, guess, top, level, steepest, _conditions(misfit, rising.mean(), half, n), _CLAIMS, draws,
+        misfit, _p_value(remains[0], remains[1:]), length, guess, top, level, steepest,
+        _conditions(misfit, rising.mean(), half, n), _CLAIMS, draws,
     )  # fmt: skip
 
 

@@ -62,7 +62,9 @@ def fits(
         slope = -(top - chance) * np.exp(eta - np.exp(eta))
         weight = items * slope**2 / (share * (1 - share))
         score = flipped @ (items * (successes / items - share) * slope / (share * (1 - share)))[..., None]
-        step = np.linalg.solve((flipped * weight[..., None, :]) @ designs + ridge, score)[..., 0]
+        normal = (flipped * weight[..., None, :]) @ designs
+        size = np.maximum(np.trace(normal, axis1=-2, axis2=-1), 1.0)[..., None, None]
+        step = np.linalg.solve(normal + size * ridge, score)[..., 0]
         step *= np.minimum(1.0, 3.0 / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
         size = np.ones(loss.shape)
         for _ in range(12):

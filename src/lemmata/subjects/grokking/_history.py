@@ -93,6 +93,8 @@ def _table(history: Any) -> dict[str, Any]:
     """Columns by their names."""
     if isinstance(history, str | os.PathLike):
         history = _file(os.fspath(history))
+    if callable(getattr(history, "collect_schema", None)) and callable(getattr(history, "collect", None)):
+        history = history.collect()  # of Polars, still to be computed
     if isinstance(history, Mapping):
         columns = history
     elif hasattr(history, "columns") and hasattr(history, "__getitem__"):

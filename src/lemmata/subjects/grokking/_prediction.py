@@ -279,8 +279,7 @@ def _decay(value: Any) -> float:
         number = float(value) if np.ndim(value) == 0 and not isinstance(value, bool | str | bytes) else math.nan
     except (TypeError, ValueError):
         number = math.nan
-    if not (math.isfinite(number) and number >= 0):
-        raise SettingError(
-            "weight_decay", found=" ".join(repr(value).split())[:40], rule="a finite number of at least 0"
-        )
+    if not (math.isfinite(number) and number >= 0) or 0 < number < 1 / _LARGEST:
+        rule = f"0, or a finite number of at least {1 / _LARGEST:g}"
+        raise SettingError("weight_decay", found=" ".join(repr(value).split())[:40], rule=rule)
     return number
