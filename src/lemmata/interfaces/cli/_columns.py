@@ -78,5 +78,5 @@ def _read_as_numbers(series: "pl.Series", name: str) -> "pl.Series":
     if numbers.null_count() == len(numbers) and not any(letter.isdigit() for letter in cell):
         return series
     remedy = "write the share: 22% is 0.22" if percent else "write digits, as in 1000000 or 1e6, with a decimal point"
-    what, rule = f"column {name!r} in line {place + 2}", "a number in every row"
+    what, rule = f"column {name!r} in line {place + 2}", "a column of numbers"
     raise DataError(what, found=f"the cell {cell[:40]!r}", rule=rule, remedy=remedy)

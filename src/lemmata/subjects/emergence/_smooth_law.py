@@ -63,10 +63,11 @@ def fits(
         weight = items * slope**2 / (share * (1 - share))
         score = flipped @ (items * (successes / items - share) * slope / (share * (1 - share)))[..., None]
         normal = (flipped * weight[..., None, :]) @ designs
-        size = np.maximum(np.trace(normal, axis1=-2, axis2=-1), 1.0)[..., None, None]
-        step = np.linalg.solve(normal + size * ridge, score)[..., 0]
+        trace = np.maximum(np.trace(normal, axis1=-2, axis2=-1), 1.0)[..., None, None]
+        step = np.linalg.solve(normal + trace * ridge, score)[..., 0]
         step *= np.minimum(1.0, 3.0 / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
         size = np.ones(loss.shape)
+        tried, found, worse = theta, loss, np.ones(loss.shape, bool)
         for _ in range(12):
             tried = theta + size[..., None] * step
             found = deviance(successes, items, accuracy_of((designs @ tried[..., None])[..., 0], chance, top))
