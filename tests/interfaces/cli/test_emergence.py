@@ -43,6 +43,11 @@ def test_the_record_alone(tmp_path):
         (TABLE.replace("items", "number"), (), "--items 500"),
         (TABLE.replace("0.22", ""), (), "line 5"),
         ("scale,accuracy,items\n", (), "no rows"),
+        (TABLE.replace("0.22", "22%"), (), "'22%'"),
+        (TABLE.replace("1e10", "10B"), (), "line 5"),
+        (TABLE.replace("items", "number"), (), "among scale, accuracy, number"),
+        ("scale,accuracy,items\n1,0,9\n2,0,9\n3,1,9\n4,1,9\n", (), "at most one size inside the rise"),
+        ("", (), "a header and rows"),
     ],
 )
 def test_bad_tables_and_questions_are_refused(tmp_path, text, words, message):
@@ -51,3 +56,11 @@ def test_bad_tables_and_questions_are_refused(tmp_path, text, words, message):
     assert result.exit_code == 2, result.output
     assert message in result.output
     assert "Traceback" not in result.output
+
+
+def test_spaces_beside_numbers_are_allowed(tmp_path):
+    (tmp_path / "spaces.csv").write_text(
+        TABLE.replace(",", ", ").replace("scale, accuracy, items", "scale,accuracy,items")
+    )
+    (tmp_path / "evals.csv").write_text(TABLE)
+    assert run(tmp_path / "spaces.csv").output == run(tmp_path / "evals.csv").output

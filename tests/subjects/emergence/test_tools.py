@@ -1,5 +1,6 @@
 """The tools on emergence beside other routes, and on bad input."""
 
+import dataclasses
 import pathlib
 
 import numpy as np
@@ -154,3 +155,82 @@ def test_plateaus_are_the_losses_along_a_path():
 def test_matrices_that_are_no_chains_are_refused(rows, error, words):
     with pytest.raises(error, match=words):
         plateaus(rows)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "words"),
+    [
+        ([0, 0, 1, 1], "0 at 1e\\+08 and 1 at 1e\\+09"),
+        ([0, 0, 0.5, 1, 1], "at most one size inside the rise"),
+        ([0, 0, 0.5, 0.5, 0.5], "at most one size inside the rise"),
+        ([0.5, 0.51, 0.5, 0.51], "fits many exponents"),
+    ],
+)
+def test_steps_and_flat_tables_leave_the_exponent_open(accuracy, words):
+    with pytest.raises(DataError, match=words):
+        emergence_report(10.0 ** np.arange(7, 7 + len(accuracy)), accuracy, 500)
+
+
+def test_a_floor_that_the_sizes_do_not_show_is_told():
+    n = np.geomspace(1e7, 1e12, 5)
+    share = np.round(100 * 0.56 * np.exp(-np.log(2) * (n / 1.4e11) ** -0.78)) / 100
+    found = emergence_report(n, share, 100)
+    assert found.top == 1
+    assert found.alpha_interval[1] < 0.78 < 1.2 * found.steepest
+    assert "with a floor, the exponent could be" in str(found)
+
+
+def test_a_half_outside_double_precision_has_lengths_too():
+    found = emergence_report(SCALE, ACCURACY, 500)
+    half, ends = dataclasses.replace(found, half=0.0).half_at(8)
+    assert half == 0
+    assert ends[0] > 0
+
+
+def test_widths_of_the_grid_and_of_the_range_are_told():
+    x = np.linspace(-1, 1, 201)
+    curves = lambda k: {n: (x, 0.5 + 0.5 * np.tanh(n * k * x)) for n in (1, 2, 4, 8)}
+    fails = lambda found: [own.name.split()[0] for own in found.conditions if own.holds is False]
+    assert "each" in fails(transition_order(curves(0.5)))
+    assert "each" in fails(transition_order(curves(500)))
+    assert not fails(transition_order(curves(3)))
+    with pytest.raises(DataError, match="no point inside the rise"):
+        transition_order({n: (x + 0.005, np.where(x < 0, 0.0, 1.0)) for n in (1, 2, 4, 8)})
+
+
+def test_rare_steps_keep_their_digits_and_passing_symbols_are_told():
+    rare = plateaus([[1 - 1e-17, 1e-17], [3e-17, 1]])
+    assert rare.stationary == pytest.approx([0.75, 0.25])
+    assert "bar" in str(rare.plot().to_dict())
+    absorbed = plateaus([[1, 0], [0.5, 0.5]])
+    assert "every symbol comes back: fails" in str(absorbed)
+    assert "-0" not in str(absorbed)
+    rows = np.random.default_rng(0).dirichlet(np.full(30, 0.3), 30)
+    values, vectors = np.linalg.eig(rows.T)
+    law = np.real(vectors[:, np.argmax(values.real)])
+    assert plateaus(rows).stationary == pytest.approx(law / law.sum(), abs=1e-12)
+    with pytest.raises(DataError, match="zeros alone"):
+        plateaus([[0, 0], [0.5, 0.5]])
+
+
+def test_sizes_that_hardly_differ_have_the_same_law_in_other_units():
+    plain = emergence_report(SCALE, ACCURACY, 500)
+    close = emergence_report(np.exp(1e-6 * np.log(SCALE / 1e10)), ACCURACY, 500)
+    assert close.alpha == pytest.approx(1e6 * plain.alpha, rel=1e-4)
+    assert np.log(close.half) == pytest.approx(1e-6 * np.log(plain.half / 1e10), rel=1e-4)
+    assert close.p_value == pytest.approx(plain.p_value, abs=0.02)
+    assert close.alpha_interval == pytest.approx(1e6 * np.array(plain.alpha_interval), rel=1e-3)
+
+
+def test_scatter_is_no_jump():
+    found = emergence_report(SCALE, [0.1, 0.5, 0.2, 0.7, 0.4, 0.9], 500)
+    assert not found.sharper
+    assert "they scatter more than counts of items do" in str(found)
+
+
+def test_a_billion_items_and_very_different_numbers_of_items():
+    plain = emergence_report(SCALE, ACCURACY, 500)
+    assert emergence_report(SCALE, ACCURACY, 10**9).alpha == pytest.approx(plain.alpha, rel=0.1)
+    assert emergence_report(SCALE, ACCURACY, [1, 10, 100, 1000, 10**6, 10**9]).alpha > 0
+    with pytest.raises(DataError, match="positive"):
+        plain.predicted([1e9, 0])

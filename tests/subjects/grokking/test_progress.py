@@ -167,3 +167,30 @@ def test_bad_input_is_refused_in_one_line(call, error, message):
         call()
     assert isinstance(found.value, LemmataError)
     assert "\n" not in str(found.value)
+
+
+def test_all_frequencies_are_no_evidence_of_waves():
+    assert "are all that there are" in str(fourier_progress(np.random.default_rng(0).normal(size=(5, 2))))
+
+
+def test_a_huge_start_is_forgotten_and_its_rounding_is_no_training_error():
+    rng = np.random.default_rng(0)
+    x, truth, start = rng.normal(size=(20, 60)), rng.normal(size=60), rng.normal(size=60)
+    small, large = (predict_delay(x, x @ truth, 0.001, size * start) for size in (1e3, 1e60))
+    assert large.verdict == "delayed"
+    assert small.test_time is not None
+    assert large.test_time == pytest.approx(small.test_time + 57 * np.log(10) / 0.001, rel=1e-9)
+    assert large.train_time == pytest.approx(small.train_time + 57 * np.log(10) / (small.rates[-1] + 0.001), rel=0.02)
+
+
+def test_an_error_of_rounding_is_not_waited_for():
+    rng = np.random.default_rng(1)
+    x, new, truth, start = (rng.normal(size=size) for size in ((100, 10), (200, 10), 10, 10))
+    for decay in (0.0, 1e-6):
+        found = predict_delay(x, x @ truth, decay, start, new=(new, new @ truth))
+        assert found.delay == pytest.approx(1, abs=0.5)
+
+
+def test_a_weight_decay_beyond_all_times_is_refused():
+    with pytest.raises(SettingError, match="at least 1e-100"):
+        predict_delay([[1.0, 2.0]], [1.0], 1e-320, [1.0, 2.0])

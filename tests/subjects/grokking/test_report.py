@@ -83,6 +83,7 @@ def test_losses_fall_to_a_share_of_the_first():
     [
         lambda table: pd.DataFrame(table, index=[7, 7, 3, 1]),
         pl.DataFrame,
+        lambda table: pl.LazyFrame(table),
         lambda table: {name: tuple(column) for name, column in table.items()},
         lambda table: {name: pd.Series(column, dtype=object) for name, column in table.items()},
         lambda table: pd.DataFrame(table).iloc[::-1],
@@ -154,3 +155,37 @@ def test_it_draws_and_shows_itself():
     report = grokking_report(LOG)
     assert len(report.plot().to_dict()["hconcat"]) == 3
     assert report._repr_html_().startswith("<pre")
+
+
+def test_numbers_that_rounding_moves_still_reach_their_threshold():
+    table = {"step": [1, 10, 100], "train_loss": [3, 0.3, 0.03], "val_loss": [3, 2, 0.3]}
+    (run,) = grokking_report(table, thresholds=[0.9]).runs
+    assert (run.crossings[0].train, run.crossings[0].test) == (10, 100)
+    single = {"step": [1, 10, 100], "train_acc": np.float32([0, 0.9, 1]), "val_acc": np.float32([0, 0.1, 0.9])}
+    (run,) = grokking_report(single, thresholds=[0.9]).runs
+    assert (run.crossings[0].train, run.crossings[0].test) == (10, 100)
+
+
+def test_several_runs_in_one_table_are_not_mixed():
+    table = TABLE | {"step": [1, 2, 3, 4], "Seed": [0, 1, 0, 1]}
+    with pytest.raises(DataError, match=r"column 'Seed'; found 0 and 1.*each seed alone"):
+        grokking_report(table)
+    assert grokking_report(table | {"Seed": [3, None, 3, 3]}).runs[0].crossings
+    decays = {"step": [1, 2, 1, 2], "train_acc": [0, 1, 0, 1], "val_acc": [0, 1, 0, 1], "wd": [1, 1, 2, 2]}
+    assert len(grokking_report(decays | {"run": ["a", "a", "b", "b"]}).runs) == 2
+    with pytest.raises(DataError, match="with the weight decay 2"):
+        grokking_report(decays | {"step": [1, 2, 3, 4], "run": ["a", "a", "b", "c"]})
+
+
+def test_texts_that_are_numbers_are_numbers_and_others_are_named():
+    texts = {name: [f" {entry}" for entry in column] for name, column in TABLE.items()}
+    assert str(grokking_report(texts)) == str(grokking_report(TABLE))
+    with pytest.raises(DataError, match=r"row 3.*'95%'.*0\.22"):
+        grokking_report(texts | {"val_acc": ["0", "0", "0.1", "95%"]})
+
+
+def test_a_run_that_never_fits_is_told():
+    table = {"step": [1, 2, 3], "train_acc": [0, 0.1, 0.6], "val_acc": [0, 0, 0]}
+    found = str(grokking_report(table))
+    assert "the training accuracy never reaches 0.9 and 0.99 up to step 3" in found
+    assert "the validation accuracy never reaches 0.5, 0.9 and 0.99 up to step 3" in found

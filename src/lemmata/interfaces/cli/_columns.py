@@ -23,9 +23,13 @@ def frame_of(data: Path, row: str) -> "pl.DataFrame":
     """
     from lemmata.workflows.studies import Bundled, Reading, read_table
 
-    frame = read_table(str(data), Reading(_BYTES, 0), Bundled()).frame
+    table = read_table(str(data), Reading(_BYTES, 0), Bundled())
+    frame = table.frame
     if frame.height == 0:
         raise DataError(f"table {data}", rule=f"one row for each {row}", found="no rows")
+    if frame.height < table.rows:
+        found, rule = f"{table.rows} rows", f"a table of at most {_BYTES >> 20} MiB, so that no row is left out"
+        raise DataError(f"table {data}", found=found, rule=rule, remedy="keep only the columns that are needed")
     return frame
 
 
@@ -44,7 +48,7 @@ def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str) -> n
         listed, rule = "columns " + ", ".join(frame.columns[:12]), "name a column of the table"
         remedy = f"{meant}name the column with {option}"
         raise UnknownNameError(f"column {name!r}", found=listed, rule=rule, remedy=remedy)
-    series = frame[name]
+    series = _read_as_numbers(frame[name], name)
     if not series.dtype.is_numeric():
         rule, remedy = f"a column of numbers, one for each {row}", f"name another column with {option}"
         raise DataError(f"column {name!r}", found=f"type {series.dtype}", rule=rule, remedy=remedy)
@@ -53,3 +57,26 @@ def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str) -> n
         rule, remedy = "a number in every row", "fill the cell, or delete the row"
         raise DataError(f"column {name!r} in line {line}", found="an empty cell", rule=rule, remedy=remedy)
     return series.to_numpy()
+
+
+def _read_as_numbers(series: "pl.Series", name: str) -> "pl.Series":
+    """Cells of text as numbers, if they are numbers with spaces around them.
+
+    A column without any number is returned as it is. Of the others, the first cell that is no number is refused.
+    """
+    import polars as pl
+
+    if series.dtype != pl.String:
+        return series
+    numbers = series.str.strip_chars().cast(pl.Float64, strict=False)
+    wrong = series.is_not_null() & numbers.is_null()
+    if not wrong.any():
+        return numbers
+    place = int(wrong.arg_max() or 0)
+    cell = str(series[place])
+    percent = cell.strip().endswith("%")
+    if numbers.null_count() == len(numbers) and not any(letter.isdigit() for letter in cell):
+        return series
+    remedy = "write the share: 22% is 0.22" if percent else "write digits, as in 1000000 or 1e6, with a decimal point"
+    what, rule = f"column {name!r} in line {place + 2}", "a column of numbers"
+    raise DataError(what, found=f"the cell {cell[:40]!r}", rule=rule, remedy=remedy)

@@ -76,7 +76,8 @@ def _table(data: Path, scale: str, accuracy: str, items: str) -> tuple[Any, Any,
         except ValueError:
             if items == "items":
                 rule, remedy = "the number of items is needed", "name the column with --items, or pass --items 500"
-                raise SettingError("--items", found="no column 'items'", rule=rule, remedy=remedy) from None
+                found = "no column 'items' among " + ", ".join(frame.columns[:12])
+                raise SettingError("--items", found=found, rule=rule, remedy=remedy) from None
     column = lambda name, option: numeric_column(frame, name, option, "model")
     asked = column(items, "--items") if number is None else number
     return column(scale, "--scale"), column(accuracy, "--accuracy"), asked

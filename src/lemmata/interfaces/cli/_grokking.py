@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lemmata.errors import DataError
+from ._columns import frame_of
 
 if TYPE_CHECKING:
     from lemmata.subjects.grokking import GrokkingReport
-
-_BYTES = 2**28
 
 
 def grokking(
@@ -44,14 +42,11 @@ def grokking(
     Exit code: 0 on success; 2 after a usage error.
     """
     from lemmata.subjects.grokking import grokking_report
-    from lemmata.workflows.studies import Bundled, Reading, read_table
 
     from ._console import out, plain
     from ._files import strict_json
 
-    frame = read_table(str(log), Reading(_BYTES, 0), Bundled()).frame
-    if frame.height == 0:
-        raise DataError(f"table {log}", rule="one row for each logged step", found="no rows")
+    frame = frame_of(log, "logged step")
     report = grokking_report(
         frame, thresholds=threshold or (0.5, 0.9, 0.99), step=step, train=train, test=test, weight_decay=weight_decay,
         metric=metric,

@@ -118,7 +118,7 @@ def transition_order(
         rule = f"at least {_FEWEST}, because a slope of fewer has no useful interval"
         raise DataError("curves", found=f"{len(curves)} sizes", rule=rule)
     found = sorted((_size(size), *_crossings(size, pair, low, high)) for size, pair in curves.items())
-    sizes, starts, halves, ends = (np.array(column) for column in zip(*found, strict=True))
+    sizes, starts, halves, ends, margins, counts = (np.array(column) for column in zip(*found, strict=True))
     if np.any(np.diff(sizes) == 0):
         raise DataError("curves", found="a size that occurs twice", rule="one curve for each size")
     x, y = np.log(sizes), np.log(ends - starts)
@@ -128,8 +128,19 @@ def transition_order(
     interval = (slope - reach, slope + reach)
     kinds = tuple(kind for kind, exponent in KINDS.items() if interval[0] - 0.02 <= exponent <= interval[1] + 0.02)
     bend = float(np.polyfit(x, y, 2)[0] * (x[-1] - x[0]) ** 2 / 4)
-    spread = float(sizes[-1] / sizes[0])
+    with np.errstate(over="ignore"):
+        spread = float(sizes[-1] / sizes[0])
+    margin, points = float(np.min(margins / (ends - starts))), int(counts.min())
     conditions = (
+        Condition(
+            "each curve goes on for half a width on both sides of its rise",
+            margin,
+            margin >= 0.5,
+            "else the width is that of the measured range",
+        ),
+        Condition(
+            "each rise has at least 3 points inside", float(points), points >= 3, "else the width is that of the grid"
+        ),
         Condition("the sizes span a factor of at least 4", spread, spread >= 4, "a slope needs different sizes"),
         Condition(
             "the logarithm of the width is straight", float(bend), bool(abs(bend) < 0.25), "small sizes may differ"
@@ -145,9 +156,9 @@ def _size(size: Any) -> float:
     return float(number)
 
 
-def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, float, float]:
-    """Where a curve passes the shares low, a half and high of its rise."""
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, float, float, float, int]:
+    """Where a curve passes the shares low, a half and high of its rise; the least margin; the points between."""
+    if not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2:
         raise DataError(
             f"the curve of size {size}", found=type(pair).__name__, rule="a pair (control parameter, value)"
         )
@@ -174,4 +185,10 @@ def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, fl
         places.append(float(x[after - 1] + part * (x[after] - x[after - 1])))
     if not places[2] > places[0]:
         raise DataError(f"the curve of size {size}", found="a width of 0", rule="points inside the rise")
-    return places[0], places[1], places[2]
+    inner = int(np.sum((x > places[0]) & (x < places[2])))
+    if not inner:
+        rule = "measured points between both shares: otherwise the width is that of the grid"
+        raise DataError(
+            f"the curve of size {size}", found="no point inside the rise", rule=rule, remedy="measure more points there"
+        )
+    return places[0], places[1], places[2], min(places[0] - float(x[0]), float(x[-1]) - places[2]), inner

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.sparse.csgraph import connected_components
 
-from lemmata.answers import positive
+from lemmata.answers import Condition, positive
 from lemmata.core import numbers_of
 from lemmata.errors import DataError, ShapeError
 from lemmata.printable import preformatted
@@ -24,6 +24,7 @@ class Plateaus:
         unigram: the entropy of the stationary distribution.
         bigram: the mean entropy of the rows, the least loss of any predictor.
         stationary: the stationary distribution.
+        conditions: what the losses rest on.
         claims: which state them.
     """
 
@@ -31,6 +32,7 @@ class Plateaus:
     unigram: float
     bigram: float
     stationary: Float[np.ndarray, " S"]
+    conditions: tuple[Condition, ...]
     claims: tuple[str, ...] = _CLAIMS
 
     def regret(self, length: float | int) -> float:
@@ -39,13 +41,24 @@ class Plateaus:
         return size * (size - 1) / 2 * max(float(np.log(T)), 0.0) / T
 
     def __str__(self) -> str:
-        return (
-            f"uniform {self.uniform:.4f}, unigram {self.unigram:.4f}, bigram {self.bigram:.4f} nats per symbol\n"
-            f"the step from unigram to bigram is {self.unigram - self.bigram:.4f}"
-        )
+        lines = [
+            f"uniform {self.uniform:.4f}, unigram {self.unigram:.4f}, bigram {self.bigram:.4f} nats per symbol",
+            f"the step from unigram to bigram is {max(self.unigram - self.bigram, 0.0):.4f}",
+        ]
+        return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
         return preformatted(self)
+
+    def plot(self) -> Any:
+        """The three losses as bars, an Altair chart."""
+        import altair as alt
+
+        names = ("uniform", "unigram", "bigram")
+        rows = [{"predictor": name, "loss": getattr(self, name)} for name in names]
+        x = alt.X("loss:Q", title="nats per symbol")
+        bars = alt.Chart(alt.Data(values=rows)).mark_bar()
+        return bars.encode(x, alt.Y("predictor:N", sort=list(names), title=None)).properties(width=300)
 
 
 def plateaus(transition_matrix: Any) -> Plateaus:
@@ -72,6 +85,10 @@ def plateaus(transition_matrix: Any) -> Plateaus:
             f"transition_matrix in row {row}, counted from 0", found="a negative entry", rule="probabilities"
         )
     sums = rows.sum(axis=1)
+    if not sums.all():
+        remedy = "if this symbol is never followed by another, leave it out, or let it return to the start"
+        what = f"transition_matrix in row {int(np.argmin(sums))}, counted from 0"
+        raise DataError(what, found="zeros alone", rule="a sum of 1", remedy=remedy)
     wrong = np.abs(sums - 1) > 1e-6
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -86,9 +103,29 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     if len(closed) > 1:
         rule, remedy = "one, so that the losses do not depend on the start", "pass one closed set of symbols at a time"
         raise DataError("transition_matrix", found=f"{len(closed)} closed sets of symbols", rule=rule, remedy=remedy)
-    system = np.vstack([rows.T - np.eye(len(rows)), np.ones(len(rows))])
-    law = np.linalg.lstsq(system, np.append(np.zeros(len(rows)), 1.0), rcond=None)[0]
-    law = np.maximum(law, 0.0) / np.maximum(law, 0.0).sum()
+    law = np.zeros(len(rows))
+    own = np.flatnonzero(labels == closed[0])
+    law[own] = _stationary(rows[np.ix_(own, own)])
     entropies = -np.sum(rows * np.log(np.where(rows > 0, rows, 1.0)), axis=1)
     unigram = -float(np.sum(law * np.log(np.where(law > 0, law, 1.0))))
-    return Plateaus(float(np.log(len(rows))), unigram, float(law @ entropies), law)
+    passing = len(rows) - len(own)
+    conditions = (
+        Condition(
+            "every symbol comes back", float(passing), not passing, "a symbol that does not is not in the losses"
+        ),
+        Condition("the context is long, and the predictors know the chain"),
+    )
+    return Plateaus(float(np.log(len(rows))), unigram + 0.0, float(law @ entropies) + 0.0, law, conditions)
+
+
+def _stationary(rows: Float[np.ndarray, "S S"]) -> Float[np.ndarray, " S"]:
+    """Of an irreducible chain, by elimination without subtractions, so that small probabilities keep their digits."""
+    left = rows.copy()
+    for last in range(len(left) - 1, 0, -1):
+        left[:last, last] /= left[last, :last].sum()
+        left[:last, :last] += np.outer(left[:last, last], left[last, :last])
+    law = np.ones(len(left))
+    for place in range(1, len(left)):
+        law[place] = law[:place] @ left[:place, place]
+        law[: place + 1] /= max(law[: place + 1].max(), 1.0)
+    return law / law.sum()

@@ -12,7 +12,7 @@ from lemmata.core import numbers_of
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
-from ._smooth_law import accuracy_of, fits_with_top
+from ._smooth_law import accuracy_of, error_of_slope, fits_with_top, steepest_with_floor
 
 _CLAIMS = ("emergence.metrics.exact_match_width", "emergence.metrics.resolution_of_benchmark")
 _DRAWS, _FEWEST = 300, 4
@@ -42,10 +42,13 @@ class EmergenceReport:
         jump_after: the size after which the jump fits best.
         jump: by which factor the loss of a token would fall there.
         misfit: p-value of the smooth law against any other accuracies.
+        misfit_with_jump: the same of the law with the best jump.
         length: tokens of an answer.
         chance: accuracy of guessing.
         top: fitted accuracy of an infinite model: 1, unless the loss of a token has a floor.
         level: confidence of the intervals.
+        steepest: without a fitted floor, the largest exponent among the laws with a floor that the accuracies do not
+            reject; the intervals do not contain it. With a fitted floor, `alpha`.
         conditions: what the numbers rest on.
         claims: which state them.
     """
@@ -63,18 +66,23 @@ class EmergenceReport:
     jump_after: float
     jump: float
     misfit: float
+    misfit_with_jump: float
     length: float
     chance: float
     top: float
     level: float
+    steepest: float
     conditions: tuple[Condition, ...]
     claims: tuple[str, ...] = _CLAIMS
     _draws: Float[np.ndarray, "draws 2"] = dataclasses.field(repr=False, default_factory=lambda: np.empty((0, 2)))
 
     @property
     def sharper(self) -> bool:
-        """Whether the jump is shown to be sharper than a smooth loss makes it, at the level 0.05."""
-        return self.p_value < 0.05
+        """Whether the jump is shown to be sharper than a smooth loss makes it, at the level 0.05.
+
+        It is not shown if the law with a jump does not fit either: then the accuracies scatter more than counts do.
+        """
+        return self.p_value < 0.05 <= self.misfit_with_jump
 
     def half_at(self, length: float | int) -> tuple[float, tuple[float, float]]:
         """The scale at which half of the rise is reached for answers of `length` tokens, and its interval.
@@ -83,11 +91,16 @@ class EmergenceReport:
         """
         factor = math.log(positive("length", length) / self.length)
         logs = self._draws[:, 0] + factor / self._draws[:, 1]
-        return float(_exp(math.log(self.half) + factor / self.alpha)), _ends(_exp(logs), self.level)
+        with np.errstate(divide="ignore"):
+            half = np.log(self.half) + factor / self.alpha
+        return float(_exp(half)), _ends(_exp(logs), self.level)
 
     def predicted(self, scale: Any) -> Float[np.ndarray, " points"]:
-        """The accuracy of the smooth law at other scales."""
-        eta = math.log(math.log(2)) - self.alpha * np.log(np.asarray(scale, float) / self.half)
+        """The accuracy of the smooth law at other scales, positive numbers."""
+        asked = numbers_of("scale", scale).astype(float)
+        if not (asked > 0).all():
+            raise DataError("scale", found=f"{asked.min():g}", rule="positive numbers")
+        eta = math.log(math.log(2)) - self.alpha * (np.log(asked) - math.log(self.half))
         return accuracy_of(eta, self.chance, self.top)
 
     def __str__(self) -> str:
@@ -99,10 +112,20 @@ class EmergenceReport:
             f"so 10 % to 90 % of the rise take a factor {self.width:.3g} in scale",
             f"{self.items.max():.0f} items show more than chance from {self.onset:.3g} on",
         ]
+        if self.steepest > self.alpha_interval[1]:
+            lines.append(
+                f"this assumes that the loss can fall to 0: with a floor, the exponent could be {self.steepest:.3g},\n"
+                "and half of the lower rise would be reached earlier"
+            )
         if self.sharper:
             lines.append(
                 f"the jump after {self.jump_after:.3g} is sharper than a smooth loss makes it (p {self.p_value:.2g})\n"
                 f"the loss of a token falls by a factor {self.jump:.3g} there"
+            )
+        elif self.p_value < 0.05:
+            lines.append(
+                f"neither a smooth loss of a token (p {self.misfit:.2g}) nor one with a jump "
+                f"(p {self.misfit_with_jump:.2g}) explains the accuracies:\nthey scatter more than counts of items do"
             )
         else:
             lines.append(f"a smooth loss of a token explains the jump (p = {self.p_value:.2g})")
@@ -185,18 +208,20 @@ def emergence_report(
         (False, 0.4)
     """
     level, length = inside("level", level, 0.0, 1.0), positive("length", length)
-    guess = float(numbers_of("chance", chance))
-    if not 0 <= guess < 1:
-        raise SettingError("chance", found=f"{guess:g}", rule="at least 0 and below 1")
+    guess = numbers_of("chance", chance).astype(float)
+    if guess.shape or not 0 <= guess < 1:
+        raise SettingError("chance", found=repr(chance)[:40], rule="one number, at least 0 and below 1")
+    guess = float(guess)
     n, share, asked = _columns(scale, accuracy, items)
     successes = share * asked
     _rises(n, successes, asked, guess)
-    x = np.log(n / np.exp(np.mean(np.log(n))))
-    design = np.stack([np.ones(len(n)), -x], axis=-1)
+    centre, unit = float(np.mean(np.log(n))), float(np.std(np.log(n)))
+    design = np.stack([np.ones(len(n)), (centre - np.log(n)) / unit], axis=-1)  # in units in which steps are near 1
     fitted, _, tops = fits_with_top(design, successes[None], asked, guess, _GAIN)
     theta, top = fitted[0], float(tops[0])
     if theta[1] <= 0:
         raise DataError("accuracy", found="values that fall with the scale", rule="accuracies that rise with the scale")
+    _fixes(float(theta[1]), error_of_slope(design, theta, asked, guess, top), share, n)
     drawn = (
         np.random.default_rng(0)
         .binomial(asked.astype(int), accuracy_of(design @ theta, guess, top), size=(_DRAWS, len(n)))
@@ -208,22 +233,23 @@ def emergence_report(
     tables = np.concatenate([successes[None], drawn])
     losses = fits_with_top(design, tables, asked, guess)[1]
     gains, places, steps = _jumps(design, tables, asked, guess, losses)
-    centre = float(np.mean(np.log(n)))
-    halves = lambda fit: centre + (fit[..., 0] - math.log(math.log(2))) / fit[..., 1]
-    draws = np.stack([np.where(rising, halves(again), np.inf), again[:, 1]], axis=-1)
+    halves = lambda fit: centre + unit * (fit[..., 0] - math.log(math.log(2))) / fit[..., 1]
+    draws = np.stack([np.where(rising, halves(again), np.inf), again[:, 1] / unit], axis=-1)
     most = float(asked.max())
     seen = (
         math.log(most * top)
         if guess == 0
         else -math.log(min(1.0, 1.645 * math.sqrt(guess * (1 - guess) / most) / (top - guess)))
     )
-    alpha, half = float(theta[1]), float(_exp(halves(theta)))
-    onset = math.inf if seen <= 0 else half * (math.log(2) / seen) ** (1 / alpha)
-    misfit = _p_value(losses[0], losses[1:])
+    alpha, half = float(theta[1]) / unit, float(_exp(halves(theta)))
+    onset = math.inf if seen <= 0 else float(_exp(halves(theta) + math.log(math.log(2) / seen) / alpha))
+    misfit, remains = _p_value(losses[0], losses[1:]), losses - gains
+    steepest = alpha if top < 1 else steepest_with_floor(design, successes, asked, guess, _GAIN) / unit
     return EmergenceReport(
         n, share, asked, alpha, _ends(draws[:, 1], level), half, _ends(_exp(draws[:, 0]), level), onset,
         float(_exp(_TENFOLD / alpha)), _p_value(gains[0], gains[1:]), float(n[places[0]]), float(np.exp(steps[0])),
-        misfit, length, guess, top, level, _conditions(misfit, rising.mean(), half, n), _CLAIMS, draws,
+        misfit, _p_value(remains[0], remains[1:]), length, guess, top, level, steepest,
+        _conditions(misfit, rising.mean(), half, n), _CLAIMS, draws,
     )  # fmt: skip
 
 
@@ -269,6 +295,20 @@ def _rises(n: np.ndarray, successes: np.ndarray, items: np.ndarray, chance: floa
     if np.all(successes >= items - 0.5):
         remedy = "add smaller models, or harder items"
         raise DataError("accuracy", found="every item solved at every size", rule="a rise", remedy=remedy)
+
+
+def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None:
+    """Refuses tables that leave the exponent open: one-step jumps, which any steep law explains, and flat ones."""
+    if error < alpha:
+        return
+    place = int(np.argmax(np.diff(share)))
+    low, high = share[place], share[place + 1]
+    found = f"at most one size inside the rise: {low:.3g} at {n[place]:.4g} and {high:.3g} at {n[place + 1]:.4g}"
+    remedy = f"add models with sizes between {n[place]:.4g} and {n[place + 1]:.4g}"
+    if high - low < 0.3:
+        found, remedy = f"a rise from {share[0]:.3g} to {share[-1]:.3g} that fits many exponents", "add sizes, or items"
+    rule = "accuracies that determine an exponent, so at least two sizes inside a clear rise"
+    raise DataError("accuracy", found=found, rule=rule, remedy=remedy)
 
 
 def _jumps(

@@ -62,9 +62,12 @@ def fits(
         slope = -(top - chance) * np.exp(eta - np.exp(eta))
         weight = items * slope**2 / (share * (1 - share))
         score = flipped @ (items * (successes / items - share) * slope / (share * (1 - share)))[..., None]
-        step = np.linalg.solve((flipped * weight[..., None, :]) @ designs + ridge, score)[..., 0]
+        normal = (flipped * weight[..., None, :]) @ designs
+        trace = np.maximum(np.trace(normal, axis1=-2, axis2=-1), 1.0)[..., None, None]
+        step = np.linalg.solve(normal + trace * ridge, score)[..., 0]
         step *= np.minimum(1.0, 3.0 / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
-        size, tried, found, worse = np.ones(loss.shape), theta, loss, np.zeros(loss.shape, bool)
+        size = np.ones(loss.shape)
+        tried, found, worse = theta, loss, np.ones(loss.shape, bool)
         for _ in range(12):
             tried = theta + size[..., None] * step
             found = deviance(successes, items, accuracy_of((designs @ tried[..., None])[..., 0], chance, top))
@@ -98,10 +101,45 @@ def fits_with_top(
         chance: accuracy of guessing.
         gain: in deviance, by which a floor must fit better than none.
     """
-    least = np.clip(np.max(successes / items, axis=1), chance + 0.05 * (1 - chance), 1.0)
-    tops = np.maximum(1 - _FLOORS * (1 - least)[:, None], chance + 0.02 * (1 - chance))
-    tables = np.broadcast_to(successes[:, None], (*tops.shape, successes.shape[1]))
-    theta, loss = fits(designs, tables, items, chance, tops)
+    theta, loss, tops = _by_top(designs, successes, items, chance)
     own = np.argmin(loss + gain * (np.arange(len(_FLOORS)) > 0), axis=1)
     rows = np.arange(len(own))
     return theta[rows, own], loss[rows, own], tops[rows, own]
+
+
+def _by_top(
+    designs: Float[np.ndarray, "sizes terms"], successes: Float[np.ndarray, "tables sizes"], items: Any, chance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coefficients, deviance and top of each table for each floor that is tried."""
+    least = np.clip(np.max(successes / items, axis=1), chance + 0.05 * (1 - chance), 1.0)
+    tops = np.maximum(1 - _FLOORS * (1 - least)[:, None], chance + 0.02 * (1 - chance))
+    tables = np.broadcast_to(successes[:, None], (*tops.shape, successes.shape[1]))
+    return *fits(designs, tables, items, chance, tops), tops
+
+
+def steepest_with_floor(
+    design: Float[np.ndarray, "sizes 2"],
+    successes: Float[np.ndarray, " sizes"],
+    items: Float[np.ndarray, " sizes"],
+    chance: float,
+    gain: float,
+) -> float:
+    """The largest exponent among floors whose deviance is within `gain` of that without a floor."""
+    theta, loss, _ = _by_top(design, successes[None], items, chance)
+    return float(np.max(theta[0, :, 1][loss[0] <= loss[0, 0] + gain]))
+
+
+def error_of_slope(
+    design: Float[np.ndarray, "sizes 2"],
+    theta: Float[np.ndarray, " 2"],
+    items: Float[np.ndarray, " sizes"],
+    chance: float,
+    top: float,
+) -> float:
+    """The standard error of the second coefficient by the Fisher information; infinite if that is singular."""
+    eta = np.clip(design @ theta, -_LARGEST, 6.0)
+    share = np.clip(accuracy_of(eta, chance, top), 1e-12, 1 - 1e-12)
+    weight = items * ((top - chance) * np.exp(eta - np.exp(eta))) ** 2 / (share * (1 - share))
+    centred = design[:, 1] - np.sum(weight * design[:, 1]) / np.sum(weight) if weight.any() else 0 * weight
+    information = float(np.sum(weight * centred**2))
+    return 1 / np.sqrt(information) if information > 0 else np.inf

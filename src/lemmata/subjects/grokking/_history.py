@@ -16,6 +16,7 @@ STEP = ("step", "steps", "global_step", "iteration", "epoch", "time")
 _TRAIN, _TEST = ("train", "training", "tr"), ("validation", "valid", "val", "test", "eval", "heldout", "held_out")
 METRICS = {"accuracy": ("accuracy", "acc"), "loss": ("loss",)}
 DECAY = ("weight_decay", "wd", "decay")
+RUN = ("run", "run_id", "run_name", "seed", "trial", "experiment")
 _MOST = 10_000_000
 
 
@@ -60,9 +61,9 @@ def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: A
         raise SettingError("metric", found=repr(metric), rule='"accuracy" or "loss"')
     table = _table(history)
     names = list(table)
-    step = _column(table, step, STEP, "step", "step=")
+    step = _column(table, step, STEP, "step", "step")
     train, test, metric = _pair(table, train, test, metric)
-    decay = _column(table, weight_decay, DECAY, "weight decay", "weight_decay=", needed=False)
+    decay = _column(table, weight_decay, DECAY, "weight decay", "weight_decay", needed=False)
     used = [name for name in (step, train, test, decay) if name is not None]
     if len(set(used)) < len(used):
         raise SettingError("columns", found=", ".join(used), rule="a different column for each of them")
@@ -77,6 +78,7 @@ def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: A
     _refuse(step, steps, ~(np.isfinite(steps) & (steps >= 0)), "a step of at least 0 in every row")
     if decays is not None:
         _refuse(decay, decays, ~(np.isfinite(decays) & (decays >= 0)), "a weight decay of at least 0 in every row")
+    _one_run(table, used, decays)
     for name in (train, test):
         _check_values(name, numbers[name], metric)
     runs = []
@@ -91,6 +93,8 @@ def _table(history: Any) -> dict[str, Any]:
     """Columns by their names."""
     if isinstance(history, str | os.PathLike):
         history = _file(os.fspath(history))
+    if callable(getattr(history, "collect_schema", None)) and callable(getattr(history, "collect", None)):
+        history = history.collect()  # of Polars, still to be computed
     if isinstance(history, Mapping):
         columns = history
     elif hasattr(history, "columns") and hasattr(history, "__getitem__"):
@@ -135,14 +139,14 @@ def _column(
         found = [column for column in table if _plain(column) == name]
         if len(found) > 1:
             raise DataError("columns", found=" and ".join(found[:2]), rule=f"one column for the {what}",
-                            remedy=f"name it with {option}")  # fmt: skip
+                            remedy=f"name it with the option {option}")  # fmt: skip
         if found:
             return found[0]
     if not needed:
         return None
     rule = f"a column for the {what}, for example {usual[0]}"
     found = f"columns {', '.join(list(table)[:12])}" if table else "no columns"
-    raise DataError("history", found=found, rule=rule, remedy=f"name the column with {option}")
+    raise DataError("history", found=found, rule=rule, remedy=f"name the column with the option {option}")
 
 
 def _pair(table: Mapping[str, Any], train: Any, test: Any, metric: str | None) -> tuple[str, str, str]:
@@ -157,19 +161,22 @@ def _pair(table: Mapping[str, Any], train: Any, test: Any, metric: str | None) -
         words = METRICS[kind]
         named = lambda parts, words=words: tuple(f"{part}_{word}" for part in parts for word in words)
         # Keras calls the training value by the name of the metric alone.
-        fits = _column(table, train, (*named(_TRAIN), *words), f"training {kind}", "train=", needed=False)
-        learns = _column(table, test, named(_TEST), f"validation {kind}", "test=", needed=False)
+        fits = _column(table, train, (*named(_TRAIN), *words), f"training {kind}", "train", needed=False)
+        learns = _column(table, test, named(_TEST), f"validation {kind}", "test", needed=False)
         if fits is not None and learns is not None:
             return fits, learns, kind
         if fits is not None or learns is not None:
-            half = half or (f"training {kind}", "train=") if fits is None else (f"validation {kind}", "test=")
+            half = half or (f"training {kind}", "train") if fits is None else (f"validation {kind}", "test")
     found = f"columns {', '.join(list(table)[:12])}" if table else "no columns"
     if half:
-        remedy = f"grokking is a delay between training and validation: log both, or name the column with {half[1]}"
+        remedy = (
+            "grokking is a delay between training and validation: log both, "
+            f"or name the column with the option {half[1]}"
+        )
         raise DataError("history", found=found, rule=f"a column for the {half[0]}", remedy=remedy)
     raise DataError(
         "history", found=found, rule="a column for the training and one for the validation accuracy or loss",
-        remedy="name the columns with train= and test=",
+        remedy="name the columns with the options train and test",
     )  # fmt: skip
 
 
@@ -187,16 +194,20 @@ def _numbers(name: str, column: Any) -> Float[np.ndarray, " rows"]:
         raise ShapeError(f"column {name!r}", found=f"shape {values.shape}", rule="one number for each row")
     if len(values) > _MOST:
         raise DataError(f"column {name!r}", found=f"{len(values)} rows", rule=f"at most {_MOST} rows")
+    if values.dtype.kind == "f" and values.dtype.itemsize < 8:
+        return values.astype(str).astype(float)  # 0.9 in single precision is below 0.9 in double precision
     if values.dtype.kind in "iuf":
         return values.astype(float)
+    if values.dtype.kind in "OU":
+        values = np.array([_number_of(entry) for entry in values.tolist()], object)
     missing = np.array([entry is None or (isinstance(entry, float) and math.isnan(entry)) for entry in values.tolist()])
     kinds = (int, float, np.integer, np.floating)
     for row, (entry, none) in enumerate(zip(values.tolist(), missing, strict=True)):
         if not none and (isinstance(entry, bool) or not isinstance(entry, kinds)):
             shown = " ".join(repr(entry).split())[:40]
-            raise DataError(
-                f"column {name!r} in row {row}, counted from 0", found=f"the entry {shown}", rule="a number"
-            )
+            remedy = "write the share: 22% is 0.22" if isinstance(entry, str) and entry.strip().endswith("%") else None
+            what = f"column {name!r} in row {row}, counted from 0"
+            raise DataError(what, found=f"the entry {shown}", rule="a number", remedy=remedy)
     try:
         return np.array(
             [np.nan if none else float(entry) for entry, none in zip(values.tolist(), missing, strict=True)]
@@ -205,6 +216,31 @@ def _numbers(name: str, column: Any) -> Float[np.ndarray, " rows"]:
         raise DataError(
             f"column {name!r}", found="a whole number above 1e308", rule="numbers of double precision"
         ) from error
+
+
+def _number_of(entry: Any) -> Any:
+    """A text that is a number as this number, anything else as it is."""
+    try:
+        return float(entry) if isinstance(entry, str) and "_" not in entry else entry
+    except ValueError:
+        return entry
+
+
+def _one_run(table: Mapping[str, Any], used: list[str], decays: np.ndarray | None) -> None:
+    """Refuses several runs of one weight decay, which a column such as `seed` tells apart."""
+    for name in (name for name in table if _plain(name) in RUN and name not in used):
+        labels = [str(entry) for entry in array_of(f"column {name!r}", table[name]).tolist()]
+        of_decay: dict[Any, str] = {}
+        for row, label in enumerate(labels):
+            if label in ("None", "nan", "", "<NA>"):
+                continue
+            own = None if decays is None or row >= len(decays) else float(decays[row])
+            if of_decay.setdefault(own, label) != label:
+                found = f"{of_decay[own]} and {label}" + ("" if own is None else f" with the weight decay {own:g}")
+                remedy = f"report the rows of each {_plain(name)} alone"
+                raise DataError(
+                    f"column {name!r}", found=found[:80], rule="one run, or one for each weight decay", remedy=remedy
+                )
 
 
 def _refuse(name: str, values: np.ndarray, wrong: np.ndarray, rule: str) -> None:
@@ -241,5 +277,5 @@ def _curve(name: str, label: str, steps: np.ndarray, values: np.ndarray) -> Curv
     keep = np.append(~again, True) if len(steps) else np.zeros(0, bool)
     steps, values = steps[keep], values[keep]
     if len(steps) < 2:
-        raise DataError(f"column {name!r}{label}", found=f"{len(steps)} logged steps", rule="at least two")
+        raise DataError(f"column {name!r}{label}", found=f"logged steps: {len(steps)}", rule="at least two")
     return Curve(steps, values)

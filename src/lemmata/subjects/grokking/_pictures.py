@@ -1,13 +1,9 @@
 """Pictures of training histories and of powers per frequency."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-
-if TYPE_CHECKING:
-    from ._prediction import DelayPrediction
-    from ._report import GrokkingReport
 
 _BLUE, _RED, _INK = "#3b6fb6", "#c2562d", "#7b828c"
 _POINTS = 400
@@ -18,7 +14,7 @@ def _thinned(count: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(count, _POINTS)).astype(int))
 
 
-def history_chart(report: "GrokkingReport") -> Any:
+def history_chart(report: Any) -> Any:
     """The curves of each run, and rules at t_train and t_test of the highest threshold that is reached."""
     import altair as alt
 
@@ -56,7 +52,7 @@ def power_chart(power: Float[np.ndarray, " k"], top: tuple[int, ...]) -> Any:
     return bars.encode(x, y, color=fill, tooltip=["k:O", "share:Q"]).properties(width=360, height=180)
 
 
-def errors_chart(found: "DelayPrediction") -> Any:
+def errors_chart(found: Any) -> Any:
     """Both errors against time on logarithmic axes, and rules at the two times."""
     import altair as alt
 

@@ -38,8 +38,8 @@ class DelayPrediction:
     Args:
         verdict: a key of VERDICTS.
         train_time: when the training error has fallen to the wanted share of the mean square of y; None for never.
-        test_time: when the start is forgotten, or the error on new rows has fallen to twice its last value; None for
-            never.
+        test_time: when the start is forgotten, or the error on new rows has fallen to twice its last value, or to
+            the wanted share of that of predicting 0 if this is more; None for never.
         delay: test_time / train_time; None where there is none.
         unseen_start: length of the start in the directions that no row sees.
         unseen_truth: the same of the truth, if it has no preferred direction.
@@ -138,14 +138,14 @@ def predict_delay(
     flow = _Flow(x, labels, start, decay)
     held = None if new is None else _held(new, x.shape[1])
     power = float(np.mean(labels**2))
-    train = lambda t: flow.error(t, x, labels)
+    train = flow.train_error
     if held is None:
         test = lambda t: float(flow.left**2 * math.exp(-2 * decay * t))
         final, trivial, wanted = None, None, flow.truth**2
     else:
         test = lambda t: flow.error(t, *held)
         final, trivial = flow.error(math.inf, *held), float(np.mean(held[1] ** 2))
-        wanted = 2 * final
+        wanted = max(2 * final, share * trivial)
     times = flow.times
     curves = [np.array([error(t) for t in times]) for error in (train, test)]
     fit = _first(train, times, curves[0], share * power)
@@ -188,10 +188,14 @@ class _Flow:
         self.begin, solution = self.v @ start, (u.T @ y) / s
         self.end = self.rates * solution / (self.rates + decay)
         self.unseen = start - self.v.T @ self.begin if self.free else np.zeros_like(start)
+        self.unseen -= self.v.T @ (self.v @ self.unseen)  # what rounding has left of the rest of a large start
+        self.scales, self.solution = s / math.sqrt(len(x)), solution
+        self.residual = float(np.mean((y - u @ (u.T @ y)) ** 2))
         self.left = float(np.linalg.norm(self.unseen))
         self.truth = float(np.linalg.norm(solution)) * math.sqrt(self.free / len(s))
         slowest = min(decay, self.rates[-1]) if decay and self.free else self.rates[-1]
-        ends = math.log10(1e-3 / (self.rates[0] + decay)), math.log10(80.0 / slowest)
+        largest = max(float(np.abs(start).max()) / max(float(np.abs(solution).max()), 1e-300), 1.0)
+        ends = math.log10(1e-3 / (self.rates[0] + decay)), math.log10((80.0 + math.log(largest)) / slowest)
         self.times = np.concatenate([[0.0], np.logspace(*ends, _GRID)])
 
     def weights(self, t: float) -> np.ndarray:
@@ -199,6 +203,11 @@ class _Flow:
         forgotten = math.exp(-self.decay * t) if self.decay else 1.0
         moved = self.end + (self.begin - self.end) * np.exp(-(self.rates + self.decay) * t)
         return self.v.T @ moved + self.unseen * forgotten
+
+    def train_error(self, t: float) -> float:
+        """The mean squared error on the rows at a time, which the unseen part of the weights does not touch."""
+        off = (self.end - self.solution) + (self.begin - self.end) * np.exp(-(self.rates + self.decay) * t)
+        return float(np.sum((self.scales * off) ** 2)) + self.residual
 
     def error(self, t: float, x: np.ndarray, y: np.ndarray) -> float:
         """The mean squared error at a time."""
@@ -270,8 +279,7 @@ def _decay(value: Any) -> float:
         number = float(value) if np.ndim(value) == 0 and not isinstance(value, bool | str | bytes) else math.nan
     except (TypeError, ValueError):
         number = math.nan
-    if not (math.isfinite(number) and number >= 0):
-        raise SettingError(
-            "weight_decay", found=" ".join(repr(value).split())[:40], rule="a finite number of at least 0"
-        )
+    if not (math.isfinite(number) and number >= 0) or 0 < number < 1 / _LARGEST:
+        rule = f"0, or a finite number of at least {1 / _LARGEST:g}"
+        raise SettingError("weight_decay", found=" ".join(repr(value).split())[:40], rule=rule)
     return number

@@ -54,9 +54,10 @@ class FourierProgress:
 
     def __str__(self) -> str:
         names = ", ".join(map(str, self.top))
-        lines = [f"frequencies {names} of {len(self.power)} have {self.share:.1%} of the power "
-                 f"(95 % of random embeddings: below {self.random_share:.1%})",
-                 f"Gini coefficient {self.gini:.3f}"]  # fmt: skip
+        said = f"have {self.share:.1%} of the power (95 % of random embeddings: below {self.random_share:.1%})"
+        if len(self.top) == len(self.power):
+            said = "are all that there are: ask for fewer with top"
+        lines = [f"frequencies {names} of {len(self.power)} {said}", f"Gini coefficient {self.gini:.3f}"]
         if self.restricted is not None:
             lines += [
                 f"their waves of a + b have {self.restricted_share:.1%} of the squared outputs",

@@ -78,7 +78,7 @@ class GrokkingRun:
         for own in self.crossings:
             cells = [_told(own.train, own.train_interval), _told(own.test, own.test_interval)]
             delay = "" if own.delay is None else _told(own.delay, own.delay_interval)
-            lines.append(f"{own.threshold:>9g}  {cells[0]:<22}{cells[1]:<22}{delay}".rstrip())
+            lines.append(f"{own.threshold:>9g}  {cells[0]:<21} {cells[1]:<21} {delay}".rstrip())
         lines.append(CLOCKS[self.clocks])
         if self.onset is not None:
             lines.append(f"the test error begins to fall around step {_told(self.onset, self.onset_interval)}")
@@ -214,12 +214,17 @@ def _levels(thresholds: Any) -> tuple[float, ...]:
 
 
 def _first(curve: Curve, level: float, metric: str) -> tuple[float | None, Interval | None]:
-    reached = curve.values >= level if metric == "accuracy" else curve.values <= (1 - level) * curve.values[0]
+    reached = ~_misses(curve.values, level, metric, curve.values[0])
     if not reached.any():
         return None, None
     place = int(reached.argmax())
     before = float(curve.steps[place - 1]) if place else 0.0
     return float(curve.steps[place]), (before, float(curve.steps[place]))
+
+
+def _misses(values: np.ndarray, level: float, metric: str, first: float) -> np.ndarray:
+    """Where values do not reach a threshold; rounding is no reason: a loss of 0.3 is a tenth of 3."""
+    return values < level * (1 - 1e-12) if metric == "accuracy" else values > (1 - level) * first * (1 + 1e-12)
 
 
 def _ratio(above: float, below: float) -> float:
@@ -241,14 +246,16 @@ def _run(decay: float | None, train: Curve, test: Curve, levels: tuple[float, ..
             if first == curve.steps[0]:
                 notes.append(f"the {what} {metric} reaches {level:g} at the first logged step: log earlier steps")
             later = Curve(curve.steps[curve.steps > first], curve.values[curve.steps > first])
-            back = later.values < level if metric == "accuracy" else later.values > (1 - level) * curve.values[0]
+            back = _misses(later.values, level, metric, curve.values[0])
             if back.any():
                 level_of = f"below {level:g}" if metric == "accuracy" else f"above {1 - level:g} of the first one"
                 notes.append(f"the {what} {metric} is {level_of} again at {back.sum()} of {len(back)} later steps")
     last = float(test.steps[-1])
-    never = [f"{own.threshold:g}" for own in crossings if own.test is None]
-    if never:
-        notes.insert(0, f"the validation {metric} never reaches {' and '.join(never)} up to step {last:g}")
+    for what, curve in (("validation", test), ("training", train)):
+        never = [f"{own.threshold:g}" for own in crossings if (own.test if curve is test else own.train) is None]
+        if never:
+            said = " and ".join([", ".join(never[:-1]), never[-1]] if never[1:] else never)
+            notes.insert(0, f"the {what} {metric} never reaches {said} up to step {curve.steps[-1]:g}")
     clocks = _clocks(crossings)
     onset, onset_in = _onset(crossings) if clocks == "two" else (None, None)
     return GrokkingRun(decay, tuple(crossings), clocks, onset, onset_in, last, tuple(notes), train, test)
@@ -292,7 +299,8 @@ def _slope(runs: tuple[GrokkingRun, ...], levels: tuple[float, ...]) -> DecaySlo
         ends = np.log(np.array(intervals))
         low = np.where(weights > 0, ends[:, 0], ends[:, 1]) @ weights
         high = np.where(weights > 0, ends[:, 1], ends[:, 0]) @ weights
-        return float(np.log(times) @ weights), (float(low), float(high))
+        own = float(np.log(times) @ weights)
+        return round(own, 12) + 0.0, (round(float(low), 12) + 0.0, round(float(high), 12) + 0.0)
 
     test = line([at.test or 0.0 for _, at in best], [at.test_interval or (0.0, 0.0) for _, at in best])
     train = line([at.train or 0.0 for _, at in best], [at.train_interval or (0.0, 0.0) for _, at in best])

@@ -11,6 +11,7 @@ direction, by as much as the action itself: if the norm is free, the transition 
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -222,7 +223,7 @@ def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
         y = q**2 / (1 + 2 * (q**2 + rest))
         return (q**2 + rest) / (2 * g) - np.log(rest) / 2 - 2 * interaction / np.pi * y * (b - 2 * c * y) ** 2
 
-    found = minimize_scalar(action, bounds=(1e-3 * g, 1.5 * g), method="bounded", options={"xatol": 1e-10})
+    found: Any = minimize_scalar(action, bounds=(1e-3 * g, 1.5 * g), method="bounded", options={"xatol": 1e-10})
     return float(found.fun)
 
 

@@ -3,11 +3,13 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy import optimize, special
 
+_log_sum: Callable[..., Any] = special.logsumexp  # its stubs allow a pair
 _STEPS, _NEWTON = (1, 2, 4, 8, 16), (2, 4, 6)
 _RATES = (-6.0, 1.0)  # powers of ten of step sizes, times the largest eigenvalue
 _RIDGES = (-12.0, 12.0)  # powers of ten of the ridge, over the mean eigenvalue
@@ -73,7 +75,7 @@ def scales(prompts: Prompts) -> Scales:
 
         def unlikely(power: float) -> float:
             variance = 10.0 ** (2 * power)
-            return float(-np.sum(special.logsumexp(-rest / (2 * variance), axis=1))) + count * len(rest) * power * (
+            return float(-np.sum(_log_sum(-rest / (2 * variance), axis=1))) + count * len(rest) * power * (
                 math.log(10.0)
             )
 

@@ -6,6 +6,7 @@ of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -182,7 +183,8 @@ def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[
         return ridge / 2 * square + np.log1p(eigenvalues / ridge).sum() / 2
 
     top = max(float(eigenvalues.max()), 1e-300)
-    found = scipy.optimize.minimize_scalar(against, bounds=(np.log(top * 1e-12), np.log(top * 1e4)), method="bounded")
+    ends = (np.log(top * 1e-12), np.log(top * 1e4))
+    found: Any = scipy.optimize.minimize_scalar(against, bounds=ends, method="bounded")
     return float(np.exp(found.x)) / n
 
 
