@@ -142,13 +142,24 @@ def test_recovery_does_not_depend_on_units(a_unit, b_unit):
     assert all(own.holds is not False for own in found.conditions)
 
 
-def test_an_end_that_is_no_minimum_is_marked():
-    """A plateau: the derivative vanishes but for a kink far away, where the minimiser does not come."""
-    slow = lambda z: jnp.concatenate([jnp.tanh(z - 60), 1e-3 * jnp.sin(1e9 * z)])
-    found = recover(slow, np.eye(2), [1.0, 1.0], 1, restarts=1)
-    own = next(own for own in found.conditions if own.name.startswith("the end is a minimum"))
-    assert own.value is not None
-    assert own.holds is (own.value < 0.01)
+def test_a_fold_of_the_generator_is_a_minimum():
+    """At sin(z) = 1, the derivative vanishes, and no step of the latent variables removes more of the residual."""
+    rng = np.random.default_rng(0)
+    w, a = rng.normal(size=(30, 2)), rng.normal(size=(12, 30))
+    found = recover(lambda z: w @ jnp.sin(z), a, 5 * a @ w @ np.ones(2), 2, restarts=4)
+    assert next(own for own in found.conditions if own.name.startswith("the end is a minimum")).holds
+
+
+def test_an_infinite_derivative_is_refused():
+    with pytest.raises(DataError, match="not finite from every start"):
+        recover(lambda z: jnp.sqrt(jnp.abs(0 * z)) + jnp.ones(3), np.eye(3), [1.0, 2.0, 3.0], 1, restarts=1)
+
+
+def test_tiny_distances_are_never_the_same_by_underflow():
+    rows = np.concatenate([np.stack([np.zeros(30), np.arange(30) * 1e-190], axis=1), [[1.0, 0.0]]])
+    assert effective_support(rows, 0).collisions == 0
+    with pytest.raises(SettingError, match="at least 5e-151"):
+        effective_support(rows, 1e-195)
 
 
 def test_the_plot_of_simulated_guidance_has_both_classes():

@@ -201,10 +201,8 @@ def _predicted(
     u, s, _ = np.linalg.svd(slopes, full_matrices=False)
     basis = u[:, s > 1e-10 * max(float(s[0]), 1e-300)]
     rank = basis.shape[1]
-    range_, singular, _ = np.linalg.svd(a @ basis, full_matrices=False) if rank else (np.zeros((m, 0)), np.zeros(0), 0)
-    # At a minimum, the residual is orthogonal to the measured range.
-    scale = max(float(residuals[0]), 1e-6 * float(np.linalg.norm(b)))
-    left = float(np.linalg.norm(range_.T @ (a @ signal - b))) / (scale or 1.0)
+    singular = np.linalg.svd(a @ basis, compute_uv=False) if rank else np.zeros(0)
+    left = _removable(a @ slopes, a @ signal - b, z, float(np.linalg.norm(b)))
     sure = rank == k and m >= k and float(singular[-1]) > 1e-8 * float(singular[0])
     back = basis @ np.linalg.pinv(a @ basis) if rank else np.zeros((n, m))
     outside = back @ (a - (a @ basis) @ basis.T)
@@ -236,6 +234,13 @@ def _predicted(
             Condition("more measurements than latent variables", float(free), free > 0, "else no noise can be seen"),
         ),
     )  # fmt: skip
+
+
+def _removable(slopes: np.ndarray, gap: np.ndarray, z: np.ndarray, size: float) -> float:
+    """The share of a residual that a step of the linearised generator removes; steps far beyond z are not linear."""
+    step = np.linalg.lstsq(slopes, gap)[0]
+    shrunk = min(1.0, 10 * (1 + float(np.linalg.norm(z))) / max(float(np.linalg.norm(step)), 1e-300))
+    return shrunk * float(np.linalg.norm(slopes @ step)) / (max(float(np.linalg.norm(gap)), 1e-6 * size) or 1.0)
 
 
 def _checked(generator: Any, k: int, n: int) -> None:

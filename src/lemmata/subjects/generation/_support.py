@@ -17,6 +17,7 @@ from ._rows import in_unit, rows_of
 
 _CLAIMS = ("generation.finite_samples.collisions_of_samples",)
 _FEWEST, _MOST, _MOST_CALLED, _CHUNK = 20, 50_000, 3_000, 4_000_000
+_LEAST = 1e-150  # in parts of the range: squares of smaller distances are not numbers
 _TYPICAL = 0.7  # the level of the limit of the most frequent sample in the variance
 
 
@@ -201,8 +202,13 @@ def _near(samples: Any, distance: float) -> np.ndarray:
     _count(rows, _MOST)
     (scaled,), unit, _ = in_unit(rows)
     step = max(1, _CHUNK // len(rows))
+    if distance == 0:
+        return _equal(rows)
     # Distances that equal the limit up to rounding count.
     limit = distance / unit * (1 + 1e-12)
+    if limit < _LEAST:
+        raise SettingError("same", found=f"{distance:g}", rule=f"0, or at least {_LEAST * unit:.3g} for these samples",
+                           remedy="leave out samples that are far from all others")  # fmt: skip
     parts = [(cdist(scaled[start : start + step], scaled) <= limit).sum(axis=1) for start in range(0, len(rows), step)]
     return np.concatenate(parts) - 1
 
