@@ -64,3 +64,11 @@ def test_bad_input_is_refused_in_one_line(given):
     with pytest.raises(LemmataError) as caught:
         superposition(*given)
     assert "\n" not in str(caught.value)
+
+
+def test_the_loss_holds_for_other_rows():
+    """Not only for the rows that the weights were fitted to."""
+    found, rng = superposition(6, 3, 0.3, 0.9), np.random.default_rng(9)
+    x = rng.random((200_000, 6)) * (rng.random((200_000, 6)) < 0.3)
+    y = np.maximum(x @ found.weights.T @ found.weights + found.biases, 0)
+    assert found.loss == pytest.approx(np.mean((x - y) ** 2 @ 0.9 ** np.arange(6)), rel=0.02)

@@ -21,6 +21,7 @@ _CLAIMS = (
     "features.stored_features.more_features_under_pressure",
 )
 _ROWS, _STARTS, _STORED, _EDGE = 2500, 6, 0.5, 0.1
+_FRESH, _EQUAL = 20_000, 1e-2
 _LARGEST, _SHOWN, _LEAST, _ACCURACY = 64, 12, 0.01, 1e-4
 _INK, _BLUE, _RED = "#7b828c", "#3b6fb6", "#c2562d"
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -110,8 +111,9 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
     """Which of n sparse features the best model y = ReLU(W'W x + b) stores in m dimensions.
 
     Each feature is uniform on [0, 1] with probability `density`, and 0 otherwise. The loss is the mean of the sum of
-    importance_i (x_i - y_i)². For two features in one dimension the loss is exact; otherwise it is a mean over 2500
-    random rows in which some feature is active. The least loss of several starts need not be the least of all.
+    importance_i (x_i - y_i)². For two features in one dimension the loss is exact. Otherwise weights are fitted to 2500
+    random rows in which some feature is active, and the loss is a mean over 20,000 other rows. The least loss of
+    several starts need not be the least of all.
 
     Args:
         n: features, at most 64.
@@ -144,6 +146,7 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
     scale = weight.max()
     loss = _exact(weight / scale, p) if two else _sampled(weight / scale, p, m, rng)
     values, found = _least(loss, n, m, rng, two)
+    fresh = values.min() if two else _sampled(weight / scale, p, m, np.random.default_rng((seed, 1)), _FRESH)(found)[0]
     near = int(np.sum(values <= values.min() * 1.01 + 1e-12))
     w, b = found[: n * m].reshape(m, n), found[n * m :]
     sizes = np.sum(w**2, axis=0)
@@ -161,10 +164,16 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
     sufficient, boundary = _edge_of_superposition(float(weight.min() / scale)) if two else (None, None)
     conditions = (
         Condition("another start ended at the same loss", float(near), near > 1, "the least loss may be lower"),
+        Condition(
+            "the loss is at most that of one feature per dimension (ratio)",
+            float(fresh * scale / least),
+            bool(fresh * scale <= least * (1 + _EQUAL)),
+            "else these weights are not the best",
+        ),
         Condition("features are independent and equally frequent", None, None, "the model assumes it"),
     )
     return Superposition(
-        _phase(len(stored), m, edges), w, b, float(values.min() * scale), float(least), sizes, stored,
+        _phase(len(stored), m, edges), w, b, float(fresh * scale), float(least), sizes, stored,
         float(sizes.sum() / m), interference, tuple(edges), sufficient, boundary, two, (near, len(values)), conditions,
     )  # fmt: skip
 
@@ -196,22 +205,22 @@ def _exact(weight: np.ndarray, p: float) -> Loss:
     return loss
 
 
-def _sampled(weight: np.ndarray, p: float, m: int, rng: np.random.Generator) -> Loss:
+def _sampled(weight: np.ndarray, p: float, m: int, rng: np.random.Generator, count: int = _ROWS) -> Loss:
     """The mean over rows with an active feature, and exactly that over rows without one."""
     n = len(weight)
     silent = (1 - p) ** n
     # the number of active features, given that there are some; then which ones
-    first = np.minimum(np.floor(np.log1p(-rng.random(_ROWS) * (1 - silent)) / np.log1p(-min(p, 1 - 1e-12))), n - 1)
+    first = np.minimum(np.floor(np.log1p(-rng.random(count) * (1 - silent)) / np.log1p(-min(p, 1 - 1e-12))), n - 1)
     place = np.arange(n)
-    active = np.where(place > first[:, None], rng.random((_ROWS, n)) < p, place == first[:, None])
-    x = rng.random((_ROWS, n)) * active
+    active = np.where(place > first[:, None], rng.random((count, n)) < p, place == first[:, None])
+    x = rng.random((count, n)) * active
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         w, b = flat[: n * m].reshape(m, n), flat[n * m :]
         gram = w.T @ w
         reach = x @ gram + b
         left = np.maximum(reach, 0.0) - x
-        share = (1 - silent) / _ROWS
+        share = (1 - silent) / count
         slope = 2 * share * weight * left * (reach > 0)
         rest = silent * weight * np.maximum(b, 0.0)
         total = share * np.sum(weight * left**2) + rest @ np.maximum(b, 0.0)
