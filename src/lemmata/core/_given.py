@@ -43,11 +43,9 @@ def array_of(name: str, values: Any) -> np.ndarray:
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
         kind = str(getattr(values, "dtype", ""))
         if kind.startswith("torch."):
+            found = f"a tensor of type {kind[6:]} on {getattr(values, 'device', 'no device')}"
             remedy = "convert it with .float(), and load a tensor on the device meta first"
-            raise PrecisionError(
-                name, found=f"a tensor of type {kind[6:]} on {values.device}", rule="a tensor that NumPy reads",
-                remedy=remedy,
-            ) from error  # fmt: skip
+            raise PrecisionError(name, found=found, rule="a tensor that NumPy reads", remedy=remedy) from error
         raise DataError(
             name,
             found=f"a {type(values).__name__} that is not an array",
