@@ -36,7 +36,7 @@ class ToyModel(eqx.Module):
     ratio: int = eqx.field(static=True)
     p: Float[Array, ""]
 
-    def gain(self, key: Key[Array, ""], ratio: float, p: Array | float) -> Array:
+    def gain(self, key: Key[Array, ""], ratio: float | int, p: Array | float) -> Array:
         """|W|²/m of the trained model, less the same without the ReLU on the same rows.
 
         Args:

@@ -84,6 +84,9 @@ class GrokkingRun:
             lines.append(f"the test error begins to fall around step {_told(self.onset, self.onset_interval)}")
         return head + "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
 
 @dataclasses.dataclass(frozen=True)
 class DecaySlope:
@@ -114,6 +117,9 @@ class DecaySlope:
         said = "1/weight decay is possible" if self.inverse else "not 1/weight decay"
         test, train = _told(self.test, self.test_interval), _told(self.train, self.train_interval)
         return f"t_test at {self.threshold:g} ~ weight decay^{test}: {said}; t_train ~ weight decay^{train}"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

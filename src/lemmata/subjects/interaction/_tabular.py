@@ -350,6 +350,9 @@ class EstimatedMDP(TabularMDP):
         ]
         return "\n".join([*lines, *(f"- {own}" for own in self.conditions if own.holds is False)])
 
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
 
 def _certain(error: float, values: np.ndarray) -> Condition:
     share = error / (float(np.abs(values).max()) or 1.0)
