@@ -16,7 +16,7 @@ LINKS = (
     "Results, the ledger or an input are links: to a file of somebody else, which stays as it is, to themselves, or to "
     "nothing."
 )
-PIPES = "An input, the ledger or a result is a named pipe without a writer, a folder, or /dev/zero: the run ends and says so."
+PIPES = "An input, the ledger or a result is a pipe that nobody writes to, a folder, or /dev/zero: the run ends."
 NAMES = "Inputs, the folder and --out have names that are not UTF-8."
 DAMAGED = "The input is damaged: bytes exchanged, cut short, fields of another type, null, huge, nested 100,000 deep."
 _PRECIOUS = b"the work of somebody else\n"

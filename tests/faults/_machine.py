@@ -15,8 +15,8 @@ from tests.faults.world import DEADLINE, ROOT, Ended, World
 MEMORY = "The address space is limited (RLIMIT_AS): the run ends with an answer or says that memory is missing."
 TERMINALS = "The terminal has another encoding (cp1252, latin-1, ascii): the answer and the exit code are the same."
 STREAMS = (
-    "Nothing takes the output: stdout closed, stdout and stderr closed, a reader that has left, a full disk. Results are "
-    "written; the exit code tells where the answer could not be printed."
+    "Nothing takes the output: stdout closed, stdout and stderr closed, a reader that has left, a full disk. Results "
+    "are written; the exit code tells where the answer could not be printed."
 )
 MODULES = "Files named as Python's modules lie in the current folder: none is executed, and the answer is the same."
 _SHADOWED = (
