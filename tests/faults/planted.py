@@ -19,34 +19,12 @@ import sys
 import time
 from typing import Any
 
-WRITES = (
-    "create",
-    "os.rename",
-    "os.remove",
-    "os.mkdir",
-    "os.rmdir",
-    "os.link",
-    "os.symlink",
-    "fsync",
-    "sql",
-    "sql.open",
-)
+_TOLD = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink")
+WRITES = ("create", *_TOLD, "fsync", "sql", "sql.open")
 """Kinds of moments in which what lies on the disk changes, or may."""
 _FAILING = ("create", "os.rename", "os.mkdir", "fsync")
 _PATIENCE = 60.0
-_CHANGES = (
-    "BEGIN",
-    "INSERT",
-    "COMMIT",
-    "CREATE",
-    "PRAGMA",
-    "UPDATE",
-    "DELETE",
-    "REPLACE",
-    "SAVEPOINT",
-    "RELEASE",
-    "ROLLBACK",
-)
+_CHANGES = ("BEGIN", "INSERT", "COMMIT", "CREATE", "UPDATE", "DELETE", "REPLACE", "SAVEPOINT", "RELEASE", "ROLLBACK")
 
 
 class Moments:
