@@ -97,19 +97,19 @@ TABLE = (
         marks=("old.example", "new.example"), says="index.html", together=False, patches=("few pages",),
     ),
     Command(
-        "verify", ("verify", "claim.py:Square", "--corners", "0", *_KEPT), **_SEEDS, codes=_JUDGED, says="supported",
+        "verify", ("verify", "claim.py:Square", "--corners", "0", "--budget", "12", *_KEPT), **_SEEDS, codes=_JUDGED, clean=3, says="inconclusive",
         program="claim.py", ledger=True, jobs=True,
     ),
     Command(
-        "judge", ("judge", "claim.py:Square", "--corners", "0", *_KEPT), **_SEEDS, codes=_JUDGED, says="supported",
+        "judge", ("judge", "claim.py:Square", "--corners", "0", "--budget", "12", *_KEPT), **_SEEDS, codes=_JUDGED, clean=3, says="inconclusive",
         program="claim.py", ledger=True, jobs=True,
     ),
     Command(
-        "walk", ("walk", "claim.py:Square", "--budget", "20", *_KEPT), **_SEEDS, codes=(0, 1, 2, 3, 4), says="walked",
+        "walk", ("walk", "claim.py:Square", "--budget", "4", *_KEPT), **_SEEDS, codes=(0, 1, 2, 3, 4), says="walked",
         program="claim.py", ledger=True, jobs=True,
     ),
     Command(
-        "mutate", ("mutate", "claim.py:Square", *_KEPT), **_SEEDS, codes=(0, 2, 3, 4), says="mutations",
+        "mutate", ("mutate", "claim.py:Square", "--budget", "12", *_KEPT), **_SEEDS, codes=(0, 2, 3, 4), says="mutations",
         program="claim.py", ledger=True, jobs=True,
     ),
     Command("calibrate", ("calibrate", "--repeats", "10"), **_SEEDS, codes=(0, 1, 2, 4), says="families", jobs=True),

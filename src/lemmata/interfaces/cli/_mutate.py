@@ -8,7 +8,7 @@ import typer
 
 from lemmata.errors import SettingError
 
-from ._judging import Kept, LedgerPath, named_claims
+from ._judging import Kept, LedgerPath, check_limits, named_claims
 from ._options import Jobs
 from ._subjects import Subjects, is_of, known_subjects
 
@@ -64,6 +64,7 @@ def mutate(
     chosen = [claim for claim in chosen if not places or is_of(places, claim.name)]
     chosen = _sampled(chosen, sample, seed)
     _check(budget, level)
+    check_limits(minutes=minutes)
     import jax
 
     jax.config.update("jax_enable_x64", True)

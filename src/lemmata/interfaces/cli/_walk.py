@@ -9,7 +9,7 @@ import typer
 
 from lemmata.errors import SettingError
 
-from ._judging import Kept, LedgerPath, named_claims
+from ._judging import Judging, Kept, LedgerPath, check_limits, named_claims
 from ._options import Jobs
 from ._subjects import Subjects, is_of, known_subjects
 
@@ -66,6 +66,8 @@ def walk(
             found="no claim",
             remedy="name a claim, or choose claims with --subject NAME",
         )
+    Judging(budget=budget, level=level, seed=seed).check()
+    check_limits(minutes=minutes, trial_seconds=trial_seconds, place_seconds=place_seconds)
     chosen = _in_order(_chosen(claims, subject), again or bool(claims))
     import jax
 
