@@ -14,7 +14,7 @@ UNTOLD = ("Traceback (most recent call last)", "Fatal Python error", "Exception 
 """What no user is to read."""
 INTERRUPTED = (130, 143, 129)
 """After Ctrl-C; after SIGTERM and SIGHUP, as shells count."""
-KILLED = -9
+BY_KILL = -9
 _SIGNALS = (1, 2, 15)
 """Of these a process may die that has done everything and only has to leave."""
 _UNFINISHED = re.compile(r"(^|/)(data|kept|__pycache__)(/|$)|-(wal|shm|journal)$")
@@ -50,7 +50,7 @@ def amiss(
     if whole:
         found += torn(world, command, ended.folder, new=done)
         found += lost(command, ended)
-        if ended.code != KILLED:
+        if ended.code != BY_KILL:
             found += drafts(world, command, ended.folder)
     return found
 
