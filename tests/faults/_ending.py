@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 from tests.faults.commands import Command
 from tests.faults.holds import BY_KILL, INTERRUPTED, amiss, lost, names, torn
-from tests.faults.holds import KILLED as BY_KILL
 from tests.faults.world import Ended, World
 
 KILLED = (
