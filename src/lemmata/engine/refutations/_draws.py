@@ -122,7 +122,7 @@ def drawn_one_by_one(claim: Claim, setting: dict[str, Any], seed: int, count: in
 def unnumbered(drawn: Drawn) -> Bool[np.ndarray, " R"]:
     """Which problems have a prediction or a measurement that is not a number."""
     both = [np.isnan(np.asarray(own, float)).reshape(len(own), -1) for own in (drawn.predicted, drawn.measured)]
-    return np.concatenate(both, axis=1).any(axis=1)
+    return np.asarray(np.concatenate(both, axis=1).any(axis=1))
 
 
 def formed(value: Float[Array, "..."], form: Int[Array, ""], key: Key[Array, ""]) -> Float[Array, "..."]:

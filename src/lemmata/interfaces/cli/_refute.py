@@ -283,5 +283,6 @@ def _row(name: str, found: Any, refuted: bool, written: Path | None) -> dict[str
     ratio = ratio if ratio is None or math.isfinite(ratio) else None
     return {
         "claim": name, "refuted": refuted, "tested": not isinstance(found, Untested), "ratio": ratio,
-        "trials": found.trials, "setting": None if place is None else place.setting, "program": None if written is None else str(written),
+        "trials": found.trials, "setting": None if place is None else place.setting,
+        "program": None if written is None else str(written),
     }  # fmt: skip
