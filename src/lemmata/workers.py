@@ -13,7 +13,6 @@ import multiprocessing
 import os
 import pathlib
 import queue
-import signal
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
@@ -22,6 +21,7 @@ from typing import Any, TypeVar
 
 from lemmata.core import available_bytes, check_whole, float64_enabled, one_blas_thread
 from lemmata.errors import SettingError
+from lemmata.interruption import ignore_interruption
 
 ATTEMPTS = 3
 """Processes that one task may bring down before it is given up."""
@@ -332,7 +332,7 @@ class _Child:
 
 def _serve(end: Connection, threads: int, number: int) -> None:
     """Answer calls until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted too, and ends this one
+    ignore_interruption()
     threading.Thread(target=end_with_parent, daemon=True).start()
     share_cores(threads, number)
     lasts = True

@@ -26,8 +26,8 @@ from lemmata.engine.refutations._look import Look
 from lemmata.engine.refutations._precise import Unsupported, precisely
 from lemmata.engine.refutations._problem import Place
 from lemmata.engine.refutations._region import beginnings, beside, ends
-from lemmata.engine.refutations._search import study_name
 from lemmata.engine.refutations._shrink import simpler
+from lemmata.engine.refutations._storage import study_name
 from lemmata.errors import DataError, SettingError
 from lemmata.interfaces.cli import app
 

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import multiprocessing
 import os
-import signal
 import threading
 import time
 import warnings
@@ -16,6 +15,7 @@ from typing import Any
 import jax
 
 from lemmata.errors import DataError, EntryPointWarning, LemmataError
+from lemmata.interruption import ignore_interruption
 from lemmata.workers import ATTEMPTS, Lost, end_with_parent, finished, share_cores
 
 from ._apart import received, run_came_back, sent, sent_run
@@ -314,7 +314,7 @@ class _Announced(ThreadPoolExecutor):
 
 def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) -> None:
     """Judge claims until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted too, and ends this one
+    ignore_interruption()
     threading.Thread(target=end_with_parent, daemon=True).start()
     lock = threading.Lock()
 

@@ -6,6 +6,7 @@ import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -135,8 +136,16 @@ def _in_turn(
         return
     single = None if executor is None else TrialExecutor(executor)
     for setting, trials in wanted:
-        yield in_order(run(claim, setting, trials, seed, single, moved))
+        yield in_order(_stayed(run, claim, setting, trials, seed, single, moved))
         done += trials
+
+
+def _stayed(run: Callable[..., Trials], claim: Claim, setting: dict, trials: int, *rest: Any) -> Trials:
+    """Trials; those of a claim whose own code ends the program have failed."""
+    try:
+        return run(claim, setting, trials, *rest)
+    except SystemExit as error:
+        return Trials(trials, errors=[f"the claim's own code called sys.exit({error.code!r})"])
 
 
 def verdicts_of(

@@ -49,6 +49,7 @@ class Counterexample:
             rates, which a verification at that setting and seed refutes: `predicted` and `measured` are then the end of
             its band and its statistic.
         budget, level: of that verification.
+        unstored: why the search could not be stored any more; empty where it was, or where that was not asked for.
     """
 
     claim: str
@@ -63,6 +64,7 @@ class Counterexample:
     alone: bool = True
     budget: int | None = None
     level: float = LEVEL
+    unstored: str = ""
 
     def __str__(self) -> str:
         setting = ", ".join(f"{name}={value}" for name, value in self.place.setting.items())
@@ -86,7 +88,8 @@ class Counterexample:
         """
         directory = Path(directory)
         stem = directory / "counterexample"
-        record = dataclasses.asdict(self)
+        record = dataclasses.asdict(dataclasses.replace(self, unstored=""))
+        del record["unstored"]
         arrays = record["place"].pop("fields")
         replace_text(stem.with_suffix(".json"), json.dumps({"schema": _SCHEMA, **record}, indent=1, default=float))
         if arrays:
@@ -110,6 +113,8 @@ class Survived:
         failed: how many problems raised an error or gave no number.
         seconds: of the search.
         unconfirmed: how many problems contradicted it until they were measured again, or rounded otherwise.
+        interrupted: whether Ctrl-C ended the search; the setting that it cut short does not count.
+        unstored: as of a `Counterexample`.
     """
 
     claim: str
@@ -121,6 +126,8 @@ class Survived:
     failed: int
     seconds: float
     unconfirmed: int = 0
+    interrupted: bool = False
+    unstored: str = ""
 
     @property
     def tightness(self) -> float | None:
@@ -141,7 +148,42 @@ class Survived:
             lines.append(f"{self.unconfirmed} contradictions were not confirmed: rounding or other draws explain them")
         if self.failed:
             lines.append(f"{self.failed} problems could not be judged")
+        if self.interrupted:
+            lines.append("The search was interrupted; this is what it had searched.")
         return "\n".join([*lines, "A search that finds nothing is evidence, not proof."])
+
+
+@dataclasses.dataclass(frozen=True)
+class Untested:
+    """A search that judged no problem, so that it says nothing about the statement.
+
+    Args:
+        claim: its name.
+        settings, trials, failed: as of `Survived`.
+        status: failed, where problems raised an error or gave no number; inapplicable, where no problem was inside the
+            hypotheses, or the data of an optional package are not installed; inconclusive, where Ctrl-C came while a
+            contradiction was being confirmed.
+        reason: in words.
+        seconds: of the search.
+        interrupted, unstored: as of `Survived`.
+    """
+
+    claim: str
+    settings: int
+    trials: int
+    failed: int
+    status: Status
+    reason: str
+    seconds: float
+    interrupted: bool = False
+    unstored: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.claim} was not tested ({self.status}): {self.reason}"
+
+
+Searched = Counterexample | Survived | Untested
+"""What a search ends with."""
 
 
 def address(claim: Claim) -> str:

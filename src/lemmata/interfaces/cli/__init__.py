@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from lemmata.interruption import listening
+
 from ._app import Commands, version
 from ._calibrate import calibrate
 from ._compare import compare
 from ._emergence import emergence
 from ._flags import solve_in_turn as solve_in_turn
 from ._grokking import grokking
+from ._guard import guarded
 from ._in_context import in_context
 from ._judge import judge
 from ._ledger import ledger
@@ -63,4 +66,9 @@ def main() -> None:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller, as `lemmata list >&-` does
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    app()
+    guarded(_run, sys.argv[1:])
+
+
+def _run() -> None:
+    with listening():
+        app()

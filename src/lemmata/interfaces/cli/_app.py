@@ -9,9 +9,10 @@ import typer
 import typer.core
 
 from lemmata.errors import DataError, LemmataError, SettingError
+from lemmata.interruption import exit_code
 
-REFUSED = 2
-INTERRUPTED = 130
+from ._guard import REFUSED, left
+
 UNREAD = 141
 """As of a program that the signal of a closed pipe ends; 1 would say that a claim is refuted."""
 
@@ -25,7 +26,10 @@ at_end = contextlib.ExitStack()
 
 
 class Commands(typer.core.TyperGroup):
-    """A group of commands whose errors of lemmata become one message and exit code 2, and Ctrl-C exit code 130."""
+    """A group of commands whose errors of lemmata become one message and exit code 2.
+
+    Ctrl-C has exit code 130. A program of the user's that ends the process is told, whatever code it gives.
+    """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the words mean: `verify --stale` is `judge --stale`, `verify --edges` is `walk`."""
@@ -49,7 +53,9 @@ class Commands(typer.core.TyperGroup):
             raise typer.Exit(REFUSED) from None
         except KeyboardInterrupt:
             err.print("Interrupted before any result was finished.")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(exit_code()) from None
+        except SystemExit as error:  # lemmata itself ends with typer.Exit
+            raise typer.Exit(left([ctx.invoked_subcommand or ""], f"sys.exit({error.code!r})")) from None
         except BrokenPipeError:
             _drop_output()
             raise typer.Exit(UNREAD) from None

@@ -13,8 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from lemmata.errors import DataError, SettingError
+from lemmata.interruption import heed, heeded
 
-from ._judging import Judging
+from ._judging import Judging, check_minutes
 
 TRIAL_SECONDS = 600.0
 """Seconds that a trial may take where many claims are judged: six times what the slowest claim of the catalogue takes
@@ -49,8 +50,7 @@ class RunOptions(Judging):
     def check(self) -> None:
         """Refuse what no run takes, and what cannot be meant together."""
         super().check()
-        if self.minutes is not None and not 0 < self.minutes < float("inf"):
-            raise SettingError("--minutes", found=self.minutes, rule="a finite number above 0")
+        check_minutes(self.minutes)
         limit = self.trial_seconds
         if limit is not None and not 0 < limit <= MOST_SECONDS:
             raise SettingError("--trial-seconds", found=limit, rule=f"a number above 0 and at most {MOST_SECONDS:g}")
@@ -149,6 +149,7 @@ class FamilyRun:
         try:
             with contextlib.closing(stream):  # pyright: ignore[reportArgumentType]
                 for done in stream:
+                    heed()
                     self.judged[done.verdict.name] = done.verdict
                     kept = self._add(done.task.claim, done.verdict)
                     amiss = done.unrecorded or kept
@@ -159,6 +160,7 @@ class FamilyRun:
                         self.interrupted = True
                         return
         except KeyboardInterrupt:
+            heeded()
             self.interrupted = True
 
     def _add(self, claim: Any, verdict: Any) -> str:

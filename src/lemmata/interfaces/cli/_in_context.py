@@ -46,7 +46,7 @@ def in_context(
     """
     from ._console import err, out, plain
     from ._files import prepare_directory, strict_json, write_text
-    from ._job import begin
+    from ._job import answered, begin
     from ._progress import StageProgress
     from ._study import check_seed
     from ._summary import describe_data
@@ -68,15 +68,15 @@ def in_context(
             dataset, features=features, layers=layers, penalty=penalty, sharpness=sharpness, width=width,
             held_out=held_out, seed=seed, progress=progress,
         )  # fmt: skip
-        progress("Drawing", 0, 1)
-        text = strict_json(run)
-        pictures = write_pictures(run, folder)
-        written = write_text(folder / "run.json", text)
-    if as_json:
-        plain(text)
-        return
-    _print_table(run)
-    out.print(f"Wrote {written} and {', '.join(path.name for path in pictures)}", markup=False, highlight=False)
+    text = strict_json(run)
+    with answered(lambda: plain(text) if as_json else _print_table(run)):
+        with StageProgress(err) as progress:
+            progress("Drawing", 0, 1)
+            written = write_text(folder / "run.json", text)
+            pictures = write_pictures(run, folder)
+        if as_json:
+            return
+        out.print(f"Wrote {written} and {', '.join(path.name for path in pictures)}", markup=False, highlight=False)
 
 
 def _print_table(run: dict) -> None:

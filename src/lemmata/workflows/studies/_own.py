@@ -67,7 +67,7 @@ def _refusal(model: Model, dataset: Dataset) -> str:
     given = dataset.as_given(rows) if model.raw else dataset.encoded(rows[:cut], rows[cut:])
     try:
         model.fit(given, dataset.targets[rows[:cut]], dataset.task, None)
-    except Exception as error:  # whatever somebody's estimator raises
+    except (Exception, SystemExit) as error:  # whatever somebody's estimator raises
         return f"{type(error).__name__}: {error}".splitlines()[0][:160]
     return ""
 
@@ -149,7 +149,7 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
         estimator = make()
     except LemmataError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a program that ends itself has failed, too
         raise SettingError(
             f"--model {file[:80]} cannot be used",
             found=f"{type(error).__name__}: {error}",
