@@ -196,7 +196,9 @@ def _written(draft: Path, content: str | bytes, path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise unwritable(path, error, "a result is written whole or not at all; the earlier one is unchanged") from error
+        raise unwritable(
+            path, error, "a result is written whole or not at all; the earlier one is unchanged"
+        ) from error
 
 
 def _prefix(name: str) -> str:

@@ -99,7 +99,7 @@ def results_of(path):
 
 def test_a_second_writer_is_told_who_writes(tmp_path):
     with writing(tmp_path, NAME) as result:
-        with pytest.raises(FileError, match=rf"study\.json in .* is being written by another process") as error:
+        with pytest.raises(FileError, match=r"study\.json in .* is being written by another process") as error:
             replace_now(tmp_path)
         assert f"process {os.getpid()} on {socket.gethostname()}, since 2" in str(error.value.found)
         with writing(tmp_path, "compare.json"):  # another result of the folder

@@ -68,31 +68,36 @@ class Job:
         import time
 
         from ._app import INTERRUPTED, at_end
-        from ._console import err, out, plain
-        from ._files import prepare_directory, write_text
+        from ._console import err, out, plain_json
+        from ._files import prepare_directory
         from ._progress import StageProgress
 
         self.names.look(data[-1])  # before anything is loaded
         started, file = time.monotonic(), self.record.file
         with StageProgress(err) as progress:
             begin(progress)
-            from lemmata.interfaces.report import write_page
+            from lemmata.interfaces.report import left_by, page_of
             from lemmata.printable import clean
+            from lemmata.results import digest, writing
             from lemmata.workers import workers
 
             executor = at_end.enter_context(workers(jobs, dask))
             loaded = self.load(told, *data)
+            page, written = directory / self.folder / "index.html", directory / file
             prepare_directory(directory, (self.folder,), (file, f"{self.folder}/index.html"))
+            result = at_end.enter_context(writing(directory, file))
             record = self.run(loaded, told, progress, started, executor)
             record = dataclasses.replace(record, command=told.command(*data))
             progress("Writing the report", 0, 1)
-            text = record.to_json()
-            written = write_text(directory / file, text)
-            for name, other in self.beside(loaded, record).items():
-                write_text(directory / self.folder / name, other.removesuffix("\n"))
-            page = write_page(directory / self.folder, record)
+            text, beside = record.to_json(), self.beside(loaded, record)
+            shown = page_of(record, beside={name: digest(other) for name, other in beside.items()})
+            result.replace(
+                {file: text + "\n", f"{self.folder}/index.html": shown}
+                | {f"{self.folder}/{name}": other for name, other in beside.items()},
+                gone=[f"{self.folder}/{name}" for name in left_by(page)],  # of an earlier run, where this one has none
+            )
         if as_json:
-            plain(text)
+            plain_json(text)
         else:
             self.say(out, clean(record))
             for what, path in (("Report", page), ("Record", written)):
