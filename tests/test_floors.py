@@ -14,6 +14,7 @@ SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
 ORDER = (
     ("errors", "version"),
     ("answers", "bundled", "facts", "files", "interruption", "intervals", "printable"),
+    ("results",),
     ("options",),
     ("core",),
     ("workers",),

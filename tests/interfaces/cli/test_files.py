@@ -16,7 +16,7 @@ from lemmata.engine.catalogue import _records
 from lemmata.errors import DataError
 from lemmata.files import replace_text
 from lemmata.interfaces.cli import app
-from lemmata.interfaces.report._page import write_report
+from lemmata.interfaces.report import write_page
 from tests.interfaces.report.example import measured
 
 PROGRAM = """
@@ -60,7 +60,7 @@ def test_text(tmp_path, bound):
 
 
 def test_the_page(tmp_path, bound):
-    refused(tmp_path / "report" / "index.html", bound, lambda: write_report(measured(), tmp_path / "report"))
+    refused(tmp_path / "report" / "index.html", bound, lambda: write_page(tmp_path / "report", measured()))
 
 
 def test_the_catalogue(tmp_path, bound, monkeypatch):

@@ -1,13 +1,13 @@
 """The command line, with one file per command. Commands import JAX and lower subpackages only when they run."""
 
 import inspect
-import os
 import sys
 from typing import Annotated
 
 import typer
 
 from lemmata.interruption import listening
+from lemmata.printable import open_streams
 
 from ._app import Commands, version
 from ._calibrate import calibrate
@@ -62,10 +62,8 @@ def _options(
 
 def main() -> None:
     """Run the command line; the entry point `lemmata`."""
+    open_streams()
     solve_in_turn()
-    for stream in ("stdout", "stderr"):
-        if getattr(sys, stream) is None:  # closed by the caller, as `lemmata list >&-` does
-            setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     guarded(_run, sys.argv[1:])
 
 

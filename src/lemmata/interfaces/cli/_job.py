@@ -13,6 +13,8 @@ from lemmata.interruption import exit_code
 from lemmata.workflows.records import StoredRecord
 
 if TYPE_CHECKING:
+    from lemmata.results import Result
+
     from ._progress import StageProgress
 
 
@@ -79,15 +81,17 @@ class Job:
         started, file = time.monotonic(), self.record.file
         with StageProgress(err) as progress:
             begin(progress)
+            from lemmata.results import writing
             from lemmata.workers import workers
 
             executor = at_end.enter_context(workers(jobs, dask))
             loaded = self.load(told, *data)
             prepare_directory(directory, (self.folder,), (file, f"{self.folder}/index.html"))
+            result = at_end.enter_context(writing(directory, file))
             record = self.run(loaded, told, progress, started, executor)
             record = dataclasses.replace(record, command=told.command(*data))
         with answered(self._told(record, as_json)):
-            self._write(loaded, record, directory, as_json)
+            self._write(loaded, record, result, directory, as_json)
         if record.interrupted:
             err.print("Interrupted; the finished results were written.")
             raise typer.Exit(exit_code())
@@ -97,25 +101,29 @@ class Job:
         """What prints the answer."""
         from lemmata.printable import clean
 
-        from ._console import out, plain
+        from ._console import out, plain_json
 
-        return (lambda: plain(record.to_json())) if as_json else (lambda: self.say(out, clean(record)))
+        return (lambda: plain_json(record.to_json())) if as_json else (lambda: self.say(out, clean(record)))
 
-    def _write(self, loaded: Any, record: StoredRecord, directory: Path, as_json: bool) -> None:
+    def _write(self, loaded: Any, record: StoredRecord, result: "Result", directory: Path, as_json: bool) -> None:
         """Write the record, its page and what lies beside it, and say where they are."""
-        from lemmata.interfaces.report import write_page
+        from lemmata.interfaces.report import left_by, page_of
         from lemmata.printable import clean
+        from lemmata.results import digest
 
         from ._console import err, out
-        from ._files import write_text
         from ._progress import StageProgress
 
+        page, written = directory / self.folder / "index.html", directory / self.record.file
         with StageProgress(err) as progress:
             progress("Writing the report", 0, 1)
-            written = write_text(directory / self.record.file, record.to_json())
-            for name, other in self.beside(loaded, record).items():
-                write_text(directory / self.folder / name, other.removesuffix("\n"))
-            page = write_page(directory / self.folder, record)
+            text, beside = record.to_json(), self.beside(loaded, record)
+            shown = page_of(record, beside={name: digest(other) for name, other in beside.items()})
+            result.replace(
+                {self.record.file: text + "\n", f"{self.folder}/index.html": shown}
+                | {f"{self.folder}/{name}": other for name, other in beside.items()},
+                gone=[f"{self.folder}/{name}" for name in left_by(page)],  # of an earlier run, where this one has none
+            )
         for what, path in (("Report", page), ("Record", written)) if not as_json else ():
             out.print(f"{what}: {clean(str(path))}", markup=False, highlight=False, soft_wrap=True)
 
