@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from lemmata.code_files import forget_current_folder
+
 from ._app import Commands, version
 from ._calibrate import calibrate
 from ._compare import compare
@@ -59,6 +61,7 @@ def _options(
 
 def main() -> None:
     """Run the command line; the entry point `lemmata`."""
+    forget_current_folder()
     solve_in_turn()
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller, as `lemmata list >&-` does

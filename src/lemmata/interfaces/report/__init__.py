@@ -16,6 +16,7 @@ from ._model_card import model_card as model_card
 from ._page import page_text as page_text
 from ._page import svg_of as svg_of
 from ._pages import write_page as write_page
+from ._policy import secured as secured
 from ._prose import prose as prose
 from ._text import bounds_of as bounds_of
 from ._text import number as number
