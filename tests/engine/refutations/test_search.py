@@ -146,7 +146,7 @@ def test_a_counterexample_is_stored_and_its_program_runs(tmp_path):
         [sys.executable, program.name], cwd=tmp_path / "sum", capture_output=True, text=True, check=True
     )
     assert "holds: at least two entries (margin 0.5)" in done.stdout
-    again = load_counterexample(tmp_path / "sum" / "counterexample")
+    again = load_counterexample(tmp_path / "sum" / "counterexample", own.SumBelowTooLittle())
     assert again.ratio == pytest.approx(found.ratio, rel=1e-12)
     (tmp_path / "sum" / "counterexample.json").write_text("{")
     with pytest.raises(DataError):

@@ -38,6 +38,7 @@ def browser(width=WIDE, dark=False):
     options.binary_location = program
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     found = webdriver.Chrome(options=options, service=Service(driver))
     try:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
@@ -56,6 +57,11 @@ def violations(driver):
     script = "const done = arguments[arguments.length - 1]; axe.run({resultTypes: ['violations']}).then(done)"
     found = driver.execute_async_script(script)["violations"]
     return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found]
+
+
+def complaints(driver):
+    """What the console of the browser says of the pages since it was asked last: what a policy forbade, and errors."""
+    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
 
 
 def overflow(driver):

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 
+from lemmata.core import started
 from lemmata.errors import DataError, EntryPointWarning, LemmataError
 from lemmata.interruption import ignore_interruption
 from lemmata.workers import ATTEMPTS, Lost, end_with_parent, finished, share_cores
@@ -188,8 +189,7 @@ class _Worker:
             context = multiprocessing.get_context(_METHOD)
             self.end, there = context.Pipe()
             # No daemon, which could not have processes of its own: a thread in it sees the end of this one.
-            self._process = context.Process(target=_serve, args=(there, *self._given))
-            self._process.start()
+            self._process = started(context.Process(target=_serve, args=(there, *self._given)))
             there.close()
             self._judged = 0
         self.task, self._place, self._begun, self._tries, self._end = task, ({}, None), _clock(), 0, None

@@ -4,7 +4,6 @@ import difflib
 import functools
 import importlib
 import importlib.metadata
-import importlib.util
 import inspect
 import os
 import pathlib
@@ -15,6 +14,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from lemmata.code_files import executed
 from lemmata.errors import ClaimError, EntryPointWarning, MissingFileError, UnknownNameError
 
 from ._claim import Claim
@@ -146,12 +146,10 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     path = pathlib.Path(path)
     if not os.path.isfile(path):  # False also for a name that no file can have
         raise MissingFileError(f"claim file '{path}'", rule="an existing Python file", remedy="check the path")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py", remedy="rename it")
-    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        module = executed(path, path.stem)
         claims = claims_in(module)
     except ClaimError:
         raise

@@ -10,24 +10,25 @@ from typing import Any
 import numpy as np
 
 from lemmata.engine.claims import Claim, Status, file_of, find, registry, verify
-from lemmata.errors import DataError, file_error
+from lemmata.errors import DataError, SettingError, file_error
 from lemmata.files import replace_text
 
 from ._problem import Place, facts
 
 _SCHEMA = 1
 LEVEL = 1e-4  # of the verification that confirms a statistical refutation
-_SCRIPT = '''"""{claim}: a problem on which the statement fails."""
+_SCRIPT = '''"""A problem on which the statement of a claim fails."""
 
 from pathlib import Path
 
 import jax
 
 jax.config.update("jax_enable_x64", True)
+from lemmata.engine.claims import find
 from lemmata.engine.refutations import load_counterexample
 
-found = load_counterexample(Path(__file__).with_suffix(""))
-print(found)
+(claim,) = find({claim})
+print(load_counterexample(Path(__file__).with_suffix(""), claim))
 '''
 
 
@@ -94,7 +95,7 @@ class Counterexample:
         replace_text(stem.with_suffix(".json"), json.dumps({"schema": _SCHEMA, **record}, indent=1, default=float))
         if arrays:
             np.savez(stem.with_suffix(".npz"), **arrays)
-        script = _SCRIPT.format(claim=self.claim)
+        script = _SCRIPT.format(claim=ascii(self.claim))  # the name of a file may hold quotes
         return replace_text(stem.with_suffix(".py"), script)
 
 
@@ -198,13 +199,16 @@ def address(claim: Claim) -> str:
 def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counterexample:
     """Read a stored counterexample, and evaluate it afresh.
 
+    A record is data: where it names a Python file of the claim, that file does not run.
+
     Args:
         stem: the path without its ending, as the program has it.
-        claim: the claim, where its name does not find it.
+        claim: the claim; None for a claim of the catalogue, which its name finds.
 
     Raises:
         MissingFileError: if there is no such file.
         DataError: if the record cannot be read, or has another version.
+        SettingError: if the record names a Python file and `claim` is None.
     """
     path = Path(stem).with_suffix(".json")
     try:
@@ -222,10 +226,22 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
             remedy="run `lemmata refute` again",
         )
     place = Place(**record.pop("place"), fields=fields)
-    own = claim or find(record["claim"])[0]
+    own = claim or _of_catalogue(record["claim"], path)
     hypotheses = tuple((str(name), float(margin)) for name, margin in record.pop("hypotheses"))
     found = Counterexample(place=place, hypotheses=hypotheses, **record)
     return evaluated(own, found)
+
+
+def _of_catalogue(name: str, path: Path) -> Claim:
+    """The claim that a record names, unless it would be the code of a file."""
+    if ".py" in name:
+        raise SettingError(
+            f"counterexample {path}",
+            found=f"a claim of the file {name}",
+            rule="lemmata runs no Python file because a record names it",
+            remedy=f"look at the file; if you trust it, call load_counterexample(stem, find({name!r})[0])",
+        )
+    return find(name)[0]
 
 
 def evaluated(claim: Claim, found: Counterexample) -> Counterexample:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from lemmata.code_files import forget_current_folder
 from lemmata.interruption import listening
 from lemmata.printable import open_streams
 
@@ -63,6 +64,7 @@ def _options(
 def main() -> None:
     """Run the command line; the entry point `lemmata`."""
     open_streams()
+    forget_current_folder()
     solve_in_turn()
     guarded(_run, sys.argv[1:])
 

@@ -19,6 +19,7 @@ from ._pages import left_by as left_by
 from ._pages import mixed as mixed
 from ._pages import page_of as page_of
 from ._pages import write_page as write_page
+from ._policy import secured as secured
 from ._prose import prose as prose
 from ._text import bounds_of as bounds_of
 from ._text import number as number

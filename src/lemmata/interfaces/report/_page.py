@@ -16,6 +16,7 @@ from . import _charts as charts
 from . import _views as views
 from ._curves import drawn_models, learning_curve_chart
 from ._described import described
+from ._policy import secured
 from ._text import number, script_json, told, told_asked, told_interval, told_marks, told_save, verdict
 from ._theme import themed
 from ._vega import bundle, svg_text
@@ -123,6 +124,13 @@ def _script() -> Markup:
     return Markup((Path(__file__).parent / "templates" / "report.js").read_text(encoding="utf-8"))
 
 
+class _Page(jinja2.Template):
+    """A template whose pages say what they may run and load."""
+
+    def render(self, *given: Any, **named: Any) -> str:
+        return secured(super().render(*given, **named))
+
+
 @functools.cache
 def template(name: str) -> jinja2.Template:
     """A template with the filters that all pages use."""
@@ -133,6 +141,7 @@ def template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.template_class = _Page
     environment.filters |= {
         "number": _or_missing(number),
         "verdict": _or_missing(verdict),

@@ -56,7 +56,10 @@ def write_site(
     directory = pathlib.Path(directory)
     earlier = own_files(directory)
     pages = site(progress, where)
-    foreign = sorted(name for name in pages if name not in earlier and (directory / name).exists())
+    foreign = sorted(
+        name for name in pages
+        if _through_link(directory, name) or (name not in earlier and (directory / name).exists())
+    )  # fmt: skip
     if foreign:
         raise SettingError(
             f"--out {directory}", found=f"{foreign[0]}, which does not belong to the site", rule=_RULE, remedy=_REMEDY
@@ -107,9 +110,10 @@ def own_files(directory: pathlib.Path) -> set[str]:
     try:
         known = json.loads(manifest.read_text(encoding="utf-8"))
         names, begun = (known["written"], known["begun"]) if isinstance(known, dict) else (known, {})
-        found = {name for name in names if _below(name)}
-        return found | {name for name, digest in begun.items() if _below(name) and _holds(directory / name, digest)}
-    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+        begun = {name for name, digest in begun.items() if _below(name) and _holds(directory / name, digest)}
+        found = begun | {name for name in names if _below(name)}
+        return {name for name in found if not _through_link(directory, name)}
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise DataError(
             f"file {manifest}", found=str(error), rule="a JSON list of the files of the site", remedy=_REMEDY
         ) from error
@@ -127,7 +131,17 @@ def _holds(path: pathlib.Path, digest: str) -> bool:
 def _below(name: str) -> bool:
     """Whether a name of the list stays within the directory."""
     path = pathlib.PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
+    return (
+        path.as_posix() == name
+        and not path.is_absolute()
+        and not {".", ".."} & {name, *path.parts}
+        and "\0" not in name
+    )
+
+
+def _through_link(directory: pathlib.Path, name: str) -> bool:
+    """Whether a folder on the way to a file is a link, which may lead out of the directory."""
+    return any((directory / folder).is_symlink() for folder in pathlib.PurePosixPath(name).parents[:-1])
 
 
 def site(
