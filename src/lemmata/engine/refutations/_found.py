@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from lemmata.engine.claims import Claim, Status, file_of, find, registry, verify
-from lemmata.errors import DataError, file_error
 from lemmata.files import replace_text
+from lemmata.stored import plain, refusing
 
 from ._problem import Place, facts
+from ._stored import SCHEMA, placed, read_arrays, read_record
 
-_SCHEMA = 1
 LEVEL = 1e-4  # of the verification that confirms a statistical refutation
 _SCRIPT = '''"""{claim}: a problem on which the statement fails."""
 
@@ -88,7 +88,9 @@ class Counterexample:
         stem = directory / "counterexample"
         record = dataclasses.asdict(self)
         arrays = record["place"].pop("fields")
-        replace_text(stem.with_suffix(".json"), json.dumps({"schema": _SCHEMA, **record}, indent=1, default=float))
+        replace_text(
+            stem.with_suffix(".json"), json.dumps({"schema": SCHEMA, **plain(record)}, indent=1, default=float)
+        )
         if arrays:
             np.savez(stem.with_suffix(".npz"), **arrays)
         script = _SCRIPT.format(claim=self.claim)
@@ -162,28 +164,19 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if the record cannot be read, or has another version.
+        DataError: if the record cannot be read, has another version, or does not fit the claim.
     """
     path = Path(stem).with_suffix(".json")
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        arrays = path.with_suffix(".npz")
-        fields = dict(np.load(arrays, allow_pickle=False)) if arrays.exists() else {}
-    except (OSError, ValueError) as error:
-        rule = "a record of a counterexample that lemmata wrote"
-        raise file_error(error)(f"counterexample {path}", found=str(error)[:120], rule=rule) from error
-    if not isinstance(record, dict) or record.pop("schema", None) != _SCHEMA:
-        raise DataError(
-            f"counterexample {path}",
-            found="a different schema",
-            rule=f"schema {_SCHEMA}, which this version of lemmata reads",
-            remedy="run `lemmata refute` again",
-        )
-    place = Place(**record.pop("place"), fields=fields)
-    own = claim or find(record["claim"])[0]
-    hypotheses = tuple((str(name), float(margin)) for name, margin in record.pop("hypotheses"))
-    found = Counterexample(place=place, hypotheses=hypotheses, **record)
-    return evaluated(own, found)
+    record, told_by = read_record(path)
+    arrays = read_arrays(path.with_suffix(".npz"))
+    known = [claim] if claim is not None else find(record["claim"])
+    if len(known) != 1:
+        told_by.refuse(f"{len(known)} claims of the name {record['claim']}", "the name of one claim", (None, "claim"))
+    with refusing(told_by, "values for which the claim can be evaluated"):
+        place = placed(known[0], record, told_by, arrays)
+        rest = {name: value for name, value in record.items() if name not in ("schema", "place", "hypotheses")}
+        found = Counterexample(place=place, hypotheses=tuple(record["hypotheses"]), **rest)  # pyright: ignore
+        return evaluated(known[0], found)
 
 
 def evaluated(claim: Claim, found: Counterexample) -> Counterexample:
