@@ -85,8 +85,8 @@ def load(path: str | pathlib.Path) -> Any:
     except LemmataError as error:
         error.add_note(f"in file {path}")
         raise
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        found = f"damaged contents ({type(error).__name__}: {error})"
+    except Exception as error:  # whatever a class makes of fields that it did not write
+        found = f"damaged contents ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         _damaged(path, found, "contents as `save` wrote them", cause=error)
 
 

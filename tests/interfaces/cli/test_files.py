@@ -66,7 +66,7 @@ def test_the_page(tmp_path, bound):
 def test_the_catalogue(tmp_path, bound, monkeypatch):
     monkeypatch.setattr(_records, "SECTIONS", tmp_path)
     path = tmp_path / "a" / "records" / "b.json"
-    write = lambda: _records.write_records("a.b", ["A"], {"A": {"reason": "c" * 5000}})
+    write = lambda: _records.write_records("a.b", ["A"], {"A": {"reason": "c" * 5000}})  # before it is read again
     refused(path, bound, write, old="{}")
     path.write_text("{")
     with pytest.raises(DataError, match=r"b\.json; found Expecting property name.*remedy: restore the file"):

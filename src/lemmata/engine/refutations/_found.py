@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from lemmata.engine.claims import Claim, Status, file_of, find, registry, verify
-from lemmata.errors import DataError, SettingError, file_error
+from lemmata.errors import SettingError
 from lemmata.files import replace_text
+from lemmata.stored import Told, plain, refusing
 
 from ._problem import Place, facts
+from ._stored import SCHEMA, placed, read_arrays, read_record
 
-_SCHEMA = 1
 LEVEL = 1e-4  # of the verification that confirms a statistical refutation
 _SCRIPT = '''"""A problem on which the statement of a claim fails."""
 
@@ -92,7 +93,9 @@ class Counterexample:
         record = dataclasses.asdict(dataclasses.replace(self, unstored=""))
         del record["unstored"]
         arrays = record["place"].pop("fields")
-        replace_text(stem.with_suffix(".json"), json.dumps({"schema": _SCHEMA, **record}, indent=1, default=float))
+        replace_text(
+            stem.with_suffix(".json"), json.dumps({"schema": SCHEMA, **plain(record)}, indent=1, default=float)
+        )
         if arrays:
             np.savez(stem.with_suffix(".npz"), **arrays)
         script = _SCRIPT.format(claim=ascii(self.claim))  # the name of a file may hold quotes
@@ -207,32 +210,21 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if the record cannot be read, or has another version.
+        DataError: if the record cannot be read, has another version, or does not fit the claim.
         SettingError: if the record names a Python file and `claim` is None.
     """
     path = Path(stem).with_suffix(".json")
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        arrays = path.with_suffix(".npz")
-        fields = dict(np.load(arrays, allow_pickle=False)) if arrays.exists() else {}
-    except (OSError, ValueError) as error:
-        rule = "a record of a counterexample that lemmata wrote"
-        raise file_error(error)(f"counterexample {path}", found=str(error)[:120], rule=rule) from error
-    if not isinstance(record, dict) or record.pop("schema", None) != _SCHEMA:
-        raise DataError(
-            f"counterexample {path}",
-            found="a different schema",
-            rule=f"schema {_SCHEMA}, which this version of lemmata reads",
-            remedy="run `lemmata refute` again",
-        )
-    place = Place(**record.pop("place"), fields=fields)
-    own = claim or _of_catalogue(record["claim"], path)
-    hypotheses = tuple((str(name), float(margin)) for name, margin in record.pop("hypotheses"))
-    found = Counterexample(place=place, hypotheses=hypotheses, **record)
-    return evaluated(own, found)
+    record, told_by = read_record(path)
+    arrays = read_arrays(path.with_suffix(".npz"))
+    own = claim or _of_catalogue(record["claim"], path, told_by)
+    with refusing(told_by, "values for which the claim can be evaluated"):
+        place = placed(own, record, told_by, arrays)
+        rest = {name: value for name, value in record.items() if name not in ("schema", "place", "hypotheses")}
+        found = Counterexample(place=place, hypotheses=tuple(record["hypotheses"]), **rest)  # pyright: ignore
+        return evaluated(own, found)
 
 
-def _of_catalogue(name: str, path: Path) -> Claim:
+def _of_catalogue(name: str, path: Path, told_by: Told) -> Claim:
     """The claim that a record names, unless it would be the code of a file."""
     if ".py" in name:
         raise SettingError(
@@ -241,7 +233,10 @@ def _of_catalogue(name: str, path: Path) -> Claim:
             rule="lemmata runs no Python file because a record names it",
             remedy=f"look at the file; if you trust it, call load_counterexample(stem, find({name!r})[0])",
         )
-    return find(name)[0]
+    known = find(name)
+    if len(known) != 1:
+        told_by.refuse(f"{len(known)} claims of the name {name}", "the name of one claim", (None, "claim"))
+    return known[0]
 
 
 def evaluated(claim: Claim, found: Counterexample) -> Counterexample:

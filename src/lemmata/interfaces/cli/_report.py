@@ -52,4 +52,5 @@ def report(
         )
     found = [kind.load(path) for kind, path in zip(kinds, records, strict=True)]
     prepare_directory(directory, folders=(), files=("index.html",))
-    plain(f"Report: {write_page(directory, *found)}")
+    names = " or ".join(map(str, records))
+    plain(f"Report: {write_page(directory, *found, name=names)}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from lemmata.files import open_file
 from lemmata.results import digest, replace_files
+from lemmata.stored import refusing
 from lemmata.workflows.records import StoredRecord, comparisons, examinations, studies
 
 from ._comparison import comparison
@@ -49,6 +50,7 @@ def write_page(
     record: StoredRecord,
     other: StoredRecord | None = None,
     beside: Mapping[str, str] | None = None,
+    name: str | None = None,
 ) -> Path:
     """Write `directory/index.html`, which opens offline: a record's page, or one that sets two side by side.
 
@@ -62,18 +64,21 @@ def write_page(
         other: another record of the same kind; of a study or an examination.
         beside: the texts of files that are written with the page, by their names. Without them, those that stand there
             and belong to the record stay.
+        name: of the file or the files that they were read from, for errors.
 
     Returns:
         The path of the page.
 
     Raises:
-        DataError: the page cannot be written; what stood there before is untouched.
+        DataError: the page cannot be written, or the values of a record do not fit together; what stood there before
+            is untouched.
     """
     path, files = Path(directory) / PAGE, dict(beside or {})
     digests = {name: digest(text) for name, text in files.items()}
     if beside is None and other is None and files_of(path).get(record.file) == digest(record.to_json() + "\n"):
         digests = {name: files_of(path)[name] for name in left_by(path)}
-    text = page_of(record, other, digests)
+    with refusing(record.told(name), "values that a page can show"):
+        text = page_of(record, other, digests)
     replace_files(directory, PAGE, {**files, PAGE: text}, gone=[name for name in left_by(path) if name not in digests])
     return path
 

@@ -6,11 +6,12 @@ import importlib.resources
 import json
 import pathlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 from lemmata.engine.catalogue import rows, tags
-from lemmata.errors import DataError, SettingError
+from lemmata.errors import SettingError
 from lemmata.files import replace_bytes, replace_text
+from lemmata.stored import Told, built, parsed, read_bytes
 
 from ._claims import claim_page, withdrawn_page
 from ._documents import document_pages
@@ -107,16 +108,22 @@ def own_files(directory: pathlib.Path) -> set[str]:
                 remedy=_REMEDY,
             )
         return set()
-    try:
-        known = json.loads(manifest.read_text(encoding="utf-8"))
-        names, begun = (known["written"], known["begun"]) if isinstance(known, dict) else (known, {})
-        begun = {name for name, digest in begun.items() if _below(name) and _holds(directory / name, digest)}
-        found = begun | {name for name in names if _below(name)}
-        return {name for name in found if not _through_link(directory, name)}
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise DataError(
-            f"file {manifest}", found=str(error), rule="a JSON list of the files of the site", remedy=_REMEDY
-        ) from error
+    told = Told(f"file {manifest}", "the list of the files of a site", _REMEDY)
+    known = built(list[str] | _Begun, parsed(read_bytes(manifest, told.name, told.about), told), told)
+    names, begun = (known["written"], known["begun"]) if isinstance(known, dict) else (known, {})
+    for name in (*names, *begun):
+        if not name or "\0" in name:
+            told.refuse(repr(name), "names of files")
+    begun = {name for name, digest in begun.items() if _below(name) and _holds(directory / name, digest)}
+    found = begun | {name for name in names if _below(name)}
+    return {name for name in found if not _through_link(directory, name)}
+
+
+class _Begun(TypedDict):
+    """The list of a site that is being written: files of the earlier one, and digests of those that are to come."""
+
+    written: list[str]
+    begun: dict[str, str]
 
 
 def _digest(text: str | bytes) -> str:
