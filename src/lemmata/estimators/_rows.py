@@ -16,7 +16,6 @@ from lemmata.errors import ContradictionWarning, DataError, InterpolationWarning
 from ._graphs import are_fields, as_points
 from ._leaves import numpy_leaves
 
-
 _MISSED = 1e-3  # of the root mean square of the targets: what a fit that interpolates may miss a row by
 
 
