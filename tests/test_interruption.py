@@ -1,5 +1,6 @@
 """Requests to stop: none is lost, several of one cause are one, and a second one ends the process at once."""
 
+import contextlib
 import gc
 import os
 import signal
@@ -16,7 +17,8 @@ from lemmata.interruption import exit_code, heed, heeded, listening
 SECONDS = 20.0
 
 
-def wait_for_the_request():
+def wait_for_the_request(drop):
+    drop()
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         pass
@@ -67,17 +69,14 @@ def dropped_by_a_weak_reference():
 @pytest.mark.parametrize("drop", [dropped_by_a_destructor, dropped_by_the_collector, dropped_by_a_weak_reference])
 def test_a_request_that_python_drops_is_raised_again(drop):
     with listening(), pytest.raises(KeyboardInterrupt):
-        drop()
-        wait_for_the_request()
+        wait_for_the_request(drop)
 
 
 def test_a_request_that_is_swallowed_is_raised_at_the_next_safe_place_until_it_is_heeded():
     with listening():
         heed()
-        try:
+        with contextlib.suppress(BaseException):
             signal.raise_signal(signal.SIGTERM)
-        except BaseException:
-            pass
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
                 heed()
