@@ -155,14 +155,21 @@ def read_ledger(path: str | Path) -> Iterator[Ledger]:
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that does not write into the folder of the file."""
+def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
+    """A connection that does not write into the folder of the file.
+
+    Args:
+        path: of the file.
+        shortly: whether it is only looked at, so that no other process is waited for; SQLite makes no file beside it.
+    """
     log = path.with_name(f"{path.name}-wal")
+    pending = log.exists() and log.stat().st_size > 0
     with contextlib.ExitStack() as stack:
         where, options = path.resolve(), "mode=ro"
-        if not os.access(path.parent, os.W_OK):
-            options = "mode=ro&immutable=1"  # no process can change it; SQLite would make a file beside it
-            if log.exists() and log.stat().st_size:
+        closed = not os.access(path.parent, os.W_OK)
+        if closed or (shortly and not pending):
+            options = "mode=ro&immutable=1"
+            if pending:
                 where, options = Path(stack.enter_context(tempfile.TemporaryDirectory())) / path.name, "mode=rw"
                 shutil.copyfile(path, where)
                 shutil.copyfile(log, where.with_name(log.name))
@@ -237,7 +244,7 @@ def _recognised(path: Path) -> bool:
     if head != _HEADER:
         raise DataError(f"ledger {path}", found="a file of another kind", rule="a ledger that lemmata wrote",
                         remedy="name another file with --ledger PATH")  # fmt: skip
-    with _told(path), _reading(path) as own:
+    with _told(path), _reading(path, shortly=True) as own:
         application = own.execute("PRAGMA application_id").fetchone()[0]
         version = own.execute("PRAGMA user_version").fetchone()[0]
         tables = own.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

@@ -69,13 +69,12 @@ class Look:
 
     def _seen(self, setting: dict[str, Any], number: int) -> Seen:
         drawn = self._drawn(setting, number)
-        self.trials += len(drawn.places)
-        lost = drawn.inside & unnumbered(drawn)
-        self.failed += drawn.failed + int(lost.sum())
-        self.judged += int((drawn.inside & ~lost).sum())
+        self.trials, self.failed = self.trials + len(drawn.places), self.failed + drawn.failed
         self.error = self.error or drawn.error
         if not drawn.places:
             return Seen(-math.inf, -1.0, setting)
+        lost = drawn.inside & unnumbered(drawn)
+        self.failed, self.judged = self.failed + int(lost.sum()), self.judged + int((drawn.inside & ~lost).sum())
         order = np.argsort(-drawn.pressure)
         inside = drawn.inside & (drawn.pressure > -np.inf)
         top = int(order[0])

@@ -73,21 +73,25 @@ def _check_file(url: str | None) -> None:
         return
     path = pathlib.Path(rest.partition("?")[0])
     try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            raise _refused(str(path), "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file")
-        with path.open("rb") as file:
-            head = file.read(len(_HEADER))
+        mode = os.stat(path).st_mode
+        head = b""
+        if stat.S_ISREG(mode):
+            with path.open("rb") as file:
+                head = file.read(len(_HEADER))
     except (FileNotFoundError, ValueError):  # a new file, or a name that Optuna refuses in its own words
         return
     except OSError as error:
         raise _refused(str(path), error.strerror or str(error)) from error
+    if not stat.S_ISREG(mode):
+        raise _refused(str(path), "a folder" if stat.S_ISDIR(mode) else "not a regular file")
     if not head:
         return
     if head != _HEADER:
         raise _refused(str(path), "a file of another kind")
+    # SQLite would make a file beside one with a write-ahead log, unless it is told that nobody changes it.
+    options = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     try:
-        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as own:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True)) as own:
             application = own.execute("PRAGMA application_id").fetchone()[0]
             tables = {name for (name,) in own.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.Error as error:

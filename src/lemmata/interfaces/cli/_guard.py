@@ -20,6 +20,8 @@ REFUSED = 2
 FAILED = 4
 JUDGING = ("verify", "judge", "refute", "walk", "mutate", "ledger", "calibrate")
 """Commands at which 4 says that a claim failed; elsewhere a program that leaves is refused as an input."""
+CLAIMS = "lemmata.claims"
+"""The group of entry points by which packages name their claims."""
 _PROGRAM = re.compile(r"\.py(:\w*)?$")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -45,13 +47,15 @@ def left(words: list[str], found: str) -> int:
 
 
 def guarded(run: Callable[[], None], words: list[str]) -> None:
-    """Run the command line; in a process of its own if its words name a Python file.
+    """Run the command line; in a process of its own if it runs code that is not lemmata's.
+
+    That is a Python file among its words, or a package with claims of its own where claims are judged.
 
     Args:
         run: the command line, which ends with SystemExit.
         words: of the command line.
     """
-    if not (hasattr(os, "fork") and any(_PROGRAM.search(word) for word in words)):
+    if not (hasattr(os, "fork") and _runs_other_code(words)):
         run()
         return
     told, tell = os.pipe()
@@ -65,6 +69,16 @@ def guarded(run: Callable[[], None], words: list[str]) -> None:
     os.close(tell)
     os.close(lives)
     raise SystemExit(_waited(child, told, words))
+
+
+def _runs_other_code(words: list[str]) -> bool:
+    if any(_PROGRAM.search(word) for word in words):
+        return True
+    if not (words[:1] and words[0] in JUDGING):
+        return False
+    from importlib.metadata import entry_points
+
+    return any(not point.value.startswith("lemmata.") for point in entry_points(group=CLAIMS))
 
 
 def _answer(run: Callable[[], None], tell: int) -> NoReturn:

@@ -97,7 +97,7 @@ class Job:
             raise typer.Exit(exit_code())
         return record
 
-    def _told(self, record: StoredRecord, as_json: bool) -> Callable[[], None]:
+    def _told(self, record: Any, as_json: bool) -> Callable[[], None]:
         """What prints the answer."""
         from lemmata.printable import clean
 
@@ -105,7 +105,7 @@ class Job:
 
         return (lambda: plain_json(record.to_json())) if as_json else (lambda: self.say(out, clean(record)))
 
-    def _write(self, loaded: Any, record: StoredRecord, result: "Result", directory: Path, as_json: bool) -> None:
+    def _write(self, loaded: Any, record: Any, result: "Result", directory: Path, as_json: bool) -> None:
         """Write the record, its page and what lies beside it, and say where they are."""
         from lemmata.interfaces.report import left_by, page_of
         from lemmata.printable import clean
