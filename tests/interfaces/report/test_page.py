@@ -313,5 +313,3 @@ def test_a_limited_process_lets_another_one_draw(monkeypatch):
     _vega._draws_apart.cache_clear()
     assert _vega.svg_text(spec) == expected
     assert expected.startswith("<svg")
-
-

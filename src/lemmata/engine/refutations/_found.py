@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import io
 import json
 import math
 from pathlib import Path
@@ -11,11 +12,13 @@ import numpy as np
 
 from lemmata.engine.claims import Claim, Status, file_of, find, registry, verify
 from lemmata.errors import DataError, file_error
-from lemmata.files import replace_text
+from lemmata.files import read_bytes
+from lemmata.results import digest, finish, replace_files
 
 from ._problem import Place, facts
 
 _SCHEMA = 1
+_STEM = "counterexample"
 LEVEL = 1e-4  # of the verification that confirms a statistical refutation
 _SCRIPT = '''"""{claim}: a problem on which the statement fails."""
 
@@ -85,14 +88,16 @@ class Counterexample:
             DataError: if the directory cannot be written to.
         """
         directory = Path(directory)
-        stem = directory / "counterexample"
         record = dataclasses.asdict(self)
         arrays = record["place"].pop("fields")
-        replace_text(stem.with_suffix(".json"), json.dumps({"schema": _SCHEMA, **record}, indent=1, default=float))
-        if arrays:
-            np.savez(stem.with_suffix(".npz"), **arrays)
-        script = _SCRIPT.format(claim=self.claim)
-        return replace_text(stem.with_suffix(".py"), script)
+        content = io.BytesIO()
+        np.savez(content, **arrays)
+        files: dict[str, str | bytes] = {f"{_STEM}.npz": content.getvalue()} if arrays else {}
+        record |= {"schema": _SCHEMA, "arrays": digest(content.getvalue()) if arrays else None}
+        files |= {f"{_STEM}.json": json.dumps(record, indent=1, default=float)}
+        files |= {f"{_STEM}.py": _SCRIPT.format(claim=self.claim)}
+        replace_files(directory, _STEM, files, gone=[] if arrays else [f"{_STEM}.npz"])
+        return directory / f"{_STEM}.py"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,10 +170,12 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
         DataError: if the record cannot be read, or has another version.
     """
     path = Path(stem).with_suffix(".json")
+    finish(path.parent, path.stem)
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(read_bytes(path))
         arrays = path.with_suffix(".npz")
-        fields = dict(np.load(arrays, allow_pickle=False)) if arrays.exists() else {}
+        content = read_bytes(arrays) if arrays.exists() else b""
+        fields = dict(np.load(io.BytesIO(content), allow_pickle=False)) if content else {}
     except (OSError, ValueError) as error:
         rule = "a record of a counterexample that lemmata wrote"
         raise file_error(error)(f"counterexample {path}", found=str(error)[:120], rule=rule) from error
@@ -177,6 +184,13 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
             f"counterexample {path}",
             found="a different schema",
             rule=f"schema {_SCHEMA}, which this version of lemmata reads",
+            remedy="run `lemmata refute` again",
+        )
+    if (told := record.pop("arrays", None)) is not None and told != digest(content):
+        raise DataError(
+            f"counterexample {path}",
+            found=f"{arrays.name} is missing, or of another search",
+            rule="a record and its arrays, which one search wrote",
             remedy="run `lemmata refute` again",
         )
     place = Place(**record.pop("place"), fields=fields)
