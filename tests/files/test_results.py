@@ -1,4 +1,4 @@
-"""Results of several files: the old one or the new one stands there when a writer is killed, and one at a time writes."""
+"""Results of several files: the old one or the new one stands there after a kill, and one process at a time writes."""
 
 import json
 import os

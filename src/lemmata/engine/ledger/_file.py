@@ -14,6 +14,7 @@ import jax
 import platformdirs
 
 from lemmata.errors import DataError, FileError
+from lemmata.files import encoded, open_file, unwritable, whole_file
 
 from ._rows import numbers_of
 
@@ -93,7 +94,7 @@ class Ledger:
         with _told(self.path), self._connection:
             found = self._connection.execute(
                 "INSERT INTO runs (began, command, seed, versions, device) VALUES (?, ?, ?, ?, ?)",
-                [now, command, seed, json.dumps(versions), device],
+                [now, encoded(command).decode(), seed, json.dumps(versions), device],
             )
         assert found.lastrowid is not None
         return found.lastrowid
@@ -109,14 +110,10 @@ class Ledger:
         rows = [dict(row) for row in self.query(f"SELECT {', '.join(TRIAL)} FROM trials")]
         frame = [{**{k: v for k, v in row.items() if k not in ("arrays", "shapes")}, **numbers_of(row)} for row in rows]
         try:
-            pl.DataFrame(frame, infer_schema_length=None).write_parquet(path)
+            with whole_file(Path(path)) as file:
+                pl.DataFrame(frame, infer_schema_length=None).write_parquet(file)
         except OSError as error:
-            raise FileError(
-                f"file {path} cannot be written",
-                found=str(error),
-                rule="a place that can be written to",
-                remedy="choose another place",
-            ) from error
+            raise unwritable(path, error) from error
         return len(rows)
 
     def close(self) -> None:
@@ -178,7 +175,7 @@ def _recognised(path: Path) -> bool:
         DataError: if the file at this path is not a ledger.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             head = file.read(len(_HEADER))
     except FileNotFoundError:
         return False

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from optuna.distributions import FloatDistribution
 from lemmata.core import require_float64
 from lemmata.engine.claims import Claim, Space, fingerprint_of, hypotheses_of
 from lemmata.errors import SettingError
+from lemmata.files import check_file
 
 from ._chance import Chances
 from ._confirm import confirm
@@ -218,6 +220,8 @@ def _study(
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=8)
     try:
+        if url is not None and url != storage and Path(str(storage)).exists():
+            check_file(str(storage))
         study = optuna.create_study(
             direction="maximize",
             sampler=sampler,

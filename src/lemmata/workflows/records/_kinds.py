@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from lemmata.files import read_text
+
 from . import comparisons, examinations, studies
 from ._stored import StoredRecord
 
@@ -18,7 +20,7 @@ def kind_of(path: Path) -> type[StoredRecord]:
         path: the file.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, ValueError):
         return studies.StudyRecord
     return next((kind for mark, kind in _MARKS.items() if mark in text), studies.StudyRecord)

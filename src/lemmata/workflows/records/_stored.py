@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from lemmata.errors import DataError, LemmataError, file_error
+from lemmata.files import read_text
 from lemmata.printable import preformatted
 from lemmata.version import __version__
 
@@ -90,10 +91,12 @@ class StoredRecord:
             MissingFileError: if there is no such file.
         """
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"), str(path))
+            return cls.from_json(read_text(path), str(path))
         except (OSError, UnicodeDecodeError) as error:
             raise file_error(error)(
-                f"{path} cannot be read", found=str(error)[:200], rule=f"a readable {cls.file}"
+                f"{path} cannot be read",
+                found=(getattr(error, "strerror", None) or str(error))[:200],
+                rule=f"a readable {cls.file}",
             ) from None
 
 
