@@ -1,4 +1,4 @@
-"""Results of several files: one of them stands there, old or new, whenever a writer is killed, and one writer at a time."""
+"""Results of several files: the old one or the new one stands there after a kill, and one process at a time writes."""
 
 import json
 import os

@@ -9,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from lemmata.errors import DataError, FileError, LemmataError, file_error
+from lemmata.files import check_file
 
 from ._decode import decoded
 from ._encode import encoded
@@ -69,6 +70,7 @@ def load(path: str | pathlib.Path) -> Any:
         PrecisionError: if the file has JAX arrays in float64 and JAX's x64 is off.
     """
     try:
+        check_file(path)
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)

@@ -28,8 +28,9 @@ main()
 
 
 @pytest.fixture
-def bound():
+def bound(monkeypatch):
     """Files of this process may have so many bytes, until the test ends."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python would keep halves of what it compiles
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 

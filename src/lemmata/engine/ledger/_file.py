@@ -17,6 +17,7 @@ import jax
 import platformdirs
 
 from lemmata.errors import DataError, FileError
+from lemmata.files import encoded, open_file, unwritable, whole_file
 
 from ._rows import numbers_of
 
@@ -100,7 +101,7 @@ class Ledger:
         with _told(self.path), self._connection:
             found = self._connection.execute(
                 "INSERT INTO runs (began, command, seed, versions, device) VALUES (?, ?, ?, ?, ?)",
-                [now, command, seed, json.dumps(versions), device],
+                [now, encoded(command).decode(), seed, json.dumps(versions), device],
             )
         assert found.lastrowid is not None
         return found.lastrowid
@@ -116,14 +117,10 @@ class Ledger:
         rows = [dict(row) for row in self.query(f"SELECT {', '.join(TRIAL)} FROM trials")]
         frame = [{**{k: v for k, v in row.items() if k not in ("arrays", "shapes")}, **numbers_of(row)} for row in rows]
         try:
-            pl.DataFrame(frame, infer_schema_length=None).write_parquet(path)
+            with whole_file(Path(path)) as file:
+                pl.DataFrame(frame, infer_schema_length=None).write_parquet(file)
         except OSError as error:
-            raise FileError(
-                f"file {path} cannot be written",
-                found=str(error),
-                rule="a place that can be written to",
-                remedy="choose another place",
-            ) from error
+            raise unwritable(path, error) from error
         return len(rows)
 
     def close(self) -> None:
@@ -231,9 +228,9 @@ def _recognised(path: Path) -> bool:
         DataError: if the file at this path is not a ledger.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+        if not stat.S_ISREG(path.stat().st_mode):
             return _foreign(path, "a folder" if path.is_dir() else "not a regular file")
-        with path.open("rb") as file:
+        with open_file(path) as file:
             head = file.read(len(_HEADER))
     except FileNotFoundError:
         return False

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import io
 import json
 import math
 from pathlib import Path
@@ -11,12 +12,13 @@ import numpy as np
 
 from lemmata.engine.claims import Claim, Status, file_of, find, registry, verify
 from lemmata.errors import SettingError
-from lemmata.files import replace_text
+from lemmata.results import digest, finish, replace_files
 from lemmata.stored import Told, plain, refusing
 
 from ._problem import Place, facts
 from ._stored import SCHEMA, placed, read_arrays, read_record
 
+_STEM = "counterexample"
 LEVEL = 1e-4  # of the verification that confirms a statistical refutation
 _SCRIPT = '''"""A problem on which the statement of a claim fails."""
 
@@ -89,17 +91,17 @@ class Counterexample:
             DataError: if the directory cannot be written to.
         """
         directory = Path(directory)
-        stem = directory / "counterexample"
         record = dataclasses.asdict(dataclasses.replace(self, unstored=""))
         del record["unstored"]
         arrays = record["place"].pop("fields")
-        replace_text(
-            stem.with_suffix(".json"), json.dumps({"schema": SCHEMA, **plain(record)}, indent=1, default=float)
-        )
-        if arrays:
-            np.savez(stem.with_suffix(".npz"), **arrays)
-        script = _SCRIPT.format(claim=ascii(self.claim))  # the name of a file may hold quotes
-        return replace_text(stem.with_suffix(".py"), script)
+        content = io.BytesIO()
+        np.savez(content, **arrays)
+        files: dict[str, str | bytes] = {f"{_STEM}.npz": content.getvalue()} if arrays else {}
+        record = {"schema": SCHEMA, **plain(record), "arrays": digest(content.getvalue()) if arrays else None}
+        files[f"{_STEM}.json"] = json.dumps(record, indent=1, default=float)
+        files[f"{_STEM}.py"] = _SCRIPT.format(claim=ascii(self.claim))  # the name of a file may hold quotes
+        replace_files(directory, _STEM, files, gone=[] if arrays else [f"{_STEM}.npz"])
+        return directory / f"{_STEM}.py"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,12 +216,13 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
         SettingError: if the record names a Python file and `claim` is None.
     """
     path = Path(stem).with_suffix(".json")
+    finish(path.parent, path.stem)
     record, told_by = read_record(path)
-    arrays = read_arrays(path.with_suffix(".npz"))
+    arrays = read_arrays(path.with_suffix(".npz"), record["arrays"])
     own = claim or _of_catalogue(record["claim"], path, told_by)
     with refusing(told_by, "values for which the claim can be evaluated"):
         place = placed(own, record, told_by, arrays)
-        rest = {name: value for name, value in record.items() if name not in ("schema", "place", "hypotheses")}
+        rest = {name: value for name, value in record.items() if name not in ("schema", "place", "hypotheses", "arrays")}
         found = Counterexample(place=place, hypotheses=tuple(record["hypotheses"]), **rest)  # pyright: ignore
         return evaluated(own, found)
 

@@ -1,5 +1,6 @@
 """The file of a counterexample: its record by its schema, and its arrays by the problem that they belong to."""
 
+import io
 import zipfile
 import zlib
 from pathlib import Path
@@ -10,6 +11,7 @@ from numpy.lib import format as npy
 
 from lemmata.engine.claims import Claim
 from lemmata.errors import DataError, LemmataError
+from lemmata.results import digest
 from lemmata.stored import MOST_BYTES, Count, Numbers, Told, built, parsed, read_bytes
 
 from ._problem import Place, free_fields
@@ -28,7 +30,7 @@ class _StoredPlace(TypedDict):
 
 
 class StoredCounterexample(TypedDict):
-    """The fields of counterexample.json; those of `Counterexample`, without the arrays."""
+    """The fields of counterexample.json; those of `Counterexample`, with the digest of the file of its arrays."""
 
     schema: int
     claim: str
@@ -43,6 +45,7 @@ class StoredCounterexample(TypedDict):
     alone: bool
     budget: _Trials | None
     level: Annotated[float, Numbers(low=1e-12, high=0.499)]
+    arrays: str | None
 
 
 def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
@@ -68,20 +71,26 @@ def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
     return built(StoredCounterexample, values, told), told
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
+def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
     """The arrays beside a record; none where it has none. Headers are read first, so that none promises too much.
 
     Args:
         path: of the NPZ file.
+        told: the digest that the record has of it; None where the record has no arrays.
 
     Raises:
-        DataError: if the file is damaged, or holds Python objects.
+        DataError: if the file is missing, damaged, or of another search, or holds Python objects.
     """
-    if not path.exists():
+    if told is None:
         return {}
-    read_bytes(path, f"arrays {path}", _WROTE)
+    content = read_bytes(path, f"arrays {path}", _WROTE) if path.exists() else b""
+    if digest(content) != told:
+        raise DataError(
+            f"arrays {path}", found="no file, or one of another content", remedy=_REMEDY,
+            rule="the arrays that were written with the record",
+        )  # fmt: skip
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(item.file_size for item in archive.infolist()) > MOST_BYTES:
                 raise ValueError(f"arrays of more than {MOST_BYTES:,} bytes")
             for item in archive.infolist():
@@ -90,7 +99,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
                     shape, _, kind = read(file)
                 if min(shape, default=0) < 0 or np.prod(shape, dtype=float) * kind.itemsize > item.file_size:
                     raise ValueError(f"{item.filename} has the shape {shape} and too few bytes for it")
-        with np.load(path, allow_pickle=False) as stored:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (
         ValueError,

@@ -8,11 +8,12 @@ from typing import Any
 import typer
 import typer.core
 
-from lemmata.errors import DataError, LemmataError, SettingError
+from lemmata.errors import DataError, LemmataError, MemoryPlanError, SettingError
 from lemmata.interruption import exit_code
 
-from ._guard import REFUSED, left
+from ._guard import FAILED, REFUSED, left
 
+_NO_MEMORY = ("RESOURCE_EXHAUSTED", "std::bad_alloc", "Cannot allocate memory")
 UNREAD = 141
 """As of a program that the signal of a closed pipe ends; 1 would say that a claim is refuted."""
 
@@ -51,6 +52,9 @@ class Commands(typer.core.TyperGroup):
         except LemmataError as error:
             complain(error)
             raise typer.Exit(REFUSED) from None
+        except EOFError as error:  # which typer takes for Ctrl-D, with the exit code of a refuted claim
+            complain(DataError("a file is shorter than it says", found=str(error) or None, rule="files are whole"))
+            raise typer.Exit(REFUSED) from None
         except KeyboardInterrupt:
             err.print("Interrupted before any result was finished.")
             raise typer.Exit(exit_code()) from None
@@ -72,6 +76,17 @@ class Commands(typer.core.TyperGroup):
                 )
             )
             raise typer.Exit(REFUSED) from None
+        except Exception as error:
+            if not _lacked_memory(error):
+                raise
+            remedy = "free memory, raise the limit of the process, or use fewer rows"
+            complain(MemoryPlanError("there is not enough memory", found=str(error)[:200] or None, remedy=remedy))
+            raise typer.Exit(FAILED) from None
+
+
+def _lacked_memory(error: Exception) -> bool:
+    """Whether Python, NumPy, XLA or a library in C++ got no memory."""
+    return isinstance(error, MemoryError) or any(word in str(error) for word in _NO_MEMORY)
 
 
 def _refuse_moved(command: str, options: list[str]) -> None:

@@ -18,6 +18,8 @@ from ._model import model_page, models_page
 from ._page import page
 
 PAGE = "index.html"
+_FOLDERS = ("report", "compare", "model", "")
+"""Where pages stand beside a record."""
 _ONE: dict[type, Any] = {
     studies.StudyRecord: lambda record, beside: page(record),
     comparisons.ComparisonRecord: lambda record, beside: families_page(record),
@@ -109,16 +111,16 @@ def left_by(path: Path) -> list[str]:
     return [name for name, value in files_of(path).items() if name not in records and _is(path.parent / name, value)]
 
 
-def mixed(record: Path, folder: str) -> list[str]:
+def mixed(record: Path) -> list[str]:
     """What does not belong together of a result: its record, its page and the files beside that, in sentences.
 
     Args:
         record: the path of the record.
-        folder: where its command writes the page.
     """
     found = []
-    for path in dict.fromkeys((record.parent / folder / PAGE, record.parent / PAGE)):
-        for name, value in files_of(path).items():
+    for path in (record.parent / folder / PAGE for folder in _FOLDERS):
+        files = files_of(path)
+        for name, value in files.items() if record.name in files else ():
             own = record if name == record.name else path.parent / name
             if own.exists() and not _is(own, value):
                 found.append(f"{path} and {own} are of different runs: the page names another content of {name}.")

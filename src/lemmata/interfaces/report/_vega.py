@@ -45,9 +45,7 @@ def svg_text(spec: dict[str, Any]) -> str | None:
 def _drawn_apart(spec: str) -> str | None:
     command = [sys.executable, "-I", "-c", _CONVERTER, _vega_lite()]
     try:
-        done = subprocess.run(
-            command, input=spec.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=_PATIENCE, check=False
-        )  # fmt: skip
+        done = subprocess.run(command, input=spec.encode(), capture_output=True, timeout=_PATIENCE, check=False)
     except (OSError, subprocess.TimeoutExpired, MemoryError):
         return None
     return None if done.returncode else done.stdout.decode().rstrip("\n")
