@@ -206,6 +206,30 @@ def test_a_list_of_files_cannot_reach_out_of_the_directory(tmp_path, two_pages):
     assert (tmp_path / "outside.txt").read_text() == "kept"
 
 
+def test_a_list_of_files_cannot_reach_out_through_a_link(tmp_path, two_pages, monkeypatch):
+    place, outside = tmp_path / "site", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "old.html").write_text("kept")
+    place.mkdir()
+    (place / "claims").symlink_to(outside)
+    (place / _build.MANIFEST).write_text('["claims/old.html"]')
+    result = RUNNER.invoke(app, ["map", "--out", str(place)])
+    assert result.exit_code == 2, "the site would be written through the link"
+    assert "claims/0001.html, which does not belong to the site" in " ".join(result.stderr.split())
+    monkeypatch.setattr(_build, "site", lambda *given: {"index.html": "second"})
+    assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 0
+    assert [path.name for path in outside.iterdir()] == ["old.html"]
+
+
+@pytest.mark.parametrize("listed", ['[""]', '["."]', '["a\\u0000b"]', '["a//b"]', '["./index.html"]'])
+def test_a_list_of_files_with_names_that_are_none_is_harmless(tmp_path, two_pages, listed):
+    place = tmp_path / "site"
+    place.mkdir()
+    (place / _build.MANIFEST).write_text(listed)
+    assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 0
+    assert (place / "claims" / "0001.html").read_text() == "a claim"
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes everywhere")
 def test_a_directory_that_cannot_be_written_to_is_refused(tmp_path, two_pages):
     tmp_path.chmod(0o500)
@@ -251,7 +275,8 @@ def test_the_site_is_served_to_this_machine_alone_until_it_is_interrupted(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(ConnectionResetError, False), (BrokenPipeError, False), (ValueError, True)]
+    ("error", "told"),
+    [(ConnectionResetError, False), (BrokenPipeError, False), (TimeoutError, False), (ValueError, True)],
 )
 def test_a_browser_that_hangs_up_is_no_error(error, told, capsys):
     from lemmata.interfaces.site import _serve
@@ -261,4 +286,6 @@ def test_a_browser_that_hangs_up_is_no_error(error, told, capsys):
             raise error("in the middle of an answer")
         except error:
             server.handle_error(None, ("127.0.0.1", 1))
-    assert ("Traceback" in capsys.readouterr().err) is told
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert (said == "A request failed: ValueError: in the middle of an answer\n") is told

@@ -14,7 +14,8 @@ from tests.interfaces.site.browser import browser, complaints
 CHARTS = "document.querySelectorAll('.chart').length"
 INJECTED = (
     "<script>window.ran = 1</script>", "<img src=x onerror='window.ran = 1'>",
-    "<a id=bad href='javascript:window.ran=1'>x</a>", "<svg onload='window.ran = 1'></svg>", "<style>body { display: none }</style>",
+    "<a id=bad href='javascript:window.ran=1'>x</a>", "<svg onload='window.ran = 1'></svg>",
+    "<style>body { display: none }</style>",
     "<iframe src='data:text/html,x'></iframe>", "<base href='https://elsewhere.invalid/'>",
 )  # fmt: skip
 
