@@ -40,8 +40,8 @@ class Numbers:
     def words(self, whole: bool = False) -> str:
         """The rule.
 
-        >>> Numbers(low=0.0).words(whole=True), Numbers(0.0, 1.0).words(), Numbers(low=0.0, above=True, endless=True).words()
-        ('a whole number from 0 up', 'a number from 0 to 1', 'a number above 0, or null for infinity')
+        >>> Numbers(low=0.0).words(whole=True), Numbers(low=0.0, above=True, endless=True).words()
+        ('a whole number from 0 up', 'a number above 0, or null for infinity')
         """
         kind = "a whole number" if whole else "a finite number"
         if self.low > -LARGEST and self.high < LARGEST:
@@ -72,7 +72,7 @@ _ANY = Numbers(endless=True)
 _INTEGERS = Numbers(-_WHOLE, _WHOLE)
 
 
-Reader = Callable[[Any, Told, "Way | None"], Any]
+Reader = Callable[[Any, Told, Way | None], Any]
 
 
 def built(kind: Any, value: Any, told: Told, way: Way | None = None) -> Any:

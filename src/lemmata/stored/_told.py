@@ -3,12 +3,16 @@
 import contextlib
 import dataclasses
 from collections.abc import Iterator
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lemmata.errors import DataError, LemmataError
 
 SHOWN = 60
 """So many characters of a value are shown."""
+
+
+Way = tuple[Any, str | int]
+"""A field by the field that it stands in, and its name or number there."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,17 +29,13 @@ class Told:
     about: str
     remedy: str
 
-    def refuse(self, found: object, rule: str, way: "Way | None" = None) -> NoReturn:
+    def refuse(self, found: object, rule: str, way: Way | None = None) -> NoReturn:
         """Raise the error about a field, or about the whole file."""
         where = spelled_way(way)
         raise DataError(
             f"{self.name} is not {self.about}{': ' + where if where else ''}",
             found=found, rule=rule, remedy=self.remedy,
         )  # fmt: skip
-
-
-Way = tuple["Way | None", str | int]
-"""A field by the field that it stands in, and its name or number there."""
 
 
 def spelled_way(way: Way | None) -> str:

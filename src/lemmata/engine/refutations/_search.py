@@ -13,7 +13,7 @@ import optuna
 from optuna.distributions import FloatDistribution
 
 from lemmata.core import require_float64
-from lemmata.engine.claims import Claim, Space, Status, hypotheses_of
+from lemmata.engine.claims import Claim, Space, Status, check_foreign, hypotheses_of
 from lemmata.errors import MissingDataError, SettingError
 from lemmata.interruption import heed, heeded
 
@@ -88,6 +88,7 @@ def refute(
     'Counterexample'
     """
     require_float64(f"a search for a counterexample to {claim.name}")
+    check_foreign(claim)
     if executor is not None:
         options = {"setting": setting, "without": without, "storage": storage, "clock": clock, "simplify": simplify}
         return widely(executor, refute, claim, budget, seed=seed, **options)

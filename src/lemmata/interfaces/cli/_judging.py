@@ -121,10 +121,11 @@ class Kept:
 
 def named_claims(names: list[str] | None) -> list[Any]:
     """The claims that some names mean, each once; SettingError where two have one name, which tells verdicts apart."""
-    from lemmata.engine.claims import find
+    from lemmata.engine.claims import check_foreign, find
 
     found: dict[str, Any] = {}
     for claim in (claim for name in names or [] for claim in find(name)):
+        check_foreign(claim)
         if found.setdefault(claim.name, claim) is not claim:
             raise SettingError(
                 f"claim {claim.name}",

@@ -40,7 +40,7 @@ def amiss(claims: list[Any], verdicts: dict[str, Any]) -> int:
 
 def show_verdict(verdict: Any, short: bool) -> None:
     """A verdict in a few lines."""
-    from lemmata.engine.claims import UNSEEN
+    from lemmata.engine.claims import UNSEEN, advice_on
 
     from ._console import out
 
@@ -60,7 +60,7 @@ def show_verdict(verdict: Any, short: bool) -> None:
             lines.append(f"  at {_setting(corner.setting)}: {found}")
         lines.append(f"  settings: {_setting(verdict.setting)}; seed {verdict.seed}; worst trial {verdict.worst}")
         if not verdict.reason.startswith(UNSEEN):  # that reason names its own remedy
-            lines.append(f"  {verdict.remedy}")
+            lines.append(f"  {advice_on(verdict)}")
     for line in lines:
         out.print(line, markup=False, highlight=False)
 
