@@ -1,0 +1,1 @@
+"""Every command goes through every fault."""
