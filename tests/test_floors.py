@@ -14,7 +14,7 @@ SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
 ORDER = (
     ("errors", "version"),
     ("answers", "bundled", "code_files", "facts", "files", "interruption", "intervals", "printable"),
-    ("results",),
+    ("results", "stored"),
     ("options",),
     ("core",),
     ("workers",),

@@ -222,7 +222,8 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
     own = claim or _of_catalogue(record["claim"], path, told_by)
     with refusing(told_by, "values for which the claim can be evaluated"):
         place = placed(own, record, told_by, arrays)
-        rest = {name: value for name, value in record.items() if name not in ("schema", "place", "hypotheses", "arrays")}
+        apart = ("schema", "place", "hypotheses", "arrays")
+        rest = {name: value for name, value in record.items() if name not in apart}
         found = Counterexample(place=place, hypotheses=tuple(record["hypotheses"]), **rest)  # pyright: ignore
         return evaluated(own, found)
 
