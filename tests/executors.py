@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -94,8 +95,10 @@ def small_disk(folder: pathlib.Path, size: int):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (min(size, 1000), before[1]))
+    compiles, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # Python would keep halves of what it compiles
     try:
         yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, before)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = compiles
         signal.signal(signal.SIGXFSZ, ignored)
