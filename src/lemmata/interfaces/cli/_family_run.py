@@ -149,7 +149,6 @@ class FamilyRun:
         try:
             with contextlib.closing(stream):  # pyright: ignore[reportArgumentType]
                 for done in stream:
-                    heed()
                     self.judged[done.verdict.name] = done.verdict
                     kept = self._add(done.task.claim, done.verdict)
                     amiss = done.unrecorded or kept
@@ -157,8 +156,10 @@ class FamilyRun:
                         self.notes.append(f"{done.verdict.name}, seed {done.verdict.seed}: not recorded: {amiss}")
                     yield done.task.claim, done.verdict
                     if done.verdict.interrupted:
+                        heeded()
                         self.interrupted = True
                         return
+                    heed()
         except KeyboardInterrupt:
             heeded()
             self.interrupted = True
