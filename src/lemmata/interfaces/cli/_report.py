@@ -58,4 +58,4 @@ def report(
     prepare_directory(directory, folders=(), files=("index.html",))
     for sentence in (sentence for path in records for sentence in mixed(path)):
         err.print(f"Warning: {clean(sentence)}", markup=False, highlight=False, soft_wrap=True)
-    plain(clean(f"Report: {write_page(directory, *found)}"))
+    plain(clean(f"Report: {write_page(directory, found[0], found[1] if len(found) == 2 else None)}"))
