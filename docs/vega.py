@@ -27,9 +27,9 @@ SPECIAL, EXEMPLARY, OR CONSEQUENTIAL DAMAGES (INCLUDING, BUT NOT LIMITED TO, PRO
 SERVICES; LOSS OF USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY,
 WHETHER IN CONTRACT, STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE OF
 THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
-It holds D3 (https://d3js.org), copyright 2010-2023 Mike Bostock, under the ISC licence: permission to use, copy, modify,
-and/or distribute this software for any purpose with or without fee is hereby granted, provided that the above copyright
-notice and this permission notice appear in all copies. */
+It holds D3 (https://d3js.org), copyright 2010-2023 Mike Bostock, under the ISC licence: permission to use, copy,
+modify, and/or distribute this software for any purpose with or without fee is hereby granted, provided that the above
+copyright notice and this permission notice appear in all copies. */
 """
 
 

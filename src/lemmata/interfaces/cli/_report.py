@@ -59,4 +59,5 @@ def report(
     names = " or ".join(map(str, records))
     for sentence in (sentence for path in records for sentence in mixed(path)):
         err.print(f"Warning: {clean(sentence)}", markup=False, highlight=False, soft_wrap=True)
-    plain(clean(f"Report: {write_page(directory, *found, name=names)}"))
+    other = found[1] if len(found) == 2 else None
+    plain(clean(f"Report: {write_page(directory, found[0], other, name=names)}"))
