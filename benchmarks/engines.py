@@ -2,7 +2,8 @@
 
 `python benchmarks/engines.py [turns]` prints ratios of times, of medians over turns in which the engines take their
 turns one after the other: below 1 means that `lemmata.workers.Processes` is faster. Every time includes the start and
-the end of the processes, as a command has it. It also prints what each engine loses where a task ends its process once.
+the end of the processes, as a command has it; this file imports no claims at its head, as the command does not. It also
+prints what each engine loses where a task ends its process once.
 """
 
 import contextlib
@@ -16,10 +17,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 
-import jax
-
-from lemmata.engine.catalogue import costs
-from lemmata.engine.claims import registry, verdicts_of
 from lemmata.workers import Lost, Processes, finished, share_cores
 
 JOBS, TURNS, CLAIMS, SMALL = 2, 3, 4, 2000
@@ -70,6 +67,9 @@ def small(executor) -> list:
 
 def judged(executor) -> list:
     """Claims as `lemmata judge --dask` and `verify --jobs` send them: spread over the catalogue, the longest first."""
+    from lemmata.engine.catalogue import costs
+    from lemmata.engine.claims import registry, verdicts_of
+
     names = sorted(registry())
     taken = [names[place * len(names) // CLAIMS] for place in range(CLAIMS)]
     taken.sort(key=lambda name: -costs()[type(registry()[name]).__name__])
@@ -134,8 +134,9 @@ def took(engine: Callable, load: Callable) -> Took:
 
 def rows(turns: int = TURNS) -> Iterator[tuple[str, str, float]]:
     """What, peer, ratio of median seconds, load by load."""
+    import jax
+
     jax.config.update("jax_enable_x64", True)
-    registry()
     with contextlib.suppress(ImportError):
         import distributed  # noqa: F401  (its import is no part of the times; that in the workers is)
     for what, load in LOADS.items():

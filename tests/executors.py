@@ -2,6 +2,7 @@
 
 import contextlib
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import pathlib
 import resource
@@ -26,6 +27,7 @@ def ready_processes() -> ForkServerContext:
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.workers.tasks", "tests.engine.ledger.slow"])
+    multiprocessing.forkserver.ensure_running()  # here, where it finds the tests in the current folder
     return context
 
 

@@ -207,8 +207,9 @@ def test_a_scheduler_that_does_not_answer_is_refused_in_one_line(address):
     [
         ("nonsense", "no port"), ("10.0.0.1", "no port"), ("tcp://10.0.0.1", "no port"), ("tcp://[::1]", "no port"),
         ("::1", "brackets"), ("tcp://127.0.0.1:99999", "port '99999'"), ("h:0", "port '0'"),
-        ("h:eight", "port 'eight'"), ("http://127.0.0.1:80", "protocol 'http'"), ("inproc://a/b:1", "protocol 'inproc'"),
-        ("", "address ''"), ("tcp://:8786", "address 'tcp://:8786'"), ("h:1\n", "port"),
+        ("h:eight", "port 'eight'"), ("http://127.0.0.1:80", "protocol 'http'"),
+        ("inproc://a/b:1", "protocol 'inproc'"), ("", "address ''"),
+        ("tcp://:8786", "address 'tcp://:8786'"), ("h:1\n", "port"),
     ],
 )  # fmt: skip
 def test_what_is_no_address_is_told_at_once(address, found, monkeypatch):
