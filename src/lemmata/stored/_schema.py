@@ -147,11 +147,11 @@ def _union(members: tuple[Any, ...]) -> Reader:
         listed = typing.get_origin(bare) in (list, tuple)
         name = "a whole number" if bare is int and float in members else _NAMES.get(bare)
         readers.setdefault(name or ("a list" if listed else "an object"), _reader(kind))
-    rule = " or ".join(readers)
+    rule, number = " or ".join(readers), readers.get("a number")
 
     def read(value: Any, told: Told, way: Way | None) -> Any:
         own = readers.get("a whole number") if type(value) is int else None
-        own = own or readers.get(_NAMES[type(value)])
+        own = own or readers.get(_NAMES[type(value)]) or (number if value in (None, "-Infinity") else None)
         return told.refuse(shown(value), rule, way) if own is None else own(value, told, way)
 
     return read

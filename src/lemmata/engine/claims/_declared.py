@@ -4,6 +4,7 @@ import ast
 import inspect
 import math
 import numbers
+import re
 from typing import Any, NoReturn
 
 from lemmata.errors import ClaimError, LemmataError, shortened
@@ -111,11 +112,22 @@ def _check_source(own: _Declared, source: Source) -> None:
     if source.entry is not None:
         rule = "one BibTeX entry with this key, balanced braces, and a comma between its fields"
         remedy = 'pass Source(..., entry="@article{key, author={A. Name}, title={Title}, year={2020}}")'
+        if not _balanced(source.entry):  # of which pybtex reads the part that it understands
+            own.refuse(f"source {source.key!r}", "BibTeX with braces that are not balanced", rule, remedy)
         try:
             _ = source.text, str(source)
         except Exception as error:  # pybtex has several kinds, and so has the LaTeX in a field
             found = error.found if isinstance(error, LemmataError) else " ".join(str(error).split())
             own.refuse(f"source {source.key!r}", f"{found or type(error).__name__}", rule, remedy)
+
+
+def _balanced(entry: str) -> bool:
+    depth = 0
+    for brace in re.findall(r"[{}]", re.sub(r"\\.", "", entry)):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _check_control(own: _Declared, control: Control) -> None:

@@ -75,7 +75,10 @@ def verify(
         PrecisionError: if float64 is off.
     """
     require_float64(f"verification of {claim.name}")
-    check_foreign(claim)
+    try:
+        check_foreign(claim)
+    except KeyboardInterrupt:
+        run = _interrupted
     trials = budget_of(claim) if budget is None else budget
     if trials < 1:
         raise SettingError("budget", found=budget, rule="at least 1 trial")
@@ -89,6 +92,11 @@ def verify(
     with _progress(claim.name, sum(count for _, count in wanted), progress) as report:
         verdict = judged_in_turn(claim, wanted, _in_turn(claim, wanted, seed, executor, run, report), seed, level)
     return dataclasses.replace(verdict, seconds=time.perf_counter() - start)
+
+
+def _interrupted(claim: Claim, setting: dict, trials: int, *_: object) -> Trials:
+    """The trials of a run that was interrupted before its first one."""
+    return Trials(trials, interrupted=True)
 
 
 def judged_in_turn(
