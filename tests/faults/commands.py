@@ -97,20 +97,22 @@ TABLE = (
         marks=("old.example", "new.example"), says="index.html", together=False, patches=("few pages",),
     ),
     Command(
-        "verify", ("verify", "claim.py:Square", "--corners", "0", *_KEPT), **_SEEDS, codes=_JUDGED, says="supported",
+        "verify", ("verify", "claim.py:Square", "--corners", "0", "--budget", "12", *_KEPT), **_SEEDS,
+        codes=_JUDGED, clean=3, says="inconclusive",
         program="claim.py", ledger=True, jobs=True,
     ),
     Command(
-        "judge", ("judge", "claim.py:Square", "--corners", "0", *_KEPT), **_SEEDS, codes=_JUDGED, says="supported",
+        "judge", ("judge", "claim.py:Square", "--corners", "0", "--budget", "12", *_KEPT), **_SEEDS,
+        codes=_JUDGED, clean=3, says="inconclusive",
         program="claim.py", ledger=True, jobs=True,
     ),
     Command(
-        "walk", ("walk", "claim.py:Square", "--budget", "20", *_KEPT), **_SEEDS, codes=(0, 1, 2, 3, 4), says="walked",
+        "walk", ("walk", "claim.py:Square", "--budget", "4", *_KEPT), **_SEEDS, codes=(0, 1, 2, 3, 4), says="walked",
         program="claim.py", ledger=True, jobs=True,
     ),
     Command(
-        "mutate", ("mutate", "claim.py:Square", *_KEPT), **_SEEDS, codes=(0, 2, 3, 4), says="mutations",
-        program="claim.py", ledger=True, jobs=True,
+        "mutate", ("mutate", "claim.py:Square", "--budget", "12", *_KEPT), **_SEEDS, codes=(0, 2, 3, 4),
+        says="mutations", program="claim.py", ledger=True, jobs=True,
     ),
     Command("calibrate", ("calibrate", "--repeats", "10"), **_SEEDS, codes=(0, 1, 2, 4), says="families", jobs=True),
     Command(
@@ -125,3 +127,8 @@ TABLE = (
     ),
 )  # fmt: skip
 COMMANDS = {command.name: command for command in TABLE}
+COSTS = {
+    "study": 2.5, "model": 3.0, "compare": 4.0, "in-context": 5.0, "scaling": 0.5, "emergence": 0.5, "grokking": 0.5,
+    "list": 2.0, "map": 0.5, "verify": 2.0, "judge": 2.0, "walk": 5.0, "mutate": 3.0, "calibrate": 4.0, "refute": 8.0,
+}  # fmt: skip
+"""About how many seconds of processor a run takes, where it is not one."""

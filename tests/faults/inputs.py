@@ -15,6 +15,7 @@ def build():
 """
 CLAIMS = '''
 import jax
+import numpy as np
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
 
@@ -26,7 +27,8 @@ class Numbers(Population):
         return Space(n=Integer(4, 2, 9))
 
     def sample(self, setting, key):
-        return jax.random.uniform(key, (setting["n"],)).mean()
+        draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        return float(draw.uniform(size=setting["n"]).mean())
 
     def hypotheses(self, problem):
         return [Hypothesis("at most 1", problem, "<=", 1.0)]

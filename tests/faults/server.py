@@ -9,6 +9,7 @@ streams are, and what `planted` is to do.
 """
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -36,6 +37,8 @@ def serve() -> dict[str, Any]:
     for name in PRELOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # children neither look at what the server holds nor copy it
     threads = _threads()
     answers = os.dup(1)
     os.dup2(2, 1)

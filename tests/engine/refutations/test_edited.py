@@ -71,7 +71,9 @@ def test_an_edited_field_is_told(stem, change, words):
     assert str(error.value).isprintable()
 
 
-@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Counterexample) if field.name != "unstored"])
+@pytest.mark.parametrize(
+    "field", [field.name for field in dataclasses.fields(Counterexample) if field.name != "unstored"]
+)
 def test_a_field_that_is_missing_is_told(stem, field):
     path = stem.with_suffix(".json")
     values = json.loads(path.read_text())

@@ -316,9 +316,12 @@ def filled(request, tmp_path):
     if request.param == "limit":
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         # Python would keep halves of what it compiles.
-        yield tmp_path, (
-            "import resource, sys; sys.dont_write_bytecode = True; "
-            "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, -1))"
+        yield (
+            tmp_path,
+            (
+                "import resource, sys; sys.dont_write_bytecode = True; "
+                "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, -1))"
+            ),
         )
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         return

@@ -15,7 +15,7 @@ import typer
 from lemmata.errors import DataError, SettingError
 from lemmata.interruption import heed, heeded
 
-from ._judging import Judging, check_minutes
+from ._judging import Judging, check_limits
 
 TRIAL_SECONDS = 600.0
 """Seconds that a trial may take where many claims are judged: six times what the slowest claim of the catalogue takes
@@ -50,7 +50,7 @@ class RunOptions(Judging):
     def check(self) -> None:
         """Refuse what no run takes, and what cannot be meant together."""
         super().check()
-        check_minutes(self.minutes)
+        check_limits(minutes=self.minutes)
         limit = self.trial_seconds
         if limit is not None and not 0 < limit <= MOST_SECONDS:
             raise SettingError("--trial-seconds", found=limit, rule=f"a number above 0 and at most {MOST_SECONDS:g}")

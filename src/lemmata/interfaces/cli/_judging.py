@@ -57,10 +57,19 @@ class Judging:
             raise SettingError("level", found=self.level, rule="a probability above 0 and below 0.5")
 
 
-def check_minutes(minutes: float | None) -> None:
-    """Refuse a time in which nothing can be done, or that never ends."""
-    if minutes is not None and not 0 < minutes < float("inf"):
-        raise SettingError("--minutes", found=minutes, rule="a finite number above 0")
+def check_limits(**limits: float | None) -> None:
+    """Refuse time limits that limit nothing or leave no time.
+
+    Args:
+        limits: minutes or seconds by the name of their option, with underscores; None where there is no limit.
+
+    Raises:
+        SettingError: if a limit is not a finite number above 0.
+    """
+    for name, limit in limits.items():
+        if limit is not None and not 0 < limit < float("inf"):
+            option = f"--{name.replace('_', '-')}"
+            raise SettingError(option, found=limit, rule="a finite number above 0", remedy=f"give {option} more time")
 
 
 class Kept:

@@ -9,7 +9,7 @@ import typer
 from lemmata.errors import SettingError
 from lemmata.interruption import exit_code, heed
 
-from ._judging import Kept, LedgerPath, check_minutes, named_claims
+from ._judging import Kept, LedgerPath, check_limits, named_claims
 from ._options import Jobs
 from ._subjects import Subjects, is_of, known_subjects
 from ._verdicts import EXIT
@@ -66,7 +66,7 @@ def mutate(
     chosen = [claim for claim in chosen if not places or is_of(places, claim.name)]
     chosen = _sampled(chosen, sample, seed)
     _check(budget, level)
-    check_minutes(minutes)
+    check_limits(minutes=minutes)
     import jax
 
     jax.config.update("jax_enable_x64", True)

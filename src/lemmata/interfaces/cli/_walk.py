@@ -10,7 +10,7 @@ import typer
 from lemmata.errors import SettingError
 from lemmata.interruption import exit_code, heed
 
-from ._judging import Kept, LedgerPath, check_minutes, named_claims
+from ._judging import Judging, Kept, LedgerPath, check_limits, named_claims
 from ._options import Jobs
 from ._subjects import Subjects, is_of, known_subjects
 from ._verdicts import EXIT
@@ -69,7 +69,8 @@ def walk(
             found="no claim",
             remedy="name a claim, or choose claims with --subject NAME",
         )
-    check_minutes(minutes)
+    Judging(budget=budget, level=level, seed=seed).check()
+    check_limits(minutes=minutes, trial_seconds=trial_seconds, place_seconds=place_seconds)
     chosen = _in_order(_chosen(claims, subject), again or bool(claims))
     if not chosen:
         err.print(
