@@ -86,7 +86,7 @@ def mutate(
     else:
         _print_scores(found)
         if left:
-            out.print(f"Claims not tested, because time ran out: {len(left)}.")
+            out.print(f"Claims not tested, because time ran out: {len(left)}.", markup=False)
     raise typer.Exit(4 if failed else 3 if left else 0)
 
 

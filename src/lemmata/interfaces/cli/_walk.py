@@ -86,7 +86,7 @@ def walk(
     if as_json:
         plain(json.dumps({"claims": told, "left": left}, indent=1))
     elif left:
-        out.print(f"Claims not tested, because time ran out: {len(left)}.")
+        out.print(f"Claims not tested, because time ran out: {len(left)}.", markup=False)
     wrong = {place["status"] for own in told.values() for place in own["where"]}
     raise typer.Exit(4 if "failed" in wrong else 1 if wrong else 3 if left else 0)
 
