@@ -49,6 +49,7 @@ _PAIRS = (
 )  # fmt: skip
 _NAMES = {a: b for pair in _PAIRS[:-1] for a, b in (pair, pair[::-1])}
 _AXES = {0: 1, 1: 0, -1: 0, -2: -1, 2: 1}
+_EITHER_WAY = ("min", "max", "minimum", "maximum", "hypot", "gcd", "isclose", "allclose", "logical_and", "logical_or")
 _WORDS = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom)
 
 
@@ -184,7 +185,8 @@ class _Places:
         given = node.args
         if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "getattr", "hasattr", "print", "cast"):
             return
-        for first, second in itertools.pairwise(given):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        for first, second in itertools.pairwise(given if called not in _EITHER_WAY else ()):
             if not isinstance(first, ast.Starred) and not isinstance(second, ast.Starred):
                 between = self.source[self.end(first) : self.start(second)].decode()
                 if "#" not in between:

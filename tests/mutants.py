@@ -47,7 +47,8 @@ LIBRARIES = ("jax", "scipy.stats", "sklearn.pipeline", "polars", "equinox", "opt
 """What most tests import: imported once, before the forks. None of them starts threads when it is imported."""
 IGNORED = shutil.ignore_patterns(".git", ".venv", "venv", ".pytest_cache", ".ruff_cache", "node_modules")
 _OPTIONS = ("-o", "addopts=", "--jaxtyping-packages=lemmata,tests.checked.lazily", "-m", "every", "-q", "-x", "-n0",
-            "-p", "no:cacheprovider", "--no-header", "--tb=short", "-W", "ignore::pytest.PytestAssertRewriteWarning")  # fmt: skip
+            "-p", "no:cacheprovider", "--no-header", "--tb=short",
+            "-W", "ignore::pytest.PytestAssertRewriteWarning")  # fmt: skip
 
 
 class Mutant(NamedTuple):
@@ -78,12 +79,12 @@ class Outcome(NamedTuple):
     """What the tests said to a mutant.
 
     Args:
-        noticed: whether one of them failed.
+        noticed: whether one of them failed; None where they were too slow to say.
         how: the test that failed, or in what other way it was noticed, or how many cases passed.
         test: the node of the test that failed.
     """
 
-    noticed: bool
+    noticed: bool | None
     how: str
     test: str = ""
 
@@ -144,13 +145,16 @@ def in_turn(seed: int) -> Iterator[Mutant]:
 
 
 class _Watch:
-    """Ends a run of pytest after some seconds of processor; says which case failed, and how many were run."""
+    """Ends a run of pytest after some seconds of processor in tests; says which case failed, and how many were run."""
 
     def __init__(self, limit: float):
-        self.limit, self.cases, self.failed = limit, 0, ""
+        self.limit, self.cases, self.failed, self.began = limit, 0, "", 0.0
 
     def pytest_collectreport(self, report):
         self.failed = self.failed or ("" if report.passed or report.skipped else report.nodeid)
+
+    def pytest_collection_finish(self):
+        self.began = sum(os.times()[:4])
 
     def pytest_runtest_logreport(self, report):
         self.cases += report.when == "call" and not report.skipped
@@ -158,15 +162,13 @@ class _Watch:
             self.failed = report.nodeid
 
     def pytest_runtest_teardown(self, item):
-        spent = os.times()
-        if sum(spent[:4]) > self.limit:
+        if sum(os.times()[:4]) - self.began > self.limit:
             item.session.shouldstop = "enough"
 
 
 def _child(copy: pathlib.Path, tests: Sequence[str], limit: float, out: pathlib.Path) -> None:
     """Run tests in a copy of the checkout, in a fork: what they say is written to a file."""
     os.setsid()
-    spent = sum(os.times()[:4])
     resource.setrlimit(resource.RLIMIT_CPU, (int(4 * limit + 60), int(4 * limit + 70)))
     log = os.open(out.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
@@ -179,7 +181,7 @@ def _child(copy: pathlib.Path, tests: Sequence[str], limit: float, out: pathlib.
     importlib.invalidate_caches()
     import pytest
 
-    watch = _Watch(spent + limit)
+    watch = _Watch(limit)
     code = int(pytest.main([*_OPTIONS, *tests], plugins=[watch]))
     out.write_text(json.dumps({"code": code, "cases": watch.cases, "failed": watch.failed}))
 
@@ -218,7 +220,7 @@ class Runner:
             except BaseException as error:
                 out.write_text(json.dumps({"wrong": f"{type(error).__name__}: {error}"}))
             os._exit(0)
-        self.running[child] = (about, copy, time.monotonic() + 10 * limit + 120)
+        self.running[child] = (about, copy, time.monotonic() + 30 * limit + 120)
 
     def ended(self) -> Iterator[tuple[Any, Outcome]]:
         """Those that have ended; waits a little where none has."""
@@ -245,14 +247,16 @@ class Runner:
 
 def _outcome(out: pathlib.Path) -> Outcome:
     if not out.exists():
-        return Outcome(True, "the tests did not come to an end")
+        return Outcome(None, "the tests did not come to an end")
     said = json.loads(out.read_text())
     if "wrong" in said:
         raise RuntimeError(f"a fork could not run pytest: {said['wrong']}")
     if said["failed"]:
         return Outcome(True, said["failed"], said["failed"])
-    if said["code"] in (3, 4):
-        return Outcome(True, "the tests could not be loaded")
+    if said["code"] in (4, 5) and not said["cases"]:
+        raise RuntimeError(f"pytest found none of the tests; see {out.with_suffix('.log')}")
+    if said["code"] == 3:
+        return Outcome(True, "pytest could not go on")
     return Outcome(False, f"{said['cases']} cases passed")
 
 
@@ -279,7 +283,8 @@ def measured(mutants: Iterator[Mutant], runner: Runner, reach: Reach, seconds: f
 
 def tell(mutant: Mutant, outcome: Outcome) -> None:
     """Print a mutant and what was said to it."""
-    print(f"{'noticed' if outcome.noticed else 'NOT NOTICED'}  {mutant.group}  {mutant}  ({outcome.how})", flush=True)
+    word = {True: "noticed", False: "NOT NOTICED", None: "not known"}[outcome.noticed]
+    print(f"{word}  {mutant.group}  {mutant}  ({outcome.how})", flush=True)
 
 
 def unsound(found: dict[Mutant, Outcome], runner: Runner) -> str:
@@ -292,7 +297,7 @@ def unsound(found: dict[Mutant, Outcome], runner: Runner) -> str:
     runner.start("all", nodes, 20 * runner.limit)
     while runner.running:
         for _, outcome in runner.ended():
-            if outcome.noticed:
+            if outcome.noticed is not False:
                 return f"without a bug: {outcome.how}"
     return ""
 
@@ -301,7 +306,8 @@ def table(found: dict[Mutant, Outcome]) -> str:
     """The score of each group."""
     lines = ["group      noticed    of"]
     for group in GROUPS:
-        own = [outcome.noticed for mutant, outcome in found.items() if mutant.group == group]
+        own = [outcome.noticed for mutant, outcome in found.items()
+               if mutant.group == group and outcome.noticed is not None]  # fmt: skip
         lines.append(f"{group:10} {sum(own):7} {len(own):5}" + (f"  {sum(own) / len(own):4.0%}" if own else ""))
     return "\n".join(lines)
 
@@ -323,8 +329,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.each is None:
         mutants: Iterator[Mutant] = in_turn(seed)
     else:
-        mutants = (each for group in given.groups for _, each in
-                   zip(range(given.each), draw(group, files(), seed), strict=False))  # fmt: skip
+        draws = [draw(group, files(), seed) for group in given.groups]
+        mutants = (each for _ in range(given.each) for each in map(next, draws))
         given.seconds = float("inf")
     reach = Reach(ROOT)
     if given.list:

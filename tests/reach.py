@@ -42,10 +42,12 @@ class Reach:
     def tests_of(self, file: str, function: str, limit: float) -> list[Test]:
         """Tests of a function, for about so many seconds: those of its folder that reach it, then others that do.
 
+        Those that reach little and take little come first.
+
         Args:
             file: below `src/lemmata`.
             function: its qualified name.
-            limit: seconds that they may take together; twice as many are given, as costs are rough.
+            limit: seconds that they may take together.
         """
         module = ".".join(("lemmata", *pathlib.PurePath(file).with_suffix("").parts))
         node = Node(module, *function.split("."))
@@ -53,14 +55,16 @@ class Reach:
         unreached = list[Test]()
         for place, folder in enumerate(self._folders(file)):
             own = [test for path in folder for test in self._tests(path)]
-            near = sorted((test for test in own if node in test.rests), key=lambda test: len(test.rests))
+            near = sorted(
+                (test for test in own if node in test.rests), key=lambda test: len(test.rests) * (0.5 + test.cost)
+            )
             for test in near:
-                if spent + test.cost <= 2 * limit or not taken:
+                if spent + test.cost <= limit or not taken:
                     taken.append(test)
                     spent += test.cost
             if place == 0:
                 unreached = [test for test in own if node not in test.rests]
-            if spent > limit:
+            if spent > 0.7 * limit:
                 return taken
             if place == 1:  # commands are started by their names, and processes by their words: no reading finds that
                 for test in sorted(unreached, key=lambda test: (_apart(test.node, file), test.cost)):

@@ -68,3 +68,19 @@ def overflow(driver):
     """Pixels by which the page is wider than the window."""
     script = "const page = document.documentElement; return page.scrollWidth - page.clientWidth"
     return driver.execute_script(script)
+
+
+def until(driver, script, holds):
+    """Waits until what a script returns has come to hold; fails with what it returned last."""
+    from selenium.common.exceptions import TimeoutException
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    try:
+        WebDriverWait(driver, 60).until(lambda driver: holds(driver.execute_script(script)))
+    except TimeoutException:
+        pytest.fail(f"{script}: {driver.execute_script(script)}")
+
+
+def complaints(driver):
+    """What the browser wrote into its console since it was last asked, at the level of errors."""
+    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]

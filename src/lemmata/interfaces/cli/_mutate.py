@@ -95,7 +95,7 @@ def mutate(
         _print_scores(found)
         if left:
             why = "the run was interrupted" if interrupted else "time ran out"
-            out.print(f"Claims not tested, because {why}: {len(left)}.")
+            out.print(f"Claims not tested, because {why}: {len(left)}.", markup=False)
     raise typer.Exit(exit_code() if interrupted else _code(found, bool(failed), bool(left)))
 
 

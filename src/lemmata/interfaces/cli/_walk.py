@@ -103,7 +103,7 @@ def walk(
         plain(json.dumps({"claims": told, "left": left}, indent=1))
     elif left:
         why = "the walk was interrupted" if interrupted else "time ran out"
-        out.print(f"Claims not tested, because {why}: {len(left)}.")
+        out.print(f"Claims not tested, because {why}: {len(left)}.", markup=False)
     unrecorded = kept.told()
     raise typer.Exit(exit_code() if interrupted else 4 if unrecorded else _code(told, left))
 
