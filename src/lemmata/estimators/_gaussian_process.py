@@ -16,7 +16,14 @@ from lemmata.solvers import kernel_ridge, log_evidence, posterior
 from ._graphs import of_one_shape
 from ._kernel_ridge import chosen_network
 from ._leaves import jax_leaves, numpy_leaves
-from ._rows import float64_leaves, points_of, root_mean_square, training_rows, warn_of_contradictions, warn_of_missed_rows
+from ._rows import (
+    float64_leaves,
+    points_of,
+    root_mean_square,
+    training_rows,
+    warn_of_contradictions,
+    warn_of_missed_rows,
+)
 
 
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):

@@ -18,7 +18,14 @@ from lemmata.spectra import leave_one_out, spectrum
 
 from ._graphs import of_one_shape
 from ._leaves import jax_leaves, numpy_leaves
-from ._rows import float64_leaves, points_of, root_mean_square, training_rows, warn_of_contradictions, warn_of_missed_rows
+from ._rows import (
+    float64_leaves,
+    points_of,
+    root_mean_square,
+    training_rows,
+    warn_of_contradictions,
+    warn_of_missed_rows,
+)
 
 # Candidates for the ridge, in units of the mean of the Gram matrix's diagonal.
 _RIDGES = np.logspace(-8, 2, 21)
