@@ -229,7 +229,7 @@ def _conditions(units: int, fewest: int, predicted: float, n: int) -> tuple[Cond
     ratio = (predicted + 1) / (fewest + 1)
     return (
         Condition("no function has fewer hinges (hinges beyond the proof)", float(units - fewest), units == fewest,
-                  "between the two numbers, some other places might do"),
+                  "between the two numbers, hinges at other places may be enough"),
         Condition("points for each piece", n / (units + 1), n / (units + 1) >= _SAMPLES,
                   "else the curve between the points is unknown"),
         Condition("the curvature predicts the number (ratio of pieces)", ratio, 0.8 <= ratio <= 1.25,

@@ -113,7 +113,7 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     if ties > 0.5:
         raise DataError(
             "x",
-            found=f"{100 * ties:.3g} % of the rows equally far from the nearest two others, as in a lattice",
+            found=f"{100 * ties:.3g} % of the rows equally far from their two nearest neighbours, as on a lattice",
             rule="at most 50 %, because the estimate compares these two distances",
             remedy="pass values that are not rounded",
         )
@@ -165,12 +165,13 @@ def _conditions(
         Condition("the density is constant over the distances to the nearest two rows", None, None,
                   "else the estimate depends on the number of rows"),
         Condition("estimates of all rows and of the smallest subsets agree (their ratio)", ratio, ratio <= _STABLE,
-                  "else noise fills more dimensions at small distances, or the set bends at large ones"),
+                  "else noise raises the dimension at small distances, or the rows "
+                  "lie on a surface that is curved at large distances"),
         Condition("log2 of the rows is above the dimension", float(np.log2(different)),
                   bool(np.log2(different) > dimension), "else every row is near a boundary, and the estimate is low"),
         Condition("the interval begins at or below the number of columns", low, low <= columns,
                   "else the estimate is impossible, as for rounded values"),
-        Condition("share of rows that are equally far from the nearest two others", ties, ties <= _FEW_TIES,
+        Condition("share of rows that are equally far from their two nearest neighbours", ties, ties <= _FEW_TIES,
                   "values are rounded or whole, and the estimate is too high"),
         Condition("duplicate rows, which are left out", float(rows - different), rows == different,
                   "values that are rounded, or copies"),

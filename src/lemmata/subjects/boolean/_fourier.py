@@ -24,7 +24,7 @@ _EVALUATIONS = 1e9  # of a function, at most: an hour of the fastest ones
 _LARGEST, _SMALLEST = 1e100, 1e-100  # values whose squares are numbers
 _RATES = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 _EVEN = Condition(
-    "inputs are independent, and equally often -1 and 1", None, None, "on other inputs these are other numbers"
+    "inputs are independent, and equally often -1 and 1", None, None, "on other inputs the numbers differ"
 )
 
 
@@ -185,7 +185,7 @@ def _sampled(
         conditions=(
             _EVEN,
             Condition(f"f reads its inputs as {f.codes.words}"),
-            Condition("no group of sets was dropped for want of room", None, complete, "else raise the threshold"),
+            Condition("no group of sets was dropped to save memory", None, complete, "else raise the threshold"),
             Condition("weight of f that the coefficients found hold", float(weights.sum()), None,
                       "weights by degree count these alone"),
         ),

@@ -171,7 +171,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
             Condition("columns with two values", float(np.mean([len(np.unique(c)) <= 2 for c in X.T])), None,
                       "a column with more is divided at its median"),
             Condition("columns left out, because they are constant or repeat another column", float(d - len(names))),
-            Condition("degrees above were considered (largest one considered)", float(most),
+            Condition("higher degrees were considered (the largest)", float(most),
                       self.degree != "auto" or self.degree_ < most or most == len(names),
                       "a higher degree has more products than `terms`, but may have a smaller error"),
         )  # fmt: skip
@@ -272,6 +272,7 @@ def _uniform(signs: np.ndarray) -> Condition:
     tests = max(d, 1) + min(d, _PAIRS) * (min(d, _PAIRS) - 1) / 2
     limit = float(stats.norm.isf(0.0005 / tests) / math.sqrt(rows))
     return Condition(
-        f"columns are even and independent (largest mean of a column or of a product of two; chance gives {limit:.2g})",
-        largest, largest <= limit, "else the expected errors are wrong, and coefficients mix",
+        f"columns are balanced and independent (largest mean of a column or of a product of two; chance gives "
+        f"{limit:.2g})",
+        largest, largest <= limit, "else the expected errors are wrong, and each coefficient contains parts of others",
     )  # fmt: skip

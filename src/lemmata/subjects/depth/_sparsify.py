@@ -203,7 +203,12 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
         hidden=hidden,
         conditions=(
             Condition("the error is that of these rows", why="rows of another distribution may have a larger error"),
-            Condition("rows for each unit", len(rows) / count, len(rows) >= 5 * count, "few rows are fitted too well"),
+            Condition(
+                "rows for each unit",
+                len(rows) / count,
+                len(rows) >= 5 * count,
+                "with few rows, the new weights overfit",
+            ),
         ),
     )
 

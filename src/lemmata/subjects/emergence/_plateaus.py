@@ -111,7 +111,7 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     passing = len(rows) - len(own)
     conditions = (
         Condition(
-            "every symbol comes back", float(passing), not passing, "a symbol that does not is not in the losses"
+            "every symbol comes back", float(passing), not passing, "the losses leave out symbols that never come back"
         ),
         Condition("the context is long, and the predictors know the chain"),
     )

@@ -91,9 +91,9 @@ class PatchingReport:
         if max(abs(more), abs(less)) <= _APART:
             return "single effects add up to the joint effect"
         if (more > _APART and less < _APART) or (less < -_APART and more > -_APART):
-            return "sites stand in for each other, as in an OR: ablating one site understates it"
+            return "sites can replace each other, as in an OR: ablating one site understates its effect"
         if (more < -_APART and less > -_APART) or (less > _APART and more < _APART):
-            return "sites need each other, as in an AND: restoring one site understates it"
+            return "sites need each other, as in an AND: restoring one site understates its effect"
         return "single effects do not add up to the joint effect"
 
     def _repr_html_(self) -> str:
@@ -176,7 +176,7 @@ def patching_report(
         other         1         0       0.5
         sum           2         0         1
         all           1         1         1
-        sites stand in for each other, as in an OR: ablating one site understates it
+        sites can replace each other, as in an OR: ablating one site understates its effect
     """
     level, names = inside("level", level, 0.0, 1.0), _names(sites)
     if not isinstance(shapley, bool | np.bool_):
@@ -279,7 +279,8 @@ def _report(
         Condition("outputs on the clean and corrupted input differ", apart, differ, "else there is nothing to explain"),
         *(
             Condition(f"the sites carry the whole difference ({word} at all sites)", share,
-                      None if share is None else abs(share - 1) <= _APART, "the rest goes other ways")
+                      None if share is None else abs(share - 1) <= _APART,
+                      "the rest goes through other parts of the model")
             for word, share in zip(("clean values", "corrupted values"), carried, strict=True)
         ),
     ]  # fmt: skip

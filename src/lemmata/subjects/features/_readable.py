@@ -123,7 +123,7 @@ class Readability:
         for own in (self.linear, self.sparse):
             limits = f"{own.interval[0]:.3f} to {own.interval[1]:.3f}"
             lines.append(f"{own.name:<17}{own.failure:>8.3f}  {limits:>14}  {own.predicted:>9.3f}")
-        lines.append(f"most active, up to {100 * self.allowed:g} % failures")
+        lines.append(f"most active features with up to {100 * self.allowed:g} % failures")
         lines += [
             f"{own.name:<17}{own.most:>8} ({own.most_interval[0]} to {own.most_interval[1]}); "
             f"{own.most_predicted} if random, {own.certain} for every set"
@@ -322,7 +322,8 @@ def _conditions(
     return (
         Condition("no direction is repeated", float(count), count == 0, "no readout tells repeated directions apart"),
         Condition("directions span all dimensions", None if rank is None else float(rank),
-                  None if rank is None else rank >= min(found.unit.shape), "the rank replaces the dimension"),
+                  None if rank is None else rank >= min(found.unit.shape),
+                  "the predictions use the rank in place of the dimension"),
         Condition("directions have one length (longest over shortest)", found.ratio, found.ratio <= _ONE_LENGTH,
                   "they were scaled to length 1"),
         *alike,

@@ -59,7 +59,7 @@ class Bits:
         what = f"a grid of step {self.spacing:g}" if self.spacing else f"rows with noise {self.noise:g}"
         lines = [
             f"{self.value:.4g} bits for each entry of {what} ({100 * self.level:g} % interval {low:.4g} to {high:.4g})",
-            f"by the best linear denoiser {self.linear:.4g}; {self.per_row:.5g} bits for each of {self.rows} rows",
+            f"the best linear denoiser gives {self.linear:.4g}; {self.per_row:.5g} bits for each of {self.rows} rows",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -113,7 +113,11 @@ def bits(
     level, seed, count = inside("level", level, 0.0, 1.0), whole("seed", seed), whole("nodes", nodes, 16)
     if (spacing is None) == (noise is None):
         found = "neither" if spacing is None else "both"
-        raise SettingError("spacing and noise", found=found, rule="one of them: a grid, or noise for rows on no grid")
+        raise SettingError(
+            "spacing and noise",
+            found=found,
+            rule="exactly one of the two: spacing for data on a grid, noise for other data",
+        )
     rows = rows_of("x", x)
     step = None if spacing is None else positive("spacing", spacing)
     least = positive("noise", noise) if step is None else step / _FINE
@@ -198,6 +202,6 @@ def _conditions(parts: np.ndarray, nodes: np.ndarray, half: float) -> tuple[Cond
     last = float(np.abs(parts @ basis).max())
     return (
         Condition("rows are independent draws that the denoiser was not trained on"),
-        Condition("the levels of noise suffice (bits in the finest waves of the integrand)", last,
+        Condition("there are enough levels of noise (bits in the finest waves of the integrand)", last,
                   bool(last < max(half, 0.01)), "pass more nodes"),
     )  # fmt: skip

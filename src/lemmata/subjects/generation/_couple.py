@@ -126,7 +126,7 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
         (
             Condition("rows of x0 and of x1 are independent draws"),
             Condition("batches of one size (rows in a smaller last batch)", float(n % size), n % size == 0,
-                      "pairs of a smaller batch are less near"),
+                      "pairs in a smaller batch are farther apart"),
         ),
     )  # fmt: skip
 

@@ -68,7 +68,8 @@ class Memorisation:
         per = f"{100 * self.level:g} % interval"
         low, high = self.dimension_interval
         lines = [
-            f"below noise of standard deviation {self.sigma:.4g}, the best denoiser of these {self.rows} rows copies",
+            f"below noise of standard deviation {self.sigma:.4g}, the best denoiser of these {self.rows} rows "
+            "copies them",
             f"{per} {self.sigma_interval[0]:.4g} to {self.sigma_interval[1]:.4g}; time {self.time:.4g}",
             f"dimension {self.dimension:.3g} ({low:.3g} to {high:.3g}): "
             f"half of this noise needs {2**self.dimension:.3g} times the rows",
@@ -163,7 +164,7 @@ def _copied(found: Probes, n: int) -> None:
     limit = float(found.counts[found.which].mean()) / n  # of the mean weight, as the noise grows
     if limit >= 0.5 - 1e-9:
         raise DataError("x", found=f"{len(found.rows)} different rows of {n}, repeated",
-                        rule="rows of which the true one has a weight below 1/2 with much noise",
+                        rule="enough different rows that the true row has a weight below 1/2 at large noise",
                         remedy="leave out repeated rows")  # fmt: skip
 
 

@@ -73,7 +73,7 @@ class Recovery:
             f"residual {self.residual:.3g}",
             f"expected error {self.error:.3g} ({100 * self.level:g} % interval {low:.3g} to {high:.3g}) "
             "if the residual is noise",
-            f"what is outside the range enters the squared error {self.factor:.3g} times "
+            f"what the generator cannot make enters the squared error {self.factor:.3g} times "
             f"(normal measurements: {self.predicted:.3g})",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -223,15 +223,17 @@ def _predicted(
         signal, z, residual, float(error), limits, float(factor), 1 + k / (m - k - 1) if m > k + 1 else np.inf,
         float(noise), noise * np.linalg.norm(back, axis=1), agreeing, residuals, m, k, level,
         (
-            Condition("the measurements tell the latent variables apart near the solution (least singular value, in "
-                      "parts of the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
+            Condition("the measurements determine the latent variables near the solution (smallest singular value "
+                      "over the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
                       "else other signals have the same measurements"),
-            Condition("the end is a minimum (share of the residual that the linearised generator would remove)", left,
+            Condition("the search ended in a minimum (share of the residual that the linearised generator removes)", left,
                       left < 0.01, "else the residual is too large; change the unit, or pass more restarts"),
             Condition("several restarts end with the same residual (share)", agreeing,
-                      agreeing * restarts >= 2 or (None if restarts == 1 else False), "else a better end may exist"),
+                      agreeing * restarts >= 2 or (None if restarts == 1 else False),
+                      "else a better solution may exist"),
             Condition("the residual is noise with equal variance in all measurements"),
-            Condition("more measurements than latent variables", float(free), free > 0, "else no noise can be seen"),
+            Condition("more measurements than latent variables", float(free), free > 0,
+                      "else the noise cannot be estimated"),
         ),
     )  # fmt: skip
 

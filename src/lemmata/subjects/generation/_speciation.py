@@ -65,10 +65,10 @@ class Speciation:
         low, high = self.interval
         own = "nowhere" if np.isnan(self.measured) else f"at time {self.measured:.3g}"
         lines = [
-            f"classes are decided about time {self.time:.3g} ({100 * self.level:g} % interval {low:.3g} to "
-            f"{high:.3g}), noise {self.sigma:.3g}",
-            f"two paths from there end in the same of two normal classes with probability {self.at_time:.3g}; "
-            f"for these {self.rows} rows and {self.classes} classes this is so {own}",
+            f"the class of a sample is decided at about time {self.time:.3g} ({100 * self.level:g} % interval "
+            f"{low:.3g} to {high:.3g}), noise {self.sigma:.3g}",
+            f"for two normal classes, two paths from there end in the same class with probability {self.at_time:.3g}; "
+            f"for these {self.rows} rows and {self.classes} classes, this is so {own}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -231,11 +231,11 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
     within = np.sqrt(np.mean(np.concatenate([part - part.mean() for part in parts]) ** 2))
     return (
         Condition("rows are independent draws"),
-        Condition("the largest eigenvalue is more than noise in all columns has", value, bool(value > edge),
+        Condition("the largest eigenvalue is above that of pure noise", value, bool(value > edge),
                   "else no direction is decided before the others"),
-        Condition("two classes are apart (half their distance, in standard deviations inside them)",
+        Condition("the two classes are well apart (half their distance, in standard deviations inside a class)",
                   float(gap / max(within, 1e-300)), bool(gap >= 2 * within),
                   "else the side of the leading direction is not a class"),
-        Condition("the smaller side of the leading direction is not a few outliers (share of the rows)", small,
-                  small >= 0.05, "else the time is that of these rows; leave them out"),
+        Condition("the smaller side of the leading direction is more than a few outliers (share of the rows)", small,
+                  small >= 0.05, "else these few rows determine the time; leave them out"),
     )  # fmt: skip

@@ -100,7 +100,8 @@ class Straightness:
         rows = [{"steps": steps, "error": error} for steps, error in pairs if error > 0]
         log = alt.Scale(type="log")
         curve = alt.Chart(alt.Data(values=rows)).mark_line(point=True).encode(
-            x=alt.X("steps:Q", title="steps", scale=log), y=alt.Y("error:Q", title="error of the ends", scale=log)
+            x=alt.X("steps:Q", title="steps", scale=log),
+            y=alt.Y("error:Q", title="error at the end of the paths", scale=log)
         )  # fmt: skip
         mark = alt.Chart(alt.Data(values=[{"error": self.error}])).mark_rule(strokeDash=[4, 4]).encode(y="error:Q")
         return (curve + mark).properties(width=360, height=220)
@@ -233,8 +234,8 @@ def _steps(
 def _conditions(own: float, asked: float, transported: int) -> tuple[Condition, ...]:
     return (
         Condition("rows are independent draws of the start"),
-        Condition("the solution that counts as exact is (its error, in parts of the error asked for)", own / asked,
+        Condition("the reference solution is exact enough (its error over the error asked for)", own / asked,
                   own <= 0.1 * asked, "pass more steps"),
         Condition("rows of the optimal pairing", float(transported), transported >= 200 or None,
-                  "few rows find fewer better pairings"),
+                  "with few rows, better pairings can be missed"),
     )  # fmt: skip

@@ -70,9 +70,9 @@ class Distance:
         verdict = "more than sampling explains" if self.distinguishable else "indistinguishable from sampling"
         lines = [
             f"W1 = {self.value:.4g} between {n} and {m} rows{blocks}: {verdict} (p = {self.p_value:.3g})",
-            f"sampling floor, {self.size} rows of x against {self.size} others: {self.floor:.4g}; "
-            f"against {self.size} rows of y: {self.matched:.4g}",
-            f"between the distributions: {100 * self.level:g} % interval {low:.4g} to {high:.4g}",
+            f"W1 of {self.size} rows of x: {self.floor:.4g} to {self.size} other rows of x (the sampling floor), "
+            f"{self.matched:.4g} to {self.size} rows of y",
+            f"W1 between the distributions: {100 * self.level:g} % interval {low:.4g} to {high:.4g}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -248,5 +248,5 @@ def _conditions(x: np.ndarray, y: np.ndarray, least: float, size: float) -> tupl
         Condition("no column has nearly all of the variance (largest share)", share,
                   share < 0.99 or x.shape[1] == 1, "else W1 is that of one column; scale the columns first"),
         Condition("the test can find a difference at this level (least p-value)", least, least <= size + 1e-12,
-                  "else the samples count as indistinguishable whatever they are; pass a lower level"),
+                  "else no samples can be told apart; pass a lower level"),
     )  # fmt: skip

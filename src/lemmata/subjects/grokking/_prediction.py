@@ -23,9 +23,9 @@ _SMALL = 0.02
 VERDICTS = {
     "delayed": "it generalises later than it fits",
     "at once": "no delay: it generalises as soon as it fits, or before",
-    "small start": "no delay: the start is not larger than the solution in the directions that no row sees",
+    "small start": "no delay: in the directions that no row depends on, the start is not larger than the solution",
     "determined": "no delay: the rows determine all weights",
-    "no decay": "it does not generalise later: without weight decay, what no row sees of the start stays",
+    "no decay": "it does not generalise later: without weight decay, the part of the start that no row sees stays",
     "not fitted": "it does not fit the rows to this error",
     "no generalisation": "it does not generalise: in the end, predicting 0 is no worse on the new rows",
 }
@@ -81,7 +81,7 @@ class DelayPrediction:
             lines.append(f"delay {self.delay:.4g}")
         if self.final_error is not None:
             lines.append(
-                f"error on new rows in the end {self.final_error:.4g}; of predicting 0 {self.trivial_error:.4g}"
+                f"error on new rows: {self.final_error:.4g} in the end, {self.trivial_error:.4g} for predicting 0"
             )
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -157,7 +157,7 @@ def predict_delay(
     conditions = (
         Condition("the weight decay is below 2 % of the least rate", decay / float(flow.rates[-1]),
                   bool(decay < _SMALL * flow.rates[-1]), "a larger one slows the fit and shrinks the solution"),
-        Condition("steps are small and full, and the features do not change"),
+        Condition("training takes small steps on all rows, and the features do not change"),
     )  # fmt: skip
     return DelayPrediction(
         verdict,

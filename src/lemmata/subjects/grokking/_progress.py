@@ -56,7 +56,7 @@ class FourierProgress:
         names = ", ".join(map(str, self.top))
         said = f"have {self.share:.1%} of the power (95 % of random embeddings: below {self.random_share:.1%})"
         if len(self.top) == len(self.power):
-            said = "are all that there are: ask for fewer with top"
+            said = "are all frequencies there are: pass a smaller top"
         lines = [f"frequencies {names} of {len(self.power)} {said}", f"Gini coefficient {self.gini:.3f}"]
         if self.restricted is not None:
             lines += [
@@ -108,7 +108,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
     top = min(5, modes) if top is None else whole("top", top, 1)
     if top > modes:
         raise SettingError("top", found=f"{top}", rule=f"at most {modes} frequencies for {p} residues")
-    table, _ = _centred("embedding", table, 0, "rows that differ, otherwise there are no waves")
+    table, _ = _centred("embedding", table, 0, "rows that differ, because equal rows contain no waves")
     power = np.sum(np.abs(np.fft.fft(table, axis=0)) ** 2, axis=1)[1 : modes + 1]
     single = np.where(2 * np.arange(1, modes + 1) == p, 1.0, 2.0)
     power = power * single

@@ -19,7 +19,7 @@ CLOCKS = {
     "one": "one clock is possible: within the logged steps, one delay fits all thresholds",
     "two": "two clocks: the delay falls as the threshold rises",
     "slower": "the delay rises with the threshold: late in training, the test error falls more slowly",
-    "unknown": "one clock or two: cannot be told, because fewer than two thresholds are reached in both curves",
+    "unknown": "one clock or two: not decided, because fewer than two thresholds are reached in both curves",
 }
 
 

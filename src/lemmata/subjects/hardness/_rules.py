@@ -77,7 +77,8 @@ class Rule:
         lines = [
             first + (f" and {more} more {word}" if more > 0 else ""),
             f"a {self.k}-{self.form.upper()} from {self.rows} rows: {self.unfitted} {verb} wrong, "
-            f"error {self.leave_one_out:.3g} by leaving one out (bound for any such target: {vacuous}{self.bound:.3g})",
+            f"error {self.leave_one_out:.3g} by leaving one out (bound for any target of this kind: "
+            f"{vacuous}{self.bound:.3g})",
             f"if the labels follow some {self.k}-{self.form.upper()}, only the answer {side} can be wrong",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -127,7 +128,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         >>> y = (x[:, 0] & x[:, 1]) | (1 - x[:, 4])
         >>> print(RuleLearner(k=2).fit(x, y).rule_)
         1 if not x4 or (x0 and x1)
-        a 2-DNF from 300 rows: 0 are wrong, error 0 by leaving one out (bound for any such target: 0.239)
+        a 2-DNF from 300 rows: 0 are wrong, error 0 by leaving one out (bound for any target of this kind: 0.239)
         if the labels follow some 2-DNF, only the answer 1 can be wrong
     """
 

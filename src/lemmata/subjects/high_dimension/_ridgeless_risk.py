@@ -347,12 +347,12 @@ def _conditions(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.n
     largest = float(relative.max()) if tested.any() else None
     return (
         Condition("rows are independent draws of one distribution"),
-        Condition("the target is linear in the columns, or what is not acts like independent noise"),
+        Condition("the target is linear in the columns, up to a part that acts like independent noise"),
         Condition("direct fits agree with the curve (largest relative difference)", largest,
                   bool((apart <= allowed).all()) if tested.any() else None,
                   f"within {100 * _AGREES:g} % or 3 standard errors, at sizes more than {_NEAR} rows from p"),
         Condition("no size is within 5 rows of the number of columns", None, bool((np.abs(sizes - p) > _NEAR).all()),
-                  "there the error of a fit has no mean, or one that few fits show"),
+                  "near that number, the error of a fit has no mean, or few fits do not show it"),
     )  # fmt: skip
 
 
@@ -365,6 +365,6 @@ def _noise_condition(rows: Any, noise: float | None) -> tuple[Condition, ...]:
     found = float(residual @ residual) / (len(y) - x.shape[1])
     ratio = found / noise if noise > 0 else np.inf
     return (
-        Condition("the noise given is that of the rows (variance of residuals divided by it)", ratio,
+        Condition("the noise given agrees with the rows (variance of residuals divided by it)", ratio,
                   1 / _LIKELY <= ratio <= _LIKELY, f"within a factor of {_LIKELY:g}"),
     )  # fmt: skip

@@ -156,10 +156,12 @@ def interpolants(
     lost = len(candidates) - len(found)
     return Interpolants(found, eta, (
         Condition("a solution w >= 0 exists", None, positive_solution, "the square network needs one"),
-        Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None, "Adam's ray needs it"),
+        Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None,
+                  "the solution for Adam is known only then"),
         Condition("the sparse solution is unique (largest |x_j'nu| outside)", eta, eta < 1 - 1e-9,
-                  "otherwise small starts choose among several"),
-        Condition("every limit was found (limits missing)", float(lost), lost == 0, "else duals were not solved"),
+                  "otherwise small starts select one of several"),
+        Condition("every limit was found (limits missing)", float(lost), lost == 0,
+                  "else some convex problems were not solved"),
     ))  # fmt: skip
 
 

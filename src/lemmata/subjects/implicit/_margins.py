@@ -158,7 +158,7 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
         values, norms, normalised, float(values.min()), float(np.mean(values <= 0)),
         None if optimiser is None else _NORMS[optimiser][0], attained, cosine, largest, (
             Condition("all rows are fitted (smallest margin)", float(values.min()), bool(values.min() > 0),
-                      "the theory of margins begins there"),
+                      "the theory of margins assumes it"),
             Condition("the features of the last layer can be separated", None, separable,
                       "otherwise the weights do not diverge"),
             Condition("the largest margin can be computed", None, computed,

@@ -144,7 +144,8 @@ class GreedyLoss:
     def __str__(self) -> str:
         lines = [
             f"the greedy policy loses up to {self.loss.max():.4g} in a state",
-            f"bound {self.bound:.4g} for estimates within {self.error:.4g}; {self.shifted_bound:.4g} after a shift",
+            f"bound {self.bound:.4g} for estimates with errors up to {self.error:.4g}; "
+            f"{self.shifted_bound:.4g} after the best constant is added",
         ]
         return "\n".join([*lines, *(f"- {own}" for own in self.conditions if own.holds is False)])
 

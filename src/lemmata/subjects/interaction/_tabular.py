@@ -356,8 +356,8 @@ class EstimatedMDP(TabularMDP):
 
 def _certain(error: float, values: np.ndarray) -> Condition:
     share = error / (float(np.abs(values).max()) or 1.0)
-    return Condition("the values are certain (error, in parts of the largest)", share, share <= 1e-6,
-                     "a discount nearer to 0, or a shorter horizon, is needed for certain values")  # fmt: skip
+    return Condition("the values are exact (error over the largest value)", share, share <= 1e-6,
+                     "for exact values, use a discount nearer to 0 or a shorter horizon")  # fmt: skip
 
 
 def _stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:

@@ -262,7 +262,7 @@ def _linear(z: np.ndarray, y: np.ndarray, halves: tuple[np.ndarray, np.ndarray])
 
 def _conditions(z: np.ndarray, y: np.ndarray) -> tuple[Condition, ...]:
     return (
-        Condition("rows are independent draws of one law", None, None, "the tests assume it"),
+        Condition("rows are independent draws of one distribution", None, None, "the tests assume it"),
         normality(z, "whitened inputs are"),
         Condition("different labels", float(len(np.unique(y))), None, "with two labels, all filters are the same"),
     )

@@ -59,7 +59,7 @@ class GradientSignal:
         """The steps that noisy descent needs at least, 4 noise² advantage² / signal; infinite for a signal of 0.
 
         With fewer steps, the trajectories for a random target of the family and for the mean target have on average a
-        total variation distance below the advantage. This holds if the signal is nowhere on the path larger than here.
+        total variation distance below the advantage. This holds if the signal is never larger along the training path.
 
         Args:
             noise: standard deviation of the noise in each coordinate of the gradient.
@@ -235,7 +235,17 @@ def _conditions(family: np.ndarray, mean: np.ndarray) -> tuple[Condition, ...]:
     lengths = np.sqrt(np.mean(centred**2, axis=1))
     apart = float(lengths.max() / lengths.min()) if lengths.min() > 0 else float("inf")
     return (
-        Condition("the signal is nowhere on the path larger than here", None, None, "the number of steps assumes it"),
-        Condition("the inputs are the population", None, None, "samples add what random signs have"),
+        Condition(
+            "along the training path, the signal is never larger than here",
+            None,
+            None,
+            "the number of steps assumes it",
+        ),
+        Condition(
+            "the inputs are the whole distribution, not a sample",
+            None,
+            None,
+            "a sample adds about the signal of random signs",
+        ),
         Condition("targets have equal lengths (largest ratio)", apart, apart <= 3, "else the longest count most"),
     )

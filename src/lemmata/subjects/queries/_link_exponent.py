@@ -147,7 +147,7 @@ def information_exponent(
         raise DataError("x and y", found=f"{len(labels)} rows", rule="at least 100 rows")
     z = (inputs / (np.abs(inputs).max() or 1.0)) @ (way / (np.abs(way).max() or 1.0))
     if not z.std() > 1e-12 * np.abs(z).max():
-        raise DataError("direction", found="a projection of x with one value", rule="a projection that varies")
+        raise DataError("direction", found="a projection of x that is constant", rule="a projection that varies")
     unit = np.abs(labels).max()
     z, labels = (z - z.mean()) / z.std(), labels / unit - np.mean(labels / unit)
     polynomials = _polynomials(z, degrees)
@@ -162,7 +162,7 @@ def information_exponent(
     return InformationExponent(
         first(p_values), unit * values, unit * np.stack([values - reach, values + reach], axis=1), p_values, by_label,
         first(by_label), inputs.shape[1], len(z), level, (
-            Condition("rows are independent draws of one law", None, None, "the intervals assume it"),
+            Condition("rows are independent draws of one distribution", None, None, "the intervals assume it"),
             Condition("the direction was not chosen with these rows", None, None, "else coefficients are too large"),
             normality(z[:, None], "the projection is"),
             Condition("rows", float(len(z)), len(z) >= _FEW, "with fewer rows, intervals of rough links are too short"),

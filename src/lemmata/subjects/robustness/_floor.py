@@ -254,5 +254,5 @@ def _conditions(table: np.ndarray, labels: np.ndarray) -> tuple[Condition, ...]:
     twice = kinds - len(np.unique(places))
     return (
         Condition("inputs with two classes", float(twice), twice == 0, "they are in conflict at every radius"),
-        Condition("the numbers are for new rows", None, None, "they are for these rows, and the errors are counted"),
+        Condition("the numbers also hold for new rows", None, None, "they are counts over these rows"),
     )

@@ -142,7 +142,7 @@ class BackdoorReport:
         for own in self.classes:
             start = f"class {own.label}: {own.n} rows, top eigenvalue {own.eigenvalue:.3g}, bulk up to {own.edge:.3g}"
             if not own.visible:
-                lines.append(f"{start}: nothing stands out; a spike below {own.threshold:.3g} would not")
+                lines.append(f"{start}: nothing stands out; a spike below {own.threshold:.3g} would not stand out")
                 continue
             found = (
                 f"a spike of {own.spike:.3g}, squared cosine {own.overlap:.2f}, {len(own.suspicious)} rows to look at"
@@ -253,7 +253,7 @@ def _class_spectrum(label: int, rows: Float[np.ndarray, "n d"], where: np.ndarra
         spike = (middle + np.sqrt(max(middle**2 - 4 * gamma, 0.0))) / 2
         suspicious = tuple(int(row) for row in where[_far_side(moved @ directions[0])])
     holds = bool(values[1] <= edge * margin)
-    why = "one shift makes one spike; more of them are structure of the class, or another threat"
+    why = "one shift makes one spike; more spikes come from structure in the class, or from another attack"
     conditions = (Condition("the second eigenvalue is within the bulk", float(values[1] / edge), holds, why),)
     overlap = spiked_overlap(spike, gamma) if spike else 0.0
     found = (noise, float(values[0]), float(edge), float(spike), float(np.sqrt(gamma)), overlap)

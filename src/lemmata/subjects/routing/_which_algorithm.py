@@ -206,7 +206,7 @@ def which_algorithm(
         Condition("the predictor answers the first prompt as before, when asked again (difference)",
                   float(again * unit_y), bool(abs(again) <= _SAME * largest), "else it uses chance or its past"),
         Condition("the evidence is largest at a ridge inside the range", None, known.inside,
-                  "else ridge is least squares, or zero"),
+                  "else the ridge predictor equals least squares, or 0"),
     )  # fmt: skip
     error = (1 - level) / (2 * (len(names) - 1))  # of each algorithm, by its mean and by its prompts
     between = _interval(behind, 1 - error, signed=True)

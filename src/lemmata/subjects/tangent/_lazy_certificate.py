@@ -71,7 +71,7 @@ class LazyCertificate:
             f"s = {self.least:.3g}, L = {self.lipschitz:.3g}",
             f"after {self.steps} steps: parameters moved by {self.moved:.3g} (bound {self.movement:.3g}), "
             f"residual {self.left:.3g} of the first (bound {self.bound:.3g}), s = {self.least_after:.3g}",
-            f"alpha (f - f_0) is {'certified' if bounds else 'lazy'} from alpha = {self.scale:.3g}"
+            f"alpha (f - f_0) is {'certified lazy' if bounds else 'lazy'} from alpha = {self.scale:.3g}"
             + ("" if bounds else ", if L is right"),
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is not True)])
