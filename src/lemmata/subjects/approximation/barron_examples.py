@@ -286,8 +286,8 @@ def sum_of_parameters(problem: Combined) -> Float[Array, ""]:
 
 
 class CombinationAsPrinted(Claim[Combined]):
-    """The source says, as printed: let functions f_i belong to classes with the Barron parameters C_i. The combinations
-    <a, f> + b with |a|_1 <= C_a and |b| <= C_b have the Barron parameter
+    """The source makes the following statement, which is false as printed. Let functions f_i belong to classes with the
+    Barron parameters C_i. The combinations <a, f> + b with |a|_1 <= C_a and |b| <= C_b have the Barron parameter
 
         C <= 2 C_a max_i C_i + C_b.
 

@@ -60,7 +60,7 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
         C(d + r, r)
 
     dimensions, those of the polynomials of degree at most r, whatever the width. So wide layers with a polynomial
-    activation are no universal approximators. With tanh on the same weights and sufficiently many rows, the number of
+    activation are not universal approximators. With tanh on the same weights and sufficiently many rows, the number of
     dimensions is the width.
     """
 

@@ -175,8 +175,8 @@ class RatioOfPrintedRates(Claim[RateComparison]):
 
 
 class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
-    """The source says, as printed: at fixed n, recurrences strictly dominate in terms of the rate if the dimension d
-    exceeds 2,
+    """The source states that at fixed n, recurrences strictly dominate in terms of the rate if the dimension d exceeds
+    2:
 
         n^(-s/d) < ((log n)/n)^(2s/d)   for d > 2.
 

@@ -240,16 +240,16 @@ class WaveByRamps(Claim[Wave]):
 
 
 class LineByRampsAsPrinted(Claim[Line]):
-    """The source says, as printed, with a misprint: let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1, let
-    tau >= 2, and let phi(s) = min(max(s + 1/2, 0), 1) be the ramp. There is a gamma on [-2, 1] such that the integral
-    of |gamma| is at most 3 and
+    """The source makes the following statement, which has a misprint. Let g be a function on [-1, 1] with |g'| <= 1 and
+    |g(-1)| <= 1, let tau >= 2, and let phi(s) = min(max(s + 1/2, 0), 1) be the ramp. There is a gamma on [-2, 1] such
+    that the integral of |gamma| is at most 3 and
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau = 3/tau.
 
-    The inequality fails. At z = -1, only t > 1 - 1/(2 tau) counts, with phi <= 1/2. Take the weights 5/9, -1/3, 1/9 on
-    the points -1, -1 + 1/(2 tau) and -1 + 1/tau. For every t, the sum of the ramps with these weights is at most 1/18.
-    So whatever gamma is, the distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18, which is 1/6 for g = 1
-    and every tau.
+    The inequality is false. At z = -1, only the t above 1 - 1/(2 tau) contribute, and for these phi is at most 1/2.
+    Take the weights 5/9, -1/3, 1/9 on the points -1, -1 + 1/(2 tau) and -1 + 1/tau. For every t, the sum of the ramps
+    with these weights is at most 1/18. So whatever gamma is, the distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9
+    g(z_3)| - 3/18, which is 1/6 for g = 1 and every tau.
     """
 
     title = "As printed, functions with bounded slopes are near integrals of ramps at z + t"

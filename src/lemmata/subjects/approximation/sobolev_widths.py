@@ -53,8 +53,8 @@ class SobolevWidthRate(Claim[SobolevBall]):
 class KernelSectionsWorstError(Claim[KernelSections]):
     """Let k be any kernel on the circle, symmetric or not, and consider the span of n sections k(., c_i) at any centres
     c_i. Approximate the functions of the unit ball of H^s in this span. The worst squared L2 error is at least the
-    (n+1)-th largest of the numbers (1 + k²)^(-s), where k is an integer and not the kernel. Equispaced sections of
-    exp(beta cos) nearly attain this width.
+    (n+1)-th largest of the numbers (1 + k²)^(-s), where k runs over the integers. Equispaced sections of exp(beta cos)
+    nearly attain this width.
     """
 
     title = "No span of kernel sections beats the width of a Sobolev ball on the circle"

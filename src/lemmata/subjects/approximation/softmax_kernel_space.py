@@ -192,9 +192,9 @@ def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
 
 
 class ApproximationAsPrinted(Claim[Approximation]):
-    """The source says, as printed: let F* have d coordinates and be Lipschitz in x. For R_H above a constant, the space
-    of the softmax network's tangent kernel has a function F_H of squared norm |F_H|² <= d R_H with E |F_H - F*|² <= d
-    A(R_H)², where
+    """The source makes the following statement. Let F* have d coordinates and be Lipschitz in x. For R_H above a
+    constant, the space of the softmax network's tangent kernel has a function F_H of squared norm |F_H|² <= d R_H with
+    E |F_H - F*|² <= d A(R_H)², where
 
         A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda.
 

@@ -37,7 +37,7 @@ class ParityByElimination(Claim[UnknownParity]):
     where the sum is less than 1.6067 for every d.
     """
 
-    title = "Elimination finds a parity of d bits from d + 1.61 examples in the mean"
+    title = "Elimination finds a parity of d bits from at most d + 1.61 examples on average"
     source = Source("emergence2026", "Figure 10.19", "Definition 10.22", note="with the mean number of examples")
     stated = Kind.OWN
     population = UnknownParities()
@@ -67,7 +67,7 @@ class PilingUp(Claim[NoisyLabels]):
 
         1/2 - (1/2) (1 - 2 eta_1) ... (1 - 2 eta_k),
 
-    which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over a coin falls exponentially with k.
+    which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over guessing falls exponentially with k.
     """
 
     title = "Adding noisy examples multiplies their advantages"
@@ -148,7 +148,7 @@ class NoisyParityByBlocks(Claim[NoisyParity]):
     The time is of the order a^2 2^b, in place of 2^(a b) for a search over all sets.
     """
 
-    title = "The algorithm of Blum, Kalai and Wasserman finds a parity in spite of noise"
+    title = "The algorithm of Blum, Kalai and Wasserman finds a parity from noisy labels"
     source = Source("blum2003", "Main result", note="for two and three blocks of bits")
     stated = Kind.OWN
     population = NoisyParities()

@@ -202,9 +202,9 @@ class MissingTriangles(Claim[FewPieces]):
 
         int_0^1 |m^(k)(x) - g(x)| dx >= 1/4 - (9/32) P/2^k.
 
-    The constant function 1/2 has the error 1/4. On an interval, a line is better than 1/4 per length by at most (9/32)
-    2^-k. It gains this by following one run of the tent map, and 1/8 of a run beyond both ends. The trials compare with
-    the best g whose pieces begin and end at multiples of 2^-k/4.
+    The constant function 1/2 has the error 1/4. On every interval, the error of a line is at least 1/4 of the length of
+    the interval, minus (9/32) 2^-k. The best line follows one straight piece of the tent map, and extends beyond both
+    its ends by 1/8 of its length. The trials compare with the best g whose pieces begin and end at multiples of 2^-k/4.
     """
 
     title = "A function with few affine pieces misses most triangles of an iterated tent map"

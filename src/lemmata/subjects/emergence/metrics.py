@@ -121,12 +121,9 @@ class Benchmarks(Population[Benchmark]):
 
 class ResolutionOfBenchmark(Claim[Benchmark]):
     """A model of scale N solves a task of L tokens with the probability a = exp(-L c N^-alpha). On a benchmark with n
-    items, it solves n a items in expectation, and it solves none with the probability (1 - a)^n. One solved item is
-    expected from the scale
-
-        N = (L c/log n)^(1/alpha)
-
-    on. So a benchmark with n_2 > n_1 items shows the onset earlier: log N is smaller by (1/alpha) log(log n_2/log n_1).
+    items, it solves n a items in expectation, and it solves none with the probability (1 - a)^n. At the scale N = (L
+    c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows the onset earlier: log N
+    is smaller by (1/alpha) log(log n_2/log n_1).
     """
 
     title = "A benchmark with more items shows the onset of an ability at a smaller scale"
@@ -206,13 +203,13 @@ class SlicesDrawn(Population[Slices]):
 
 class AveragesDoNotSharpen(Claim[Slices]):
     """Let the accuracy on slice k of a benchmark rise by r_k > 0 in total as log N grows. Call the largest slope of a
-    curve, divided by its total rise, its sharpness. Then the average accuracy, with any shares w_k of the slices, is no
-    sharper than the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a mean of
-    the normalised slopes of the slices. For equal slices, both are equal. The slices may fall in between, as long as
-    each r_k is positive.
+    curve, divided by its total rise, its sharpness. Then the average accuracy, with any shares w_k of the slices, is at
+    most as sharp as the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a
+    mean of the normalised slopes of the slices. For equal slices, both are equal. The accuracy on a slice may fall in
+    between, as long as r_k is positive.
     """
 
-    title = "The average over slices that all improve is no sharper than the sharpest slice"
+    title = "The average over slices that all improve is at most as sharp as the sharpest slice"
     source = Source("emergence2026", "Figure 22.4", note="for averages of slices; what it says of hiding is not denied")
     stated = Kind.OWN
     population = SlicesDrawn()
@@ -294,8 +291,8 @@ _normal = jax.scipy.stats.norm.cdf
 
 
 class SpreadWidensSlices(Claim[SpreadSlices]):
-    """The accuracy on a slice is Phi(log N - t), where Phi is the normal distribution function, and the places t of the
-    slices are normal with mean 0 and standard deviation s. Then the average accuracy is
+    """The accuracy on a slice is Phi(log N - t), where Phi is the normal distribution function, and the thresholds t of
+    the slices are normal with mean 0 and standard deviation s. Then the average accuracy is
 
         Phi(log N/sqrt(1 + s²)).
 

@@ -149,7 +149,7 @@ class TwoStatesWidth(Claim[TwoStates]):
 
         2 log(9)/(a N).
 
-    The width is proportional to 1/N, and the place does not depend on N.
+    The width is proportional to 1/N, and the place x_0 of the rise does not depend on N.
     """
 
     title = "A switch between two states has a width proportional to 1/N"
@@ -208,11 +208,11 @@ class SaddleToSaddle(Claim[Mode]):
         log(s/u_0 - 1)/(2 s),
 
     and it rises from s/10 to 9s/10 within log(81)/(2 s), whatever the start. So for a smaller start the jump comes
-    later but is as wide: the width relative to the waiting time tends to 0. A single layer does not wait: it passes s/2
-    at the time log(2 (1 - u_0/s)), which is bounded.
+    later but has the same width, and the width divided by the waiting time tends to 0. A single layer has no such
+    waiting time: it reaches s/2 at the time log(2 (1 - u_0/s)), which is bounded.
     """
 
-    title = "A small start delays the learning of a mode, but does not widen it"
+    title = "A small start delays the learning of a mode, but does not make its rise wider"
     source = Source("saxe2014", "main result", note="the solution for one mode from a balanced start")
     stated = Kind.STEP
     population = Drawn(

@@ -45,7 +45,7 @@ class SmoothOutput(eqx.Module):
 
 
 class AbstractAttribution(Claim[SmoothOutput]):
-    """What a statement on the attribution of an output to features shares with the next one."""
+    """Shared parts of the claims on the attribution of an output to features."""
 
     population = Drawn(
         SmoothOutput,
@@ -169,7 +169,7 @@ class Circuits(Population[Circuit]):
 
 
 class AbstractSites(Claim[Circuit]):
-    """What a statement on the effects of sites shares with the next one."""
+    """Shared parts of the claims on the effects of sites."""
 
     population = Circuits()
     relation = Equal()
@@ -184,9 +184,9 @@ class AbstractSites(Claim[Circuit]):
 
 class Redundancy(AbstractSites):
     """Let a behaviour (1 in the clean run, 0 in the corrupted run) occur if all sites of at least one of several sets
-    are clean. Corrupting a single site of the clean run has the effect 1 if the site is in every set, and else 0.
-    Restoring a single site in the corrupted run has the effect 1 if this site alone is a set, and else 0. So the
-    effects of r single sites sum to
+    are clean. If a single site of the clean run is corrupted, the effect is 1 if the site is in every set, and 0
+    otherwise. If a single site of the corrupted run is restored, the effect is 1 if this site alone is one of the sets,
+    and 0 otherwise. So the effects of r single sites sum to
 
         0 by corrupting and r by restoring, if each single site is enough,
         r by corrupting and 0 by restoring, if all sites are needed,

@@ -226,8 +226,8 @@ def _predicted(
             Condition("the measurements determine the latent variables near the solution (smallest singular value "
                       "over the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
                       "else other signals have the same measurements"),
-            Condition("the search ended in a minimum (share of the residual that the linearised generator removes)", left,
-                      left < 0.01, "else the residual is too large; change the unit, or pass more restarts"),
+            Condition("the search ended in a minimum (residual that the linearised generator would remove, as a share)",
+                      left, left < 0.01, "else the residual is too large; change the unit, or pass more restarts"),
             Condition("several restarts end with the same residual (share)", agreeing,
                       agreeing * restarts >= 2 or (None if restarts == 1 else False),
                       "else a better solution may exist"),

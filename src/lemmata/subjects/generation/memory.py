@@ -52,7 +52,7 @@ class CollapseTime(Claim[NormalSample]):
     """Let n = exp(c d) rows be drawn from N(0, S) in d dimensions, where half of the eigenvalues of S are 1 and half
     are r. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z start from a row x_0. The score of the sample at x_t points to a
     single row once the posterior weight of x_0 is above 1/2. As d grows, this happens at the time t_C at which the
-    noised row tells as much as the name of a row:
+    noisy row gives as much information as the number of a row:
 
         log n = (1/2) log det(I + snr S),   snr = 1/(exp(2 t_C) - 1).
 
@@ -114,7 +114,7 @@ class TwoClassSample(eqx.Module):
 
 class CollapseByClass(Claim[TwoClassSample]):
     """Let a sample have n_k = exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant
-    means. As d grows, the score of the sample points to a single row of class k from the time
+    means. As d grows, the score of the sample begins to point to a single row of class k at the time
 
         t_k = (1/2) log(1 + s_k²/(n_k^(2/d) - 1))
 

@@ -163,8 +163,8 @@ class VelocityFromScore(Claim[InterpolatedPlaces]):
 
         v_t(x) = (b'/b) x + a (a b'/b - a') grad log p_t(x).
 
-    For a = 1 - t and b = t this gives grad log p_t(x) = (t v_t(x) - x)/(1 - t). So one network serves the flow and
-    samplers with noise.
+    For a = 1 - t and b = t this gives grad log p_t(x) = (t v_t(x) - x)/(1 - t). So one network is enough for the flow
+    and for samplers with noise.
     """
 
     title = "The velocity of a Gaussian interpolation is an affine function of the score"

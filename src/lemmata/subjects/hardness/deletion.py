@@ -79,7 +79,7 @@ class DeletionIsOneSided(Claim[LabelledSample]):
     In the complement view, the negated clauses are terms of the complement of f. Deletion removes no target term there.
     """
 
-    title = "Deletion never removes a clause of the target, so its hypothesis errs on one side only"
+    title = "Deletion never removes a clause of the target, so only one of its two answers can be wrong"
     source = Source("emergence2026", "Lemma 9.12", "Figure 9.12", "Theorem 9.10", note="with the accepted points")
     population = LabelledSamples(60)
     relation = Equal()
@@ -115,7 +115,7 @@ class DeletionError(Claim[LabelledSample]):
     most the number of clauses, which gives the usual bound; the trials show how loose this bound is.
     """
 
-    title = "The error of learning by deletion is estimated without bias from its own sample"
+    title = "The training sample gives an unbiased estimate of the error of learning by deletion"
     source = Source("emergence2026", "Theorem 9.10", "Figure 9.12", note="with the mean error, by exchangeability")
     stated = Kind.OWN
     population = LabelledSamples(60)

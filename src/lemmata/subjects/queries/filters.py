@@ -187,7 +187,7 @@ class FilterSeesWhatCorrelationCannot(Claim[CubicRidge]):
     then <v, w>² is at most 0.9.
     """
 
-    title = "A filter of the label finds a direction that no correlation with quadratic functions sees"
+    title = "A filter of the label finds a direction that correlations with quadratic functions do not show"
     source = Source("damian2024computational", "Abstract", note="for the third Hermite polynomial and one filter")
     stated = Kind.OWN
     population = Drawn(CubicRidge, d=Integer(8, 8, 16, "dimension of the inputs", corners=(8, 12)), way=normal("d"))

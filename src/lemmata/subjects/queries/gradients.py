@@ -76,7 +76,8 @@ class GradientsAreQueries(Claim[CubeNetwork]):
 
         E[f(x) g_i(x)] - E[y g_i(x)].
 
-    The first term is known if the law of x is known. The second term is a correlation of the target with one function.
+    The first term is known if the distribution of x is known. The second term is a correlation of the target with one
+    function.
     """
 
     title = "A gradient coordinate is a known expectation minus one correlational query"

@@ -77,7 +77,8 @@ class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
 
         E_z[g_S(x o z) g_T(x o z)] = g_S(x)² if S = T, and 0 otherwise.
 
-    So under every law that sign flips do not change, as the Gaussian, networks of different sets are orthogonal.
+    So networks of different sets are orthogonal under every distribution that sign flips do not change, such as the
+    Gaussian.
     """
 
     title = "Parity networks of different sets are orthogonal"

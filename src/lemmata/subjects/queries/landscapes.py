@@ -144,12 +144,13 @@ def designed_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.
 class SpuriousMinimaWithWidth(Claim[Start]):
     """Let a teacher be the sum of n ReLU units with orthonormal weights, let the inputs be Gaussian in n dimensions,
     and let a student of the same form start at independent normal weights of variance 1/n. Descent on the population
-    loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n = 14 there are
-    points without a gradient that do not recover the teacher. The trials subtract the share of runs, from the same
-    starts, that end above 1e-3 on the designed objective of degrees 2 and 4 with weights of length 1.
+    loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n = 14, descent
+    stops at points at which the gradient is nearly 0 and the teacher is not recovered. The trials subtract the share of
+    runs, from the same starts, that end above 1e-3 on the designed objective of degrees 2 and 4 with weights of length
+    1.
     """
 
-    title = "Spurious minima of the ReLU loss are found more often with more units, but not of a designed loss"
+    title = "With more units, descent on the ReLU loss stops more often at spurious minima, unlike on a designed loss"
     source = Source("emergence2026", "Figure 11.14", note="for a ReLU teacher, against a designed objective")
     population = Drawn(Start, numbers=normal(196))
     relation = Order("n", (4.0, 14.0), over="problems")

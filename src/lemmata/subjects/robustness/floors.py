@@ -75,8 +75,8 @@ class FloorOfRobustError(Claim[LabelledCloud]):
         M / n
 
     on these rows, because it errs somewhere in one of the two balls of each pair. Some classifier attains M/n. By
-    König's theorem, M rows meet all conflicts. Leave them out and give each input the class of its nearest row among
-    the others: then all others keep their class within eps.
+    König's theorem, some M rows contain at least one row of every conflict. Leave these rows out, and give each input
+    the class of the nearest remaining row. Then no remaining row changes its class within eps.
     """
 
     title = "The least robust error of any classifier is the largest number of disjoint conflicts per row"

@@ -133,7 +133,7 @@ class MarginFallsWithItsSlope(Claim[SteepNetwork]):
     Lipschitz constant. The network attains the bound if all its units are active and the rows of W are orthonormal.
     """
 
-    title = "A margin falls by at most its Lipschitz constant times the distance"
+    title = "A perturbation lowers a margin by at most the Lipschitz constant times its length"
     source = Source("emergence2026", "Figure 13.8", note="the proof beside it")
     population = SteepNetworks()
     relation = AtMost()

@@ -308,7 +308,7 @@ class CeilingOfCounts(Claim[Drawn]):
         sigma Phi^-1(alpha^(1/n)),
 
     where Phi is the normal distribution function. This radius is certified if all n draws give the same class. Even
-    then, no probability p with p^n >= alpha can be excluded.
+    then, the draws cannot exclude a probability p with p^n >= alpha.
     """
 
     title = "The largest radius that n draws can certify is sigma Phi^-1(alpha^(1/n))"

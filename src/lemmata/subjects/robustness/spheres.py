@@ -96,7 +96,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
     with probability at most 1/1000. The trials only test that this probability is below 1/10.
     """
 
-    title = "No set of errors of a given measure is farther from random points than a cap"
+    title = "Of all sets of errors of a given measure, a cap is the farthest from random points"
     source = Source("emergence2026", "Figure 13.13", note="for the mean distance, by Lévy's inequality")
     population = SphereErrorSets()
     relation = AtMost(delta=0.1)

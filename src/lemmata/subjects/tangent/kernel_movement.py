@@ -116,8 +116,8 @@ class EqualSignsMovement(Claim[Training]):
         m^(-1/2).
 
     So it is the random signs of the readout that make the kernel move by only 1/m. The trials use GELU and softplus.
-    The result is false for odd activations such as tanh, for which the signs of the weights do what the signs of the
-    readout do.
+    The result is false for odd activations such as tanh, because random signs of the weights then have the effect of
+    random signs of the readout.
     """
 
     title = "With a readout of equal signs, the tangent kernel moves by m^(-1/2)"
