@@ -27,14 +27,15 @@ class IntrinsicDimension:
 
     Args:
         dimension: 1 over the mean of log(r_2/r_1), where r_1 and r_2 are the distances to the nearest two rows.
-        interval: of it, from a bootstrap of the rows, widened because neighbours are shared. The upper end may be inf.
+        interval: a confidence interval of the dimension, from a bootstrap of the rows, widened because neighbours are
+            shared. The upper end may be inf.
         sizes: numbers of rows, halved again and again.
         dimensions: the estimates from random subsets of these sizes. They ask at larger distances.
         rows: different rows.
         columns: of the rows.
-        level: confidence of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     dimension: float
@@ -76,8 +77,8 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     Args:
         x: rows, (n, columns); images or other arrays become rows of all their numbers. Distances depend on the units
             of the columns, which are taken as they are.
-        level: confidence of the interval.
-        seed: of subsets and resamples.
+        level: the confidence level of the interval.
+        seed: the random seed of subsets and resamples.
 
     Raises:
         SettingError: for a level outside (0, 1), or a seed that is not a whole number of at least 0.

@@ -33,8 +33,8 @@ class Kinks:
             layers if there are no biases.
         spread: the standard deviation of the first number of `expected`.
         a, b: the ends of the segment.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     places: Float[np.ndarray, " k"]

@@ -83,8 +83,8 @@ def piecewise_linear_layers(network: Any, params: Any, shape: tuple[int, ...]) -
 
     Args:
         network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`.
-        params: of a `Serial`.
-        shape: of one input.
+        params: the parameters of a `Serial`.
+        shape: the shape of one input.
 
     Raises:
         SettingError: for other networks, and for layers that are not affine and do not bend only at 0.
@@ -307,7 +307,7 @@ def checked_input(name: str, x: Any) -> Float[np.ndarray, "..."]:
     """One input as an array of float64.
 
     Args:
-        name: of it, for messages.
+        name: the name of the argument, for messages.
         x: the numbers.
     """
     found = numbers_of(name, x)

@@ -107,7 +107,7 @@ def residuals_of_steps(
     Args:
         problem: <a, x>.
         x: the points.
-        size: of the coefficients.
+        size: the size of the coefficients.
         normal: standard normal numbers, d + 1 for each step.
     """
     d, count = problem.functions.dimension, len(normal)

@@ -140,7 +140,7 @@ def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
 
     Args:
         problem: the class.
-        order: of the norm of k.
+        order: the order of the norm of k.
     """
     points, omega = lattice()
     values = jnp.stack([function(points) for function in problem.functions()], axis=1)

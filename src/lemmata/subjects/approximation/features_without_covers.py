@@ -13,9 +13,9 @@ and of n features with coefficients of at most 3 M/n each. Then
 
 where phi_mu is the integral of phi over mu and P_n the mean over the n features. The reason is that dist(g, A) is the
 largest value, over mu, of the integral of g over mu minus (3 M/n) sum |phi_mu(theta_i)|. The integral of g, E rho
-phi_mu, is largest at rho = 3 M sign(phi_mu). What is left is the deviation of a mean, uniformly over mu. Symmetrisation
-and contraction bound its expectation. McDiarmid's inequality bounds its excess: one feature moves it by at most 1/(2n),
-since |phi_mu| <= 1/2.
+phi_mu, is largest at rho = 3 M sign(phi_mu). It remains to bound the deviation of a mean, uniformly over mu.
+Symmetrisation and contraction bound its expectation. McDiarmid's inequality bounds its excess: one feature moves it by
+at most 1/(2n), since |phi_mu| <= 1/2.
 """
 
 import math

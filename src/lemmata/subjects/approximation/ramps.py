@@ -172,7 +172,7 @@ def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
     """The largest distance of values from their best constant, or from 0 where that is less.
 
     Args:
-        values: of a function.
+        values: the values of a function.
     """
     return jnp.minimum((values.max() - values.min()) / 2, jnp.abs(values).max())
 

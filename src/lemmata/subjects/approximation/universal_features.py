@@ -63,7 +63,7 @@ class Represented(eqx.Module):
 
         Args:
             start: the first.
-            number: how many.
+            number: the number of features.
         """
         chosen = slice(start, start + number)
         return UniversalFeatures(self.features.omega[chosen], self.features.thresholds[chosen], self.features.sharpness)
@@ -89,7 +89,7 @@ def sampled_represented(setting: dict, key: Key[Array, ""], points: int) -> Repr
     Args:
         setting: `family`, `d`, `n` features and `tau`.
         key: randomness.
-        points: how many.
+        points: the number of points.
     """
     d = setting["d"]
     of = {

@@ -57,12 +57,12 @@ def boolean_fourier(
     Args:
         f_or_values: a function of a batch of points (n, d) that returns n numbers, an object with a method predict, or
             a table of the 2^d values in the order of `lemmata.functions.cube`.
-        names: of the inputs, or their number; a table may do without.
+        names: the names of the inputs, or their number; a table may do without.
         codes: the two values by which f is given an input, for -1 and for 1: (0, 1) for a model of columns of 0 and 1.
         largest: how many coefficients are listed.
         threshold: None computes all coefficients; a number in (0, 1) searches for those that reach it.
-        level: of each interval of sampling; those of the coefficients hold together.
-        seed: of the points of sampling.
+        level: the confidence level of each interval of sampling; those of the coefficients hold together.
+        seed: the random seed of the points of sampling.
 
     Raises:
         SettingError, ShapeError: for invalid arguments, or more inputs than can be enumerated without a threshold; the

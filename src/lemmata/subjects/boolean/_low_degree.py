@@ -41,9 +41,9 @@ class LowDegreeFit:
         products: how many products there are up to each degree.
         rows: of the fit.
         sets: the sets of columns with the largest coefficients.
-        coefficients: of these sets, for two classes.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        coefficients: the coefficients of these sets, for two classes.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     degree: int

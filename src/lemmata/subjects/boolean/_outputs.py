@@ -80,7 +80,7 @@ class Function:
 
     Args:
         f: a function of a batch of points (n, d), or an object with a method predict.
-        codes: of its inputs.
+        codes: the codes of its inputs.
     """
 
     def __init__(self, f: Any, codes: Codes):

@@ -37,15 +37,15 @@ class Parity:
         columns: the numbers of these columns.
         width: how many columns there are.
         signs: whether the columns were given as -1 and 1.
-        method: how it was found.
-        rank: of the rows over F_2, for elimination.
+        method: how the parity was found.
+        rank: the rank of the rows over F_2, for elimination.
         held: rows that the method did not need or did not see, on which the parity was verified.
-        wrong: of these, the rows with another label.
-        interval: of the error at a new row, from the held rows.
+        wrong: the number of held-out rows whose label differs.
+        interval: a confidence interval of the error at a new row, from the held rows.
         chance: the probability that a wrong parity agrees as well with the held rows.
-        level: of the interval.
-        conditions: what the answer rests on.
-        claims: which state it.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the answer rests.
+        claims: names of the claims that state it.
     """
 
     inputs: tuple[str, ...]
@@ -118,8 +118,8 @@ def solve_parity(
         y: binary labels, likewise.
         noise: the probability that a label is wrong, at least 0 and below 1/2.
         constant: whether y may be the sum and 1.
-        level: of the interval of the error.
-        seed: of the rows that are held out, and of the blocks.
+        level: the confidence level of the interval of the error.
+        seed: the random seed of the rows that are held out, and of the blocks.
 
     Raises:
         SettingError: for an invalid noise or level.

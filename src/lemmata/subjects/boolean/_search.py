@@ -23,7 +23,7 @@ class Search:
     Args:
         d: inputs.
         threshold: coefficients of at least that absolute value are looked for.
-        rates: of the noise curve, how many.
+        rates: the number of rates of the noise curve.
     """
 
     d: int
@@ -69,7 +69,7 @@ def large_sets(f: Function, search: Search, generator: np.random.Generator) -> t
     Args:
         f: a function with the values -1 and 1.
         search: its sizes.
-        generator: of the points.
+        generator: the generator of the points.
     """
     sets, done, complete = np.zeros((1, 0), bool), 0, True
     for level in search.levels:

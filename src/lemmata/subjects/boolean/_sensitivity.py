@@ -36,9 +36,9 @@ class NoiseSensitivity:
         apart: the share of pairs of different rows whose answers differ: the value of an answer to an unrelated row.
         rows: different rows that were used.
         draws: changed rows that the model has answered, at each rate.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     rates: Float[np.ndarray, " r"]
@@ -104,8 +104,8 @@ def noise_sensitivity(
         eta: the probability, or several of them.
         columns: "auto" as above; "flip" refuses columns with more than two values, "replace" replaces in all.
         draws: changed rows at each rate, at least.
-        level: of the intervals.
-        seed: of the draws.
+        level: the confidence level of the intervals.
+        seed: the random seed of the draws.
 
     Raises:
         SettingError: for a model that cannot be called, or invalid settings.

@@ -34,7 +34,7 @@ class SampledFunction(eqx.Module):
     """A function on the cube with values -1 and 1, a number of samples, a noise level, and a degree.
 
     Args:
-        values: of the function, at the points of `cube`.
+        values: the values of the function, at the points of `cube`.
         rho: correlation of the kernel prod_j (1 + rho x_j z_j) / m.
         samples: the number m of labelled points.
         below: low-degree learning keeps the degrees below this one.

@@ -93,7 +93,7 @@ class LabelledCube(eqx.Module):
     """Labels -1 or 1 at the points of `cube(d)`, and a number of examples.
 
     Args:
-        labels: of all points.
+        labels: the labels of all points.
         rows: m.
     """
 

@@ -47,8 +47,8 @@ class Sparsified:
         rows: how many rows.
         network_units: how many units the network has.
         hidden: the function that gives the outputs of all units.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     units: Int[np.ndarray, " k"]

@@ -33,14 +33,14 @@ class TransitionOrder:
 
     Args:
         sizes: ascending.
-        widths: of the transition at each size, in the unit of the control parameter.
+        widths: the widths of the transition at each size, in the unit of the control parameter.
         places: where half of the rise is reached.
         exponent: slope of log width against log size.
-        interval: of the exponent, at confidence `level`.
+        interval: a confidence interval of the exponent, of level `level`.
         level: confidence.
         kinds: explanations whose exponent lies in the interval.
-        conditions: what the exponent rests on.
-        claims: which state the exponents.
+        conditions: the conditions on which the exponent rests.
+        claims: names of the claims that state the exponents.
     """
 
     sizes: Float[np.ndarray, " m"]
@@ -95,7 +95,7 @@ def transition_order(
         curves: for each size, a positive number, the pair (control parameter, measured value), two columns of numbers.
         low: the first share of the rise.
         high: the second share of the rise.
-        level: confidence of the interval.
+        level: the confidence level of the interval.
 
     Raises:
         SettingError: for shares or a level outside (0, 1), or low not below high.

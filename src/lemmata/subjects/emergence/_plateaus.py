@@ -24,8 +24,8 @@ class Plateaus:
         unigram: the entropy of the stationary distribution.
         bigram: the mean entropy of the rows, the least loss of any predictor.
         stationary: the stationary distribution.
-        conditions: what the losses rest on.
-        claims: which state them.
+        conditions: the conditions on which the losses rest.
+        claims: names of the claims that state them.
     """
 
     uniform: float

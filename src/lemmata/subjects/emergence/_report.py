@@ -46,11 +46,11 @@ class EmergenceReport:
         length: tokens of an answer.
         chance: accuracy of guessing.
         top: fitted accuracy of an infinite model: 1, unless the loss of a token has a floor.
-        level: confidence of the intervals.
+        level: the confidence level of the intervals.
         steepest: without a fitted floor, the largest exponent among the laws with a floor that the accuracies do not
             reject; the intervals do not contain it. With a fitted floor, `alpha`.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     scale: Float[np.ndarray, " sizes"]
@@ -193,7 +193,7 @@ def emergence_report(
         items: number of items of the benchmark: one number, or one for each model.
         length: number of tokens L of an answer.
         chance: accuracy of guessing, below 1.
-        level: confidence of the intervals.
+        level: the confidence level of the intervals.
 
     Raises:
         SettingError: for a length, chance or level outside its range.

@@ -165,7 +165,7 @@ class Slices(eqx.Module):
         rise: how much the accuracy of each slice rises in total.
         place: where each slice rises.
         width: how wide each rise is.
-        share: of each slice in the benchmark.
+        share: the share of each slice in the benchmark.
         logistic: whether F is the logistic function; otherwise it is the normal distribution function.
     """
 

@@ -59,10 +59,10 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
     Args:
         decoder: an array, a file, a mapping with arrays, or an object with the array as an attribute.
         layout: "rows", "columns", or "auto".
-        name: of the array in a file, a mapping or an object.
+        name: the name of the array in a file, a mapping or an object.
 
     Raises:
-        SettingError: for another layout, or if the layout cannot be told.
+        SettingError: for another layout, or if the layout cannot be determined.
         ShapeError, PrecisionError, DataError: for anything but a matrix of finite numbers with directions other than 0.
     """
     if not isinstance(layout, str) or layout not in _LAYOUTS:

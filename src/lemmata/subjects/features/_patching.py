@@ -41,10 +41,10 @@ class PatchingReport:
         sets: the output of the corrupted run with clean values at a set of sites: entry sum of 2^i over its sites i,
             and a column for each row; None if not computed.
         intervals: for the means over rows, by "restore", "ablate" and "shapley"; empty for one row.
-        rows: how many.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        rows: the number of rows.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     sites: tuple[str, ...]
@@ -159,7 +159,7 @@ def patching_report(
         metric: a function of the model's output that returns a number, or one number for each row. None if the output
             is that already.
         shapley: whether all sets of sites are tried.
-        level: of the intervals for means over several rows.
+        level: the confidence level of the intervals for means over several rows.
 
     Raises:
         UnknownNameError: for a site that does not exist.

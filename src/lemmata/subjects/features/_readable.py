@@ -41,16 +41,16 @@ class Readout:
     """How well one way of reading finds random sets of active features.
 
     Args:
-        name: of the way.
+        name: the name of the way.
         failure: the share of sets that are not read, tried on these directions.
-        interval: of Clopper and Pearson, for the probability.
+        interval: Clopper and Pearson's interval for the probability.
         predicted: for random directions in their place.
         most: the largest number of active features that was found to be read, up to the share of failures allowed.
         most_interval: numbers of active features between which the largest one is, by the intervals of those tried.
         most_predicted: for random directions.
         certain: the largest number of which every set is read, by the inner products alone.
         tried: numbers of active features that were tried.
-        shares: of sets that are not read.
+        shares: the shares of sets that are not read.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Readability:
 
     Args:
         read: what was read from the decoder.
-        directions: how many.
+        directions: the number of directions.
         dimensions: of the space.
         span: the dimension of the span of the directions, which floors and predictions use.
         active: number of active features that was asked about.
@@ -86,9 +86,9 @@ class Readability:
         linear: the readout that compares inner products with the sum of active directions with 1/2.
         sparse: decoding by non-negative codes with the smallest sum.
         allowed: the share of failures up to which a number of active features counts as readable.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     read: str
@@ -190,15 +190,15 @@ def readable(
         active: how many features are active at once.
         directions: "rows" or "columns". With "auto", the axis that b_dec does not have; or the one whose vectors have
             length 1; or rows, if there are at least as many rows as columns. Otherwise it must be told.
-        name: of the array in a file, a mapping or an object.
+        name: the name of the array in a file, a mapping or an object.
         failure: the share of failures up to which a number of active features counts as readable.
         draws: random sets for the linear readout.
         decodings: random sets for sparse decoding.
-        level: of the intervals.
-        seed: of the sets.
+        level: the confidence level of the intervals.
+        seed: the random seed of the sets.
 
     Raises:
-        SettingError: for invalid settings, or if the layout cannot be told.
+        SettingError: for invalid settings, or if the layout cannot be determined.
         ShapeError, PrecisionError, DataError: for anything but a matrix of finite numbers, with the numbers of
             directions that are zero or not finite.
         UnknownNameError: for a name that the file, mapping or object does not have.

@@ -22,7 +22,7 @@ def value_of(output: Any, metric: Metric) -> Float[np.ndarray, " rows"]:
     """The number that is compared, or one number a row.
 
     Args:
-        output: of the model.
+        output: the output of the model.
         metric: a function of it, or None.
 
     Raises:

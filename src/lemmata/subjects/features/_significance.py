@@ -31,9 +31,9 @@ class FeatureSignificance:
         bound: an upper bound on the p-value for features that depend on each other in any way, features times alone.
         expected: the mean of the largest AUC among as many unrelated independent features.
         needed: the least AUC for which `bound` is at most `level`; None if no AUC is large enough.
-        level: of significance.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the significance level.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     auc: float
@@ -97,7 +97,7 @@ def feature_significance(
         features: how many features were compared.
         positives: examples of the concept.
         negatives: other examples.
-        level: of significance.
+        level: the significance level.
 
     Raises:
         SettingError: for an AUC outside [0, 1], counts that are not whole numbers of at least 1, or a level outside

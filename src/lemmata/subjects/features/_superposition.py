@@ -51,8 +51,8 @@ class Superposition:
             the importances below 0.01.
         exact: whether the loss is exact; else it is a mean over rows.
         starts: how many starts ended within 1 % of the least loss, and how many there were.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     phase: str
@@ -120,7 +120,7 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
         m: dimensions, fewer than features.
         density: the probability that a feature is active.
         importance: one number a feature; or the ratio of the importances of a feature and the one before it.
-        seed: of the starts and rows.
+        seed: the random seed of the starts and rows.
 
     Raises:
         SettingError: for counts that are not whole numbers or do not fit each other, a density outside (0, 1], or

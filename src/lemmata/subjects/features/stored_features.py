@@ -170,7 +170,7 @@ def readout_failure(k: Array, n: int, d: int, threshold: float = 0.5) -> Array:
         k: active features.
         n: directions.
         d: dimensions.
-        threshold: of the inner product.
+        threshold: the threshold of the inner product.
     """
     silent = (n - k) * _cap(threshold / jnp.sqrt(k), d)
     active = jnp.where(k > 1, k * _cap(threshold / jnp.sqrt(jnp.maximum(k - 1, 1)), d), 0.0)

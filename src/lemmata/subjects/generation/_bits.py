@@ -32,12 +32,12 @@ class Bits:
         errors: the mean squared error of the denoiser for each entry, at each level.
         shares: bits for each entry that each level adds; on a grid, where rounding or the mean row is a better
             denoiser, they are the bits of that.
-        spacing: of the grid, None without.
+        spacing: the spacing of the grid, None without.
         noise: added to rows that lie on no grid, None without.
         rows: number of rows.
-        level: of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     value: float
@@ -96,8 +96,8 @@ def bits(
         noise: the standard deviation of noise that is added to rows on no grid; the result is the differential entropy
             of rows with this noise. Pass either this or `spacing`.
         nodes: levels of noise, at least 16.
-        level: of the interval.
-        seed: of the noise.
+        level: the confidence level of the interval.
+        seed: the random seed of the noise.
 
     Raises:
         SettingError: for a denoiser that is not a function or fails, or invalid settings.

@@ -32,15 +32,16 @@ class Guidance:
         w: the weight: the score is (1 + w) times the conditional less w times the unconditional one.
         means: by name: "conditional"; "flow", of the probability flow; "noise", of the reverse diffusion; "tilted", the
             density proportional to p_c^(1+w) p_u^(-w). NaN where there is no such distribution.
-        deviations: of each, the root of the trace of its covariance.
-        covariances: of each.
-        shares: of each, the mean posterior share of each component of the conditional mixture.
+        deviations: for each, the root of the trace of its covariance.
+        covariances: the covariance of each.
+        shares: for each, the mean posterior share of each component of the conditional mixture.
         closed: whether these are formulas for normal distributions; otherwise they are simulated.
-        errors: of each deviation, the standard error of the simulation, 0 for formulas.
+        errors: the standard error of each deviation from the simulation; 0 for formulas.
         draws: of the simulation.
-        samples: of the flow, of the diffusion and of the conditional distribution, by name; empty for formulas.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        samples: the samples of the flow, of the diffusion and of the conditional distribution, by name; empty for
+            formulas.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     w: float
@@ -113,8 +114,8 @@ def guided(
         unconditional: a `Mixture`, of all classes.
         w: the weight, at least 0; at 0, the conditional distribution is sampled.
         draws: simulated paths.
-        steps: of each path.
-        seed: of the simulation.
+        steps: the number of steps of each path.
+        seed: the random seed of the simulation.
 
     Raises:
         SettingError: for invalid settings.

@@ -27,12 +27,13 @@ class Memorisation:
     """The noise at which the exact score of the rows starts to point to single rows.
 
     Args:
-        sigma: its standard deviation, in the unit of the rows: the mean posterior weight of the true row is 1/2.
-        sigma_interval: of its error by probes and noise.
+        sigma: the standard deviation of the noise at which the mean posterior weight of the true row is 1/2, in the
+            unit of the rows.
+        sigma_interval: a confidence interval of `sigma`, for the error from probes and noise.
         time: the same as a time of x_t = e^-t x + sqrt(1 - e^-2t) z for rows scaled to mean variance 1.
-        time_interval: of the time.
+        time_interval: a confidence interval of the time.
         dimension: the number k of which the noise falls like n^(-1/k) with n rows, at this noise.
-        dimension_interval: of its error by probes.
+        dimension_interval: a confidence interval of `dimension`, for the error from probes.
         asked: the time that was asked for, None without.
         rows_needed: for which `time` falls to it, if the dimension stays the same; None without.
         rows_interval: by the error of the dimension; None without.
@@ -41,9 +42,9 @@ class Memorisation:
         weights: the mean posterior weight of the true row at each.
         scale: the standard deviation by which the rows are divided for the times.
         rows: number of rows.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     sigma: float
@@ -115,8 +116,8 @@ def memorisation(
         t: the last time of your sampler, for x_t = e^-t x + sqrt(1 - e^-2t) z with rows of mean variance 1. The result
             then says how many rows would move the copying below this time. None asks for no number of rows.
         probes: rows to which noise is added.
-        level: of the intervals.
-        seed: of the choice of probes and of the noise.
+        level: the confidence level of the intervals.
+        seed: the random seed of the choice of probes and of the noise.
 
     Raises:
         SettingError: for invalid settings.

@@ -1,4 +1,4 @@
-"""Interpolations from N(0, I) to mixtures of normal laws: densities, velocities and posterior variances."""
+"""Interpolations from N(0, I) to mixtures of normal distributions: densities, velocities and posterior variances."""
 
 import equinox as eqx
 import jax

@@ -33,7 +33,7 @@ class Recovery:
         residual: the distance of its measurements from b.
         error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
             variance in all measurements and the generator is linear near it.
-        interval: of this distance, by the quantiles of the noise's variance and of the distance.
+        interval: a confidence interval of this distance, by the quantiles of the noise's variance and of the distance.
         factor: by which a part of the signal outside the range enters the squared error, in the mean over directions,
             by the linearised generator and these measurements: 1 is the least.
         predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1); infinite if m is at most k + 1.
@@ -41,12 +41,12 @@ class Recovery:
             none.
         deviations: the standard deviation of each entry of the signal by this noise.
         agreeing: the share of restarts that end with nearly the least residual.
-        residuals: of all restarts, rising.
+        residuals: the residuals of all restarts, rising.
         measurements: their number m.
         dimension: the number k of latent variables.
-        level: of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     signal: Float[np.ndarray, " n"]
@@ -107,8 +107,8 @@ def recover(
         b: their values, (m,).
         latent: the number k of latent variables.
         restarts: random starts from normal latent variables.
-        level: of the interval.
-        seed: of the starts.
+        level: the confidence level of the interval.
+        seed: the random seed of the starts.
 
     Raises:
         SettingError: for a generator that cannot be differentiated, or invalid settings.

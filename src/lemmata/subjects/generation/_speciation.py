@@ -26,7 +26,7 @@ class Speciation:
     Args:
         time: half the logarithm of the largest eigenvalue of the covariance of rows with mean variance 1, for
             x_t = e^-t x + sqrt(1 - e^-2t) z.
-        interval: of its sampling error.
+        interval: a confidence interval of `time`, for its sampling error.
         sigma: the standard deviation of the noise at this time, in the unit of the rows.
         measured: the time at which two paths from the same noisy row end in the same class as often as theory says for
             `time`, by the exact score of the rows; NaN if this is nowhere so.
@@ -34,14 +34,14 @@ class Speciation:
         at_time: the theory's probability at `time`, which is the same for all distant pairs of normal classes.
         times: a ladder of times.
         agreement: at each time, the probability that two paths from the same noisy row end in the same class.
-        limits: of the agreement.
+        limits: the limits of the agreement.
         predicted: the same for two normal classes with this eigenvalue.
         eigenvalue: the largest eigenvalue, for rows of mean variance 1.
         classes: number of classes.
         rows: number of rows.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     time: float
@@ -106,8 +106,8 @@ def speciation(
         labels: the class of each row, at least two classes; None divides the rows in two along their first principal
             component.
         probes: rows to which noise is added.
-        level: of the intervals.
-        seed: of the choice of probes and of the noise.
+        level: the confidence level of the intervals.
+        seed: the random seed of the choice of probes and of the noise.
 
     Raises:
         SettingError: for invalid settings.

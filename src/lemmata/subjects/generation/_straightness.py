@@ -43,18 +43,19 @@ class Straightness:
             optimal transport of the rows.
         bent: the share of the energy that straight paths between the same ends would save.
         detour: the share of the energy that the optimal transport to the same ends would save besides.
-        steps: of the solver, by which the error is at most what was asked for; None if more than 4,096.
+        steps: the number of steps of the solver with which the error is at most the error asked for; None if more than
+            4,096.
         reached: the error with this number of steps, measured; NaN without.
         error: what was asked for: the root mean square distance from the exact ends.
-        method: of the solver.
+        method: the method of the solver.
         ladder: numbers of steps.
         errors: the measured error of each.
         order: the exponent with which the error falls on the last half of the ladder; NaN if it is 0.
         ends: where the rows end.
         rows: number of rows.
-        level: of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     energy: float
@@ -124,8 +125,8 @@ def straightness(
             square distance that rows move.
         method: "euler" or "heun" (two evaluations a step).
         steps: Runge-Kutta steps of order 4 of the solution that counts as exact.
-        level: of the interval.
-        seed: of the rows for W2.
+        level: the confidence level of the interval.
+        seed: the random seed of the rows for W2.
 
     Raises:
         SettingError: for a velocity that is not a function or fails, or invalid settings.

@@ -35,9 +35,9 @@ class EffectiveSupport:
         largest: the most samples that are the same as one, with it.
         draws: number of samples.
         degrees: for each sample, how many others are the same.
-        level: of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     value: float
@@ -99,7 +99,7 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
         samples: independent samples, one a row; numbers, or labels of any kind in one column.
         same: when two samples are the same: None if they are equal; a number is the largest Euclidean distance; or a
             function of two samples that returns true or false.
-        level: of the interval.
+        level: the confidence level of the interval.
 
     Raises:
         SettingError: for an invalid `same` or level.

@@ -36,13 +36,14 @@ class Distance:
         interval: for W1 between the distributions. The lower end is what a critic with Lipschitz constant 1 gains on
             rows that it has not seen, the better of a linear one and that of a transport between `size` rows; the
             upper end is W1 between the samples with its sampling error.
-        p_value: of a permutation test that both distributions are equal.
-        level: of the interval; the samples are called distinguishable if the p-value is at most 1 - level.
+        p_value: the p-value of a permutation test that both distributions are equal.
+        level: the confidence level of the interval; the samples are called distinguishable if the p-value is at most 1
+            - level.
         rows: of x and of y.
         blocks: into which they were divided.
         gap: the largest difference of the cost of a transport and its dual certificate.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     value: float
@@ -109,10 +110,10 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
     Args:
         x: rows of the first sample, (n, d).
         y: rows of the second sample, (m, d).
-        level: of the interval, and one minus the level of the test.
+        level: the confidence level of the interval, and one minus the level of the test.
         rows: the most rows for one transport, at most 4,000. Larger samples are divided at random into blocks, and
             the value is the mean over blocks, which is larger than W1 between the whole samples.
-        seed: of divisions and permutations.
+        seed: the random seed of divisions and permutations.
 
     Raises:
         SettingError: for invalid settings.
@@ -189,7 +190,7 @@ def permutation_p_value(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, 
     Args:
         x: rows of the first sample.
         y: rows of the second sample.
-        rng: of the permutations.
+        rng: the random generator of the permutations.
         count: of the permutations; the least p-value is 1/(count + 1).
     """
     pooled, n = np.concatenate([x, y]), len(x)

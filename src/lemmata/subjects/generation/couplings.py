@@ -150,7 +150,7 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
 
 
 class Batches(eqx.Module):
-    """Batches of draws of normal laws in d dimensions, with the standard deviation `stretch` about `shift`."""
+    """Batches of draws of normal distributions in d dimensions, with the standard deviation `stretch` about `shift`."""
 
     stretch: Float[Array, ""]
     shift: Float[Array, ""]

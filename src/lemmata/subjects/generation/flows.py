@@ -1,8 +1,8 @@
-"""Flows between normal laws: where flow matching ends, and what its path costs.
+"""Flows between normal distributions: where flow matching ends, and what its path costs.
 
 This theory is about the interpolation X_t = (1 - t) X_0 + t X_1 of two normal vectors. The velocity is v_t(x) =
 E[X_1 - X_0 | X_t = x], and the generator is the flow dx/dt = v_t(x). The theory assumes that the velocity is known. It
-does not explain flows between other laws.
+does not explain flows between other distributions.
 """
 
 import jax

@@ -1,4 +1,4 @@
-"""Two players near an equilibrium: which steps go away from it, round it, or to it.
+"""Two players near an equilibrium: which steps move away from it, around it, or towards it.
 
 This theory computes the factor of each step for bilinear games, and the rate of a generator and a critic with a
 penalty near their goal. It does not explain games of networks far from an equilibrium.

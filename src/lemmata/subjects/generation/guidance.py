@@ -1,8 +1,8 @@
-"""Guidance: which law a guided diffusion samples.
+"""Guidance: which distribution a guided diffusion samples.
 
 This theory is about the score (1 + w) s_c - w s_u, where s_c and s_u are the scores with and without a condition and w
-is the weight. It assumes exact scores and normal laws, for which everything is known. It does not explain guided
-samples of images.
+is the weight. It assumes exact scores and normal distributions, for which everything is known. It does not explain
+guided samples of images.
 """
 
 import equinox as eqx

@@ -43,16 +43,16 @@ class DelayPrediction:
         delay: test_time / train_time; None where there is none.
         unseen_start: length of the start in the directions that no row sees.
         unseen_truth: the same of the truth, if it has no preferred direction.
-        rates: of the training error, the largest first.
+        rates: the rates of the training error, the largest first.
         weight_decay: lambda.
         final_error: on the new rows in the end; None without new rows.
         trivial_error: on the new rows of predicting 0; None without new rows.
-        times: of the curves.
+        times: the times of the curves.
         train_errors: training errors at these times.
         test_errors: errors on the new rows at these times; without new rows the squared length of the start in the
             directions that no row sees.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     verdict: str

@@ -31,10 +31,10 @@ class FourierProgress:
         restricted part has. restricted_accuracy: of the restricted part alone, which depends on a + b alone and so has
         p different rows; ties
             count as wrong.
-        excluded_accuracy: of the other part.
-        accuracy: of the outputs.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        excluded_accuracy: the accuracy of the other part.
+        accuracy: the accuracy of the outputs.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     p: int

@@ -93,7 +93,7 @@ class DecaySlope:
     """How a time depends on the weight decay: the slope of its logarithm in the logarithm of the weight decay.
 
     Args:
-        threshold: of the times.
+        threshold: the threshold of the times.
         test: slope of t_test.
         test_interval: over all times between the logged steps.
         train: slope of t_train.
@@ -131,8 +131,8 @@ class GrokkingReport:
         columns: of the steps, of training and of validation values.
         runs: one for each weight decay.
         slope: how the times depend on the weight decay; None with fewer than two runs that generalise.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     metric: str

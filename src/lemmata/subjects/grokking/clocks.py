@@ -180,9 +180,9 @@ class SparseTruth(eqx.Module):
 
     Args:
         x: rows.
-        signs: of the k coefficients, which belong to the first columns.
+        signs: the signs of the k coefficients, which belong to the first columns.
         small: the smaller start.
-        ratio: of the larger start and the smaller one.
+        ratio: the ratio of the larger start and the smaller one.
         decay: lambda, of each weight.
     """
 

@@ -37,7 +37,7 @@ def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -
     divided by the sum of the powers. The characters of a and of b are multiplied pair by pair.
 
     Args:
-        powers: of the frequencies 1, 2, ...
+        powers: the powers of the frequencies 1, 2, ...
         p: the modulus.
         firsts: how many a, with all b: p of them are all pairs, but a few are enough, since only a + b - c matters.
     """

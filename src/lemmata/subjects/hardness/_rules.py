@@ -28,7 +28,7 @@ class Rule:
 
     Args:
         form: "cnf", an AND of clauses, or "dnf", an OR of terms.
-        k: the most literals of a clause or term.
+        k: the largest number of literals in a clause or term.
         parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns these are as few as a greedy
             choice finds for the same formula; beyond, all that no shorter one implies.
         label: what is predicted where the formula is true.
@@ -40,8 +40,8 @@ class Rule:
         leave_one_out: the share of rows that a rule learned without them gets wrong, (unfitted + alone)/rows.
         bound: if the labels are some k-CNF (or k-DNF) of the columns, the expected error is at most that: the number
             of all clauses divided by the rows and one more. It is vacuous from `guess` on.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     form: str
@@ -113,7 +113,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
     says so.
 
     Args:
-        k: the most literals of a clause or term.
+        k: the largest number of literals in a clause or term.
         form: "cnf", "dnf", or "auto" for the one with the smaller leave-one-out error.
         columns: "median", or "binary", which refuses columns with more than two values.
 

@@ -53,8 +53,8 @@ class RidgelessRisk:
             most 1, where the error is above that of the prediction 0 at every ratio beyond 1.
         measured: mean squared error of direct fits to random rows at the other rows; NaN where none were made.
         spread: the standard error of that over fits; NaN for one fit.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     sizes: Int[np.ndarray, " s"]
@@ -158,12 +158,12 @@ def ridgeless_risk(
         x: rows (N, p), at least p + 10 of them; None if the covariance is given.
         y: targets (N,); None if the covariance is given.
         sizes: numbers of training rows.
-        covariance: of the columns (p, p), in place of rows.
-        coefficients: of the target (p,), with the covariance.
+        covariance: the covariance of the columns (p, p), in place of rows.
+        coefficients: the coefficients of the target (p,), with the covariance.
         noise: variance of the noise, with the covariance or where it is known.
         columns: numbers of leading columns to compare; by default up to 16 of them up to p.
         fits: direct fits at each size; 0 for none.
-        seed: of their rows.
+        seed: the random seed of their rows.
 
     Raises:
         SettingError: for invalid sizes, columns, fits or noise, or a covariance without its target.

@@ -29,7 +29,7 @@ class Interpolant:
     """One w with X w = y.
 
     Args:
-        name: of the method that reaches it.
+        name: the name of the method that reaches it.
         w: the weights.
         norms: l_1, l_2 and l_inf.
         support: how many weights are above a thousandth of the largest.
@@ -61,8 +61,8 @@ class Interpolants:
         eta: the largest |x_j'nu| over columns outside the support of the l_1 solution, for the dual solution nu where
             it is least. Below 1, the sparse solution is unique. If its support has as many columns as there are rows,
             the excess l_1 norm of a diagonal network falls like alpha^(2 (1 - eta)).
-        conditions: what the interpolants rest on.
-        claims: which state them.
+        conditions: the conditions on which the interpolants rest.
+        claims: names of the claims that state them.
     """
 
     found: dict[str, Interpolant]

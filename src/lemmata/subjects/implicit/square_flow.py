@@ -43,7 +43,7 @@ class SquareFlow(eqx.Module):
         truth: a positive solution, so that b = A truth.
         start: x_0.
         clock: at which mirror flow is observed, in units of its slowest time.
-        step: of one step of descent.
+        step: the size of one step of descent.
     """
 
     a: Float[Array, "n p"]

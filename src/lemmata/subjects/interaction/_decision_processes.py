@@ -16,7 +16,7 @@ class DecisionProcess(eqx.Module):
     Args:
         moves: the probability of each next state, by state and action.
         rewards: the mean reward of each action in each state.
-        discount: of rewards, per step.
+        discount: the discount factor of rewards for each step.
         start: the distribution of the first state.
     """
 

@@ -28,7 +28,7 @@ class TabularMDP:
     Args:
         transitions: the probability of each next state, (states, actions, states).
         rewards: the mean reward, (states, actions); or (states,), or (states, actions, states).
-        discount: of rewards per step, below 1.
+        discount: the discount of rewards per step, below 1.
         start: the distribution of the first state; uniform without one.
 
     Raises:
@@ -89,12 +89,12 @@ class TabularMDP:
             steps: one row a step, with the columns state, action, reward, next state, and optionally whether the
                 episode ended; or a list of such tables, each of which starts an episode. States and actions are whole
                 numbers from 0. An end leads to a further state, the last, which has no rewards.
-            discount: of rewards per step, below 1.
+            discount: the discount of rewards per step, below 1.
             states: how many states there are; those that the steps name without it.
             actions: how many actions there are; those that the steps name without it.
             unseen: the reward of pairs of a state and an action without a step, and every next state is as likely.
             prior: the Dirichlet parameter of each next state; 1 / states without it.
-            level: of the limits.
+            level: the confidence level of the limits.
 
         Raises:
             DataError: for numbers that are not whole, or pairs without a step if `unseen` is not given.
@@ -120,7 +120,7 @@ class TabularMDP:
 
         Args:
             env: an environment with a table `env.unwrapped.P`, or its name.
-            discount: of rewards per step, which Gymnasium leaves open.
+            discount: the discount of rewards per step, which Gymnasium leaves open.
 
         Raises:
             MissingDataError: for a name, if Gymnasium is not installed.
@@ -190,7 +190,7 @@ class TabularMDP:
         after the best shift.
 
         Args:
-            estimate: of the optimal values, one number a state.
+            estimate: estimates of the optimal values, one number for each state.
         """
         guess, best = as_values("estimate", estimate, self.states), self.optimal()
         if np.abs(guess).max() > 1e300:
@@ -297,9 +297,9 @@ class EstimatedMDP(TabularMDP):
     Args:
         counts: how often each next state followed, (states, actions, states).
         prior: the parameter that each next state has before any step.
-        level: of the limits.
-        conditions: what the numbers rest on.
-        claims: which state what errors of values cost.
+        level: the confidence level of the limits.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state what errors of values cost.
     """
 
     counts: Int[np.ndarray, "s a s"] = dataclasses.field(default_factory=lambda: np.zeros((1, 1, 1), int))
@@ -322,8 +322,8 @@ class EstimatedMDP(TabularMDP):
 
         Args:
             policy: as for `value`.
-            draws: how many.
-            seed: of the draws.
+            draws: the number of draws.
+            seed: the random seed of the draws.
         """
         chosen = as_policy(policy, self.states, self.actions)
         rng, found = np.random.default_rng(whole("seed", seed)), []

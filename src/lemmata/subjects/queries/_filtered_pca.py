@@ -42,8 +42,9 @@ class FilterResult:
     """What one filter shows.
 
     Args:
-        name: of the filter.
-        eigenvalues: of the mean of psi(y) zz' with psi of mean 0 and variance 1, the largest in absolute value first.
+        name: the name of the filter.
+        eigenvalues: the eigenvalues of the mean of psi(y) zz' with psi of mean 0 and variance 1, the largest in
+            absolute value first.
         p_values: that the eigenvalues are zero, for as many as were tested: the first that is not found, and those
             before it. Each half of the rows tests an eigenvector of the other half.
         count: eigenvalues that are found to be other than zero.
@@ -68,8 +69,8 @@ class FilteredPCA:
         linear_p: the p-value of the correlation with linear functions.
         rows: number of rows.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     results: tuple[FilterResult, ...]
@@ -141,7 +142,7 @@ def filtered_pca(
         filters: by name, functions of all labels that return one number a row; None for those of "square", "large" and
             "top" that vary with the label. The filter "label" is always added.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
-        seed: of the halves.
+        seed: the random seed of the halves.
 
     Raises:
         SettingError: for a filter that is not a function, fails or does not vary, or a level outside (0, 1).

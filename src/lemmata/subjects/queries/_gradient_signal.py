@@ -31,16 +31,17 @@ class GradientSignal:
 
     Args:
         signal: the variance over the family, summed over all parameters.
-        interval: of the signal, if the targets are a sample of the family; None if they are the whole family.
+        interval: a confidence interval of the signal, if the targets are a sample of the family; None if they are the
+            whole family.
         random: the signal that random signs of the same mean square have as targets.
         parts: the share of each array of parameters in the signal, by its path.
-        distances: of the gradient for each target from the gradient for the mean target.
+        distances: the distances of the gradient for each target from the gradient for the mean target.
         common: the length of the gradient for the mean target.
-        targets: how many.
+        targets: the number of targets.
         rows: how many inputs.
-        level: confidence of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     signal: float
@@ -133,8 +134,8 @@ def gradient_signal(
         params: a pytree of arrays.
         targets: the family, (k, n): the values of each target at the inputs.
         sampled: whether the targets are a random sample of a larger family; the interval is then given.
-        level: confidence of the interval, which is Student's for the squared distances.
-        seed: of the random signs.
+        level: the confidence level of the interval, which is Student's for the squared distances.
+        seed: the random seed of the random signs.
 
     Raises:
         SettingError: if `outputs` is not a function or fails, if `sampled` is not true or false, or for a level outside

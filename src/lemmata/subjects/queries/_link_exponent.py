@@ -30,15 +30,15 @@ class InformationExponent:
     Args:
         exponent: the first degree whose coefficient is shown to be other than zero; None if there is none.
         coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y, with E h_k² = 1.
-        intervals: of the coefficients, (degrees, 2), which hold together.
+        intervals: confidence intervals of the coefficients, (degrees, 2), which hold together.
         p_values: that a coefficient is zero: the larger one of a test of the mean and of permuted labels.
         label_p_values: that the mean of the polynomial is the same for all labels, by degree.
         label_exponent: the first degree for which it is not: the exponent after the best filter of the label.
         dimension: number of columns of x.
         rows: number of rows.
-        level: confidence of the intervals together.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the intervals together.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     exponent: int | None
@@ -118,7 +118,7 @@ def information_exponent(
         y: one number a row.
         direction: d numbers, which must not have been chosen with these rows.
         degrees: highest degree, at most 8.
-        level: confidence of the intervals together.
+        level: the confidence level of the intervals together.
 
     Raises:
         SettingError: for degrees outside 1 to 8, a level outside (0, 1), or one that 9999 permutations cannot reach.

@@ -25,7 +25,7 @@ class HiddenSets(eqx.Module):
 
     Args:
         lengths: positive lengths of the coordinates, one row a point.
-        noise: of the query, at all points.
+        noise: the noise of the query, at all points.
         planted: how many networks the query adds up.
         r: size of the hidden sets.
         pure: whether the query is the sum of the networks alone.

@@ -38,13 +38,13 @@ class Certificate:
         label: the class whose margins these are; 1 or 0, the sign, for a network of one output.
         rivals: the other classes.
         margins: lower bounds of output[label] - output[rival] on the ball, one a rival.
-        attack: the smallest margins that an attack found, upper bounds of the same.
+        attack: the smallest margins that an attack found, which are upper bounds of the smallest margins.
         adversary: the input of the smallest of them.
         verdict: "robust" where every lower bound is positive, "attacked" where a margin that is not was found, else
             "unknown".
         radius, norm, method: as asked.
-        conditions: what the numbers rest on.
-        claims: which state the bound.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state the bound.
     """
 
     label: int
@@ -99,7 +99,7 @@ def certify(
             `torch.nn.Sequential`, an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch, linen with its
             variables as params, or nnx. Layers are affine ones (dense, convolution, average pooling) and ReLU.
         x: one input, of the shape that the network reads.
-        radius: of the ball, above 0.
+        radius: the radius of the ball, above 0.
         norm: "linf", or "l2" for all but the programmes.
         method: "interval", "crown", "alpha", "lp" or "exact".
         params: the parameters of a `Serial`, the variables of a linen module.

@@ -35,11 +35,11 @@ class RobustFloor:
         covers: for each radius, rows that meet all conflicts, as positions.
         conflicts: for each radius, the number of pairs in conflict.
         separation: half of the smallest distance between rows of different classes: the floor is 0 below it.
-        norm: of the changes.
+        norm: the norm of the changes.
         classes: the number of classes.
         rows: the number of rows.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     radii: Float[np.ndarray, " r"]

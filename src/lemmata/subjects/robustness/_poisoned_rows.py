@@ -96,7 +96,7 @@ class Backdoor(eqx.Module):
 
     Args:
         spike: l = fraction (1 - fraction) shift².
-        fraction: of shifted rows.
+        fraction: the fraction of shifted rows.
         n, d: sizes.
     """
 

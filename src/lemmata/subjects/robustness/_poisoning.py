@@ -22,8 +22,8 @@ class PartitionCertificate:
         label: the class with the most votes, the smallest of equal ones.
         counts: votes of each class.
         rows: how many training rows may be changed, each within its part, without changing the label.
-        conditions: what the number rests on.
-        claims: which state it.
+        conditions: the conditions on which the number rests.
+        claims: names of the claims that state it.
     """
 
     label: int
@@ -97,7 +97,7 @@ class ClassSpectrum:
         threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.
         overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
         suspicious: rows, as positions in what was passed, on the far side of the direction; empty below the edge.
-        conditions: what the reading rests on.
+        conditions: the conditions on which the reading rests.
     """
 
     label: int
@@ -123,7 +123,7 @@ class BackdoorReport:
 
     Args:
         classes: one record a class.
-        claims: which state the threshold and the overlap.
+        claims: names of the claims that state the threshold and the overlap.
     """
 
     classes: tuple[ClassSpectrum, ...]
@@ -174,9 +174,9 @@ def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.
     """d/l², l = fraction (1 - fraction) shift²/noise: above so many rows of a class a backdoor shows in its spectrum.
 
     Args:
-        fraction: of the class's rows that are shifted.
+        fraction: the fraction of the class's rows that are shifted.
         shift: by how much, in the norm.
-        dimension: of the features.
+        dimension: the dimension of the features.
         noise: the variance of a clean coordinate.
 
     Raises:

@@ -40,8 +40,8 @@ class AttentionReport:
         mixed: the largest mixed difference M of four logits; the contraction is at most tanh(M/4). It is infinite for
             logits with a mask that differs between queries.
         masked: how many logits are minus infinity.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     effective: Float[np.ndarray, " q"]

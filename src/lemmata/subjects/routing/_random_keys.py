@@ -73,7 +73,7 @@ def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.n
     Args:
         draws: of the other keys.
         n: keys, with the right one.
-        weight: of the right key.
+        weight: the weight of the right key.
         unit: relative rounding error of all logits, in the worst case.
     """
     halves, gap = draws.halves, gap_of(n, weight)

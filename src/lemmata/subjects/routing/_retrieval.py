@@ -41,7 +41,7 @@ class LogitFormat:
     """What a number format leaves of a lookup.
 
     Args:
-        name: of the format.
+        name: the name of the format.
         bits: its significant bits, p.
         resolves: 2u/(1 + u), u = 2^-p: leads above it survive rounding at every inverse temperature.
         sharpness: the inverse temperature that keeps the weight after rounding; infinite where none is sure to.
@@ -70,8 +70,8 @@ class Retrieval:
         dimension: from here on, random keys need an inverse temperature of the order of `gap`. Below, the nearest key
             decides.
         formats: number formats of the logits.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     n: int

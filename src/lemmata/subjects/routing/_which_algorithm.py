@@ -33,20 +33,21 @@ class AlgorithmDistances:
     """Squared distances of a predictor to known algorithms, on prompts of several lengths.
 
     Args:
-        names: of the algorithms.
+        names: the names of the algorithms.
         lengths: numbers of examples.
         distances: the mean squared difference between the predictor and each algorithm, for each length.
-        intervals: of the distances.
+        intervals: confidence intervals of the distances.
         behind: by how much each algorithm is farther than the nearest one, for each length.
-        behind_intervals: of these differences, paired over prompts and together for all algorithms.
+        behind_intervals: confidence intervals of these differences, paired over prompts and together for all
+            algorithms.
         farther: which algorithms are shown to be farther than the nearest one: on average, or in most prompts.
         nearest: the name of the nearest algorithm, for each length.
         size: the mean square of the predictor, for each length.
         ridge: the variance of the noise over the variance of a weight, by the evidence of all prompts.
-        prompts: how many.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        prompts: the number of prompts.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     names: tuple[str, ...]
@@ -152,7 +153,7 @@ def which_algorithm(
         prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts.
         tasks: weight vectors (t, d), for a predictor that may have memorised them.
         lengths: how many of the n examples are shown; by default up to 5 numbers up to n.
-        level: of the intervals.
+        level: the confidence level of the intervals.
 
     Raises:
         SettingError: for a predictor that cannot be called, or invalid settings.

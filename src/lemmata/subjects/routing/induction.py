@@ -120,7 +120,7 @@ class PlacedToken(eqx.Module):
 
     Args:
         tokens: in order.
-        embedding: of each token of the vocabulary.
+        embedding: the embedding of each token of the vocabulary.
         products: query-key products of the two layers.
         place: t, the position that is looked at, counted from 1.
     """

@@ -141,7 +141,7 @@ def sharpness_for(weight: Float[Array, ""], behind: Float[Array, " m"], most: fl
     """The beta at which the right key has this weight, by bisection.
 
     Args:
-        weight: of the right key.
+        weight: the weight of the right key.
         behind: by how much the right key leads each other key.
         most: a beta that is too large.
     """

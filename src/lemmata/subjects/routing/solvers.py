@@ -118,7 +118,7 @@ def best_residual(low: float, high: float, degree: int) -> float:
     Args:
         low: the lower end of the spectrum.
         high: the upper end.
-        degree: of r.
+        degree: the degree of r.
     """
     angles = np.pi * np.arange(120 * degree + 1) / (120 * degree)
     scaled = np.polynomial.chebyshev.chebvander(np.cos(angles), degree)

@@ -33,9 +33,9 @@ class LazyCertificate:
         left: |r_t|/|r_0| after training.
         bound: on `left`; 1 where the theory does not apply.
         least_after: the least singular value of the Jacobian after training.
-        steps: of descent.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        steps: the number of steps of descent.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     least: float
@@ -96,8 +96,8 @@ def lazy_certificate(
         y: targets, (n,).
         lipschitz: a bound on L that you have proved. Otherwise L is the largest quotient at 24 random points and on
             the path, which can be too small: the result is then no certificate.
-        steps: of descent.
-        seed: of the random points.
+        steps: the number of steps of descent.
+        seed: the random seed of the random points.
 
     Raises:
         SettingError: for a network that is not a function, a bound that is not positive, or fewer than 1 step.

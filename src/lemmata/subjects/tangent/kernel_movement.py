@@ -62,7 +62,7 @@ def movements(
     Args:
         problem: what is trained.
         key: randomness.
-        widths: of the networks.
+        widths: the widths of the networks.
         equal: all readouts are 1; otherwise they are normal.
         centred: outputs at the start are subtracted.
     """

@@ -144,7 +144,7 @@ class LazyFlow(eqx.Module):
         weights: w at the start.
         signs: the a_r.
         away: y - f_0.
-        time: of the flow, in units of 1/s².
+        time: the time of the flow, in units of 1/s².
     """
 
     x: Float[Array, "n d"]
