@@ -2,7 +2,7 @@
 
 This theory gives the Barron parameters of these examples in closed form. For linear functions it assumes spectra
 without an atom at 0, as linear functions on the whole space have them. For combinations it adds the spectra of
-different classes, whereas the source takes the largest. The theory leaves unexplained which other classes have finite
+different classes, whereas the source takes the largest. The theory does not explain which other classes have finite
 parameters.
 """
 

@@ -1,8 +1,8 @@
 """The Barron parameter: the first moment of a spectrum, by closed forms and by numerical integration.
 
-This theory controls the Barron parameter sup |f(0)| + integral of |omega| F_sup(omega) of a function or a class. It
-assumes a Fourier representation on the unit ball, of the function itself or of an extension. It leaves unexplained
-which extension has the smallest parameter.
+This theory describes the Barron parameter sup |f(0)| + integral of |omega| F_sup(omega) of a function or a class. It
+assumes a Fourier representation on the unit ball, of the function itself or of an extension. It does not explain which
+extension has the smallest parameter.
 
 `lemmata.functions` computes it: for a class (`barron_parameter`), from a Fourier transform (`spectral_moment`), from
 values (`moment_from_grid` and `moment_from_samples`), and by closed forms and bounds (`gaussian_moment`,

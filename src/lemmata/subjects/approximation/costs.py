@@ -1,8 +1,8 @@
 """The cost of layers on sequences: orders in the length of the sequence and in the number of parameters.
 
-This theory controls the number of floating-point operations, as the compiler counts them in the program before
-optimisation, and the working memory of the compiled program. It leaves unexplained running times, which depend on
-caches and threads, and the cost of training.
+This theory describes the number of floating-point operations, as the compiler counts them in the program before
+optimisation, and the working memory of the compiled program. It does not explain running times, which depend on caches
+and threads, or the cost of training.
 """
 
 import functools

@@ -1,9 +1,9 @@
 """Features that serve a whole class, without a cover of the class: what remains true of Lemma 1.
 
-This theory controls the largest distance, over a class, between its functions and the span of n random ramps with
+This theory describes the largest distance, over a class, between its functions and the span of n random ramps with
 coefficients of bounded l_1 norm. It assumes that M = integral of |omega| F_sup of the class is finite, and that
-features are drawn from the distribution of the class. It leaves unexplained which coefficients attain the distance,
-since the proof is by duality.
+features are drawn from the distribution of the class. It does not explain which coefficients attain the distance, since
+the proof is by duality.
 
 The class lies within M/(4 tau) of all g = E rho phi, |rho(theta)| <= 3 M, where the mean is over features theta = (u,
 t) of its distribution (`approximation.ramp_integrals`). For a norm with dual ball B, let A be the span of the constant

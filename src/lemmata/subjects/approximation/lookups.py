@@ -1,6 +1,6 @@
 """Lookup tables: how far the nearest stored point is, and which dimension the distances reveal.
 
-This theory controls the distances between uniform points. It assumes points that fill a set of some dimension evenly.
+This theory describes the distances between uniform points. It assumes points that fill a set of some dimension evenly.
 It does not explain learners that use more smoothness than the Lipschitz constant.
 """
 

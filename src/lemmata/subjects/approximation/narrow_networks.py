@@ -1,6 +1,6 @@
 """Narrow networks: with no more units per layer than inputs, no level set is bounded.
 
-This theory controls the level sets of networks of any depth. It assumes layers that are no wider than the input. It
+This theory describes the level sets of networks of any depth. It assumes layers that are no wider than the input. It
 does not explain approximation in the mean, for which thin strips do not matter.
 """
 

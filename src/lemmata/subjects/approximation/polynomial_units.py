@@ -1,7 +1,7 @@
 """Units with polynomial activations: what they cannot approximate, and which products they compute.
 
 This theory counts dimensions and units. It assumes random weights, or weights that are chosen by hand. It does not
-explain errors in between, and what training finds.
+explain errors in between, or what training finds.
 """
 
 import itertools

@@ -1,8 +1,8 @@
 """Functions of one variable as integrals of ramps: the lemma behind universal features.
 
-This theory controls how well the ramps phi(tau (z - t)), t in [-2, 1], with phi(s) = min(max(s + 1/2, 0), 1), represent
-a function g on [-1, 1] with slopes of at most 1, and with how much weight. It assumes |g(-1)| <= 1. It takes the
-weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would give.
+This theory describes how well the ramps phi(tau (z - t)), t in [-2, 1], with phi(s) = min(max(s + 1/2, 0), 1),
+represent a function g on [-1, 1] with slopes of at most 1, and with how much weight. It assumes |g(-1)| <= 1. It takes
+the weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would give.
 """
 
 import equinox as eqx

@@ -1,8 +1,8 @@
 """The best linear approximation of Sobolev functions: n^(-2s/d), without a logarithm and with any kernel.
 
-This theory controls the largest squared L2 error over the unit ball of H^s on the torus of d dimensions. It covers
+This theory describes the largest squared L2 error over the unit ball of H^s on the torus of d dimensions. It covers
 every method whose outputs form a linear space of n dimensions. Fourier sums attain the optimum, and no kernel does
-better. The theory leaves unexplained methods whose space depends on the function, such as deep networks, which can do
+better. The theory does not explain methods whose space depends on the function, such as deep networks, which can do
 better.
 """
 

@@ -1,10 +1,10 @@
 """Approximation by functions of bounded norm in the space of the softmax kernel: their distance from a denoiser.
 
-This theory controls the least mean square distance of F* from the ball of squared norm R in the space of <u, v>
+This theory describes the least mean square distance of F* from the ball of squared norm R in the space of <u, v>
 exp(sigma² <u, v>). This is the tangent kernel of each output of a wide softmax network. The kernel is entire. Up to a
 small remainder, a function of norm sqrt(R) is a polynomial of a degree near log R. So the distance from a target with a
-kink falls like a power of log R, not of R. The theory assumes inputs in the unit ball. It leaves unexplained targets
-that are as smooth as the kernel.
+kink falls like a power of log R, not of R. The theory assumes inputs in the unit ball. It does not explain targets that
+are as smooth as the kernel.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Steps and affine pieces on an interval: how many units a function of one variable needs.
 
-This theory controls the error of the best steps and of the best affine pieces in the largest deviation. It assumes one
+This theory describes the error of the best steps and of the best affine pieces in the largest deviation. It assumes one
 variable, and knots that are placed for the function. It does not explain whether training finds these knots.
 """
 

@@ -31,7 +31,7 @@ _PAIRS = 200  # columns of which all pairs are tested for independence
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LowDegreeFit:
-    """A fit of low degree, and what the formula says of its error.
+    """A fit of low degree, and its expected error by the formula.
 
     Args:
         degree: the largest degree of the products that are used.

@@ -1,4 +1,5 @@
-"""Low-degree learning beside the kernel that it approximates: the noise curve decides which one errs less.
+"""Low-degree learning compared with the kernel that it approximates: the noise curve decides which has the smaller
+error.
 
 This theory is about estimates of a Boolean function that shrink each empirical Fourier coefficient by a factor that
 depends on the degree. It gives their expected error exactly, from the weight by degree alone. It assumes labels without

@@ -1,4 +1,4 @@
-"""Parities: elimination finds them from few examples, and noise spoils elimination.
+"""Parities: elimination finds them from few examples, but fails if labels are noisy.
 
 A parity is the product of the coordinates in an unknown set. This theory counts the examples that elimination needs,
 computes what adding noisy examples does to their noise, and finds noisy parities by cancelling blocks of bits. It

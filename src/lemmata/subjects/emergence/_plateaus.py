@@ -36,7 +36,9 @@ class Plateaus:
     claims: tuple[str, ...] = _CLAIMS
 
     def regret(self, length: float | int) -> float:
-        """The mean loss per symbol above `bigram` that learning the rows from a context costs: S(S-1)/2 log(T)/T."""
+        """The mean additional loss per symbol, compared with `bigram`, of learning the rows from a context: S(S-1)/2
+        log(T)/T.
+        """
         size, T = len(self.stationary), positive("length", length)
         return size * (size - 1) / 2 * max(float(np.log(T)), 0.0) / T
 

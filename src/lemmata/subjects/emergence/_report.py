@@ -80,7 +80,8 @@ class EmergenceReport:
     def sharper(self) -> bool:
         """Whether the jump is shown to be sharper than a smooth loss makes it, at the level 0.05.
 
-        It is not shown if the law with a jump does not fit either: then the accuracies scatter more than counts do.
+        It is not shown if the law with a jump does not fit either, because the accuracies then vary more than binomial
+        counts.
         """
         return self.p_value < 0.05 <= self.misfit_with_jump
 

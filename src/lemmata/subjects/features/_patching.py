@@ -142,9 +142,10 @@ def patching_report(
     """Activation patching at named sites: single effects, joint effects, and Shapley values from all sets of sites.
 
     Restoring a site puts its value of the clean run into the corrupted run. Ablating it puts its value of the corrupted
-    run into the clean run. If several sites can do the same, ablating one of them shows nothing; if all of several
-    sites are needed, restoring one shows nothing. The Shapley value of a site is fair in both cases: its effect, when
-    sites are restored one after another, on average over all orders. For s sites, this takes 2^s runs.
+    run into the clean run. If several sites can replace each other, ablating one of them has no effect. If several
+    sites are all needed, restoring one of them has no effect. The Shapley value of a site accounts for both cases: it
+    is the effect of restoring the site, on average over all orders in which the sites are restored. For s sites, this
+    takes 2^s runs.
 
     A module of PyTorch runs in evaluation mode, with hooks that replace the outputs of its submodules. Afterwards the
     hooks are removed and the mode is as before. A function of JAX or NumPy has the form model(x, site): it calls
@@ -157,7 +158,7 @@ def patching_report(
         corrupt: another input of the same shape, on which it does not.
         sites: names of submodules, or of values that the function names; at most 10 for Shapley values.
         metric: a function of the model's output that returns a number, or one number for each row. None if the output
-            is that already.
+            itself is such a number.
         shapley: whether all sets of sites are tried.
         level: the confidence level of the intervals for means over several rows.
 

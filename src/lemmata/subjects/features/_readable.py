@@ -176,10 +176,10 @@ def readable(
     """Whether features with these directions can be read if several of them are active, and how many may be.
 
     The state is the sum of the directions of a random set of active features. A linear readout takes a feature as
-    active if the inner product with its direction is above 1/2. Sparse decoding takes the non-negative codes with the
-    smallest sum that have this state. Both are tried on random sets of these directions, and predicted for random
-    directions of the same number and dimension. A set counts as decoded if a dual vector proves that any positive codes
-    on it are recovered.
+    active if the inner product with its direction is above 1/2. Sparse decoding computes the non-negative codes with
+    the smallest sum that reproduce the state. Both are tried on random sets of these directions, and predicted for
+    random directions of the same number and dimension. A set counts as decoded if a dual vector proves that any
+    positive codes on it are recovered.
 
     Directions are scaled to length 1. Inner products are computed in single precision and in blocks, so that no
     matrix of all pairs is held; the largest and the smallest are computed again in double precision.
@@ -189,7 +189,8 @@ def readable(
             array W_dec, as SAELens has it.
         active: how many features are active at once.
         directions: "rows" or "columns". With "auto", the axis that b_dec does not have; or the one whose vectors have
-            length 1; or rows, if there are at least as many rows as columns. Otherwise it must be told.
+            length 1; or rows, if there are at least as many rows as columns. If none of these rules decides, pass
+            "rows" or "columns".
         name: the name of the array in a file, a mapping or an object.
         failure: the share of failures up to which a number of active features counts as readable.
         draws: random sets for the linear readout.

@@ -90,7 +90,8 @@ def feature_significance(
     """The p-value of a feature's AUC for a concept, if the feature is the best of many.
 
     A search over many features finds a large AUC by chance. The p-value compares the AUC with the largest AUC among
-    features that are unrelated to the concept. Count every feature that was compared, also those that were dropped.
+    features that are unrelated to the concept. Count every feature that was compared, including features that you
+    dropped later.
 
     Args:
         auc: the probability that the feature is larger at a positive example than at a negative one; ties count 1/2.

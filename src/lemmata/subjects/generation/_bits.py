@@ -94,7 +94,7 @@ def bits(
         x: rows that the denoiser was not trained on, in the unit in which it takes them.
         spacing: the step of the grid on which all entries lie, for example 1 for pixels from 0 to 255.
         noise: the standard deviation of noise that is added to rows on no grid; the result is the differential entropy
-            of rows with this noise. Pass either this or `spacing`.
+            of rows with this noise. Pass either `noise` or `spacing`.
         nodes: levels of noise, at least 16.
         level: the confidence level of the interval.
         seed: the random seed of the noise.

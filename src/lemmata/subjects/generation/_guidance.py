@@ -31,7 +31,7 @@ class Guidance:
     Args:
         w: the weight: the score is (1 + w) times the conditional less w times the unconditional one.
         means: by name: "conditional"; "flow", of the probability flow; "noise", of the reverse diffusion; "tilted", the
-            density proportional to p_c^(1+w) p_u^(-w). NaN where there is no such distribution.
+            density proportional to p_c^(1+w) p_u^(-w). The numbers are NaN if there is no such distribution.
         deviations: for each, the root of the trace of its covariance.
         covariances: the covariance of each.
         shares: for each, the mean posterior share of each component of the conditional mixture.
@@ -102,10 +102,10 @@ def guided(
 ) -> Guidance:
     """What a diffusion model with classifier-free guidance samples, for distributions whose scores are known.
 
-    Guidance replaces the conditional score by (1 + w) times itself less w times the unconditional score, at each level
-    of noise. This is not the score of any noisy version of the tilted density p_c^(1+w) p_u^(-w). For normal
-    distributions of deviations s_c and s_0, the probability flow ends with deviation s_c^(1+w) s_0^(-w). The reverse
-    diffusion ends with a third distribution.
+    Guidance replaces the conditional score by (1 + w) times the conditional score minus w times the unconditional
+    score, at each level of noise. This is not the score of any noisy version of the tilted density p_c^(1+w) p_u^(-w).
+    For normal distributions of deviations s_c and s_0, the probability flow ends with deviation s_c^(1+w) s_0^(-w). The
+    reverse diffusion ends with a third distribution.
 
     Two normal distributions with commuting covariances are computed by formula. Other mixtures are simulated.
 

@@ -107,14 +107,14 @@ def memorisation(
     """The noise below which a diffusion model that fits its rows exactly must copy them.
 
     The best denoiser of a finite sample is a mean of its rows, weighted by Bayes' rule. Noise is added to a row, and
-    the posterior weight of this row among all rows is computed. Where the mean of this weight is above 1/2, the
-    denoiser points to single rows, and a sampler that follows it ends at rows of the sample. A model that generalises
-    differs from this denoiser there.
+    the posterior weight of this row among all rows is computed. If the mean of this weight is above 1/2, the denoiser
+    points to single rows, and a sampler that follows the denoiser ends at rows of the sample. At such noise, a model
+    that generalises differs from this denoiser.
 
     Args:
         x: rows, (n, d), for example images as the model sees them, one image a row.
         t: the last time of your sampler, for x_t = e^-t x + sqrt(1 - e^-2t) z with rows of mean variance 1. The result
-            then says how many rows would move the copying below this time. None asks for no number of rows.
+            then says with how many rows copying starts only below this time. None asks for no number of rows.
         probes: rows to which noise is added.
         level: the confidence level of the intervals.
         seed: the random seed of the choice of probes and of the noise.

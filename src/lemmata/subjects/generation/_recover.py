@@ -97,9 +97,9 @@ def recover(
 ) -> Recovery:  # fmt: skip
     """The signal of a generator that explains linear measurements best, and how far it may be from the truth.
 
-    The squared residual |A G(z) - b|² is minimised over z from several random starts. The generator is replaced by its
-    derivative J at the best z to predict the error: noise enters through J (AJ)^+, and a part of the signal outside the
-    range enters with the squared norm of the same matrix times A.
+    The squared residual |A G(z) - b|² is minimised over z from several random starts. To predict the error, the
+    generator is replaced by its derivative J at the best z. Noise is multiplied by J (AJ)^+. A part of the signal
+    outside the range enters with the squared norm of this matrix times A.
 
     Args:
         generator: a function of latent variables (k,) that returns a signal (n,), written with jax.numpy.

@@ -90,10 +90,10 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
     over this probability. It is the number of different samples if all are equally likely, and less otherwise. A
     generator that collapsed to few modes has a small effective support.
 
-    All pairs count, and pairs that share a sample depend on each other. The interval is Clopper and Pearson's for as
-    many independent pairs as have the same sampling error, which is estimated from triples. Its lower end also covers a
-    frequent sample that was drawn too rarely: a sample that was seen k times has at most Clopper and Pearson's
-    probability q, and then q² is a part of the sum.
+    All pairs are compared, and pairs that share a sample are not independent. The interval is Clopper and Pearson's for
+    the number of independent pairs that has the same sampling error, which is estimated from triples. Its lower end
+    also covers a frequent sample that was drawn too rarely: a sample that was seen k times has at most Clopper and
+    Pearson's probability q, and then q² is a part of the sum.
 
     Args:
         samples: independent samples, one a row; numbers, or labels of any kind in one column.

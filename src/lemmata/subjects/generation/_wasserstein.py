@@ -99,8 +99,8 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
     """The Wasserstein distance W1 between two samples, and whether it is more than sampling explains.
 
     W1 is the least mean Euclidean distance over which rows of x must be moved to become rows of y. Between two samples
-    of one distribution it is above 0, and falls slowly with the number of rows in many dimensions. So a distance means
-    little without its floor: W1 between rows of x alone.
+    of one distribution it is above 0, and falls slowly with the number of rows in many dimensions. So compare a
+    distance with its sampling floor, which is W1 between two sets of rows of x.
 
     A permutation test decides whether the distance is more than sampling explains. It permutes the labels of the rows
     199 times, and more often for a level above 0.995. The statistic is the energy distance, which is positive between

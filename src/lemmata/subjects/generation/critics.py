@@ -1,7 +1,7 @@
 """Critics: what the best discriminator measures, and where the Jensen-Shannon divergence has no signal.
 
 This theory is about critics without limits on their size, which see both distributions and not samples. It does not
-explain critics that are networks, and what training finds.
+explain critics that are networks, or what training finds.
 """
 
 import math

@@ -1,7 +1,8 @@
-"""Recovery with a generator: what few measurements of a signal tell if the signal is near a generator's range.
+"""Recovery with a generator: what few measurements of a signal determine if the signal is near the range of a
+generator.
 
 This theory gives the error for linear generators exactly, bounds it for any range, and shows where descent on the
-latent code can be caught. It assumes known measurements. It does not explain how near to a range real signals are.
+latent code can stop too early. It assumes known measurements. It does not explain how near to a range real signals are.
 """
 
 import itertools

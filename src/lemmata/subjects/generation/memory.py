@@ -2,7 +2,7 @@
 
 This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided, and
 later the row of the sample, if the score is that of the sample. The theory assumes normal classes and an exact score.
-It does not explain what a trained network remembers.
+It does not explain which rows a trained network remembers.
 """
 
 import equinox as eqx

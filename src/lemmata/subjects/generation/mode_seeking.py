@@ -2,7 +2,7 @@
 
 This theory computes the best normal fit to a mixture of two normal modes, for the divergence from the data to the model
 and for its reverse. It assumes that the divergence is minimised exactly. It does not explain models that can hold
-several modes, and divergences that are estimated from samples.
+several modes, or divergences that are estimated from samples.
 """
 
 from collections.abc import Callable

@@ -105,10 +105,11 @@ def predict_delay(
     """Whether a linear model on these features will grok, and when, under gradient flow with weight decay.
 
     The flow of mean squares |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates of the
-    data, the eigenvalues of F'F/n. The part of the start that no row sees is forgotten at the rate lambda alone. For a
-    network in the lazy regime, F has the gradients of the output at the start, and the outputs less those at the start
-    are y. Pass rows of new data to predict their error. Without them, the start counts as forgotten when it is as long
-    as the truth in the directions that no row sees, where the truth is assumed to have no preferred direction.
+    data, the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows shrinks at the
+    rate lambda. For a network in the lazy regime, F has the gradients of the output at the start, and the outputs less
+    those at the start are y. Pass rows of new data to predict their error. Without them, the start counts as forgotten
+    when it is as long as the truth in the directions that no row sees, where the truth is assumed to have no preferred
+    direction.
 
     Args:
         features: F, (n, d).

@@ -75,7 +75,7 @@ class FourierProgress:
 
 
 def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> FourierProgress:
-    """How far a network for addition modulo p has come to compute with waves.
+    """How far a network for addition modulo p computes with waves.
 
     The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. Any few frequencies are
     enough to add modulo a prime. The outputs of the network on all pairs are divided into two orthogonal parts: the

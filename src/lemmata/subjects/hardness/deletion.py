@@ -1,8 +1,8 @@
 """Learning by deletion: start with every short clause, and delete the clauses that a positive example contradicts.
 
 This theory is about a fast learner for disjunctions of three terms, which returns clauses instead of terms. It predicts
-the side of its errors, and their mean. It assumes that the labels have no noise. It does not explain which classes
-have such a learner.
+which of the two answers can be wrong, and the mean error. It assumes that the labels have no noise. It does not explain
+which classes have such a learner.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Margins by norm: every steepest descent maximises the margin in its own norm.
 
 This theory is about linear classifiers of separable rows under the exponential loss. It says which separating direction
-an optimiser tends to. It assumes steps that shrink. It does not explain rows that cannot be separated, and deep
+an optimiser tends to. It assumes steps that shrink. It does not explain rows that cannot be separated, or deep
 networks.
 """
 

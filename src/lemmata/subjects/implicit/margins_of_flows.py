@@ -2,7 +2,7 @@
 
 This theory is about gradient flow of the exponential loss after all rows are fitted. It gives the limit direction of
 linear classifiers and of two linear networks, and a margin that never falls in homogeneous networks. It does not
-explain the time before the rows are fitted, and which limit a network of ReLU units finds.
+explain the time before the rows are fitted, or which limit a network of ReLU units finds.
 """
 
 import functools

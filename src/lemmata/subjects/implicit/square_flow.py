@@ -1,7 +1,7 @@
 """Gradient flow through squares: which nonnegative solution of A x = b it reaches, and along which path.
 
 This theory gives the limit and the path of gradient flow on y for x = y². It assumes a least-squares loss, positive
-starting values, and a positive solution. It does not explain discrete steps that are large, and losses without a
+starting values, and a positive solution. It does not explain discrete steps that are large, or losses without a
 minimiser.
 """
 

@@ -83,7 +83,8 @@ class TabularMDP:
         steps: Any, discount: float | int, *, states: int | None = None, actions: int | None = None,
         unseen: Any = None, prior: float | int | None = None, level: float | int = 0.95,
     ) -> "EstimatedMDP":  # fmt: skip
-        """The process that steps of an agent suggest: counts, and a Dirichlet distribution for each pair.
+        """Estimate a process from the steps of an agent, with a Dirichlet distribution for each pair of state and
+        action.
 
         Args:
             steps: one row a step, with the columns state, action, reward, next state, and optionally whether the
@@ -186,8 +187,8 @@ class TabularMDP:
     def greedy_loss_bound(self, estimate: Any) -> GreedyLoss:
         """What the greedy policy for estimated values loses, and the bound 2 discount error / (1 - discount).
 
-        A constant that is added to all estimates does not change the policy, so that the bound also holds for the error
-        after the best shift.
+        A constant that is added to all estimates does not change the policy, so the bound also holds for the error
+        after the best constant is added.
 
         Args:
             estimate: estimates of the optimal values, one number for each state.
@@ -271,7 +272,7 @@ class TabularMDP:
         """Values of a policy, and what each action gains over it.
 
         A constant that is added to all rewards, and the value of state 0, which is large for a discount near 1, are
-        solved for apart. So they do not round off the differences of actions.
+        solved for apart. So rounding errors do not hide the differences between actions.
         """
         moves = np.einsum("sa,sat->st", policy, self.transitions)
         middle = self._middle
@@ -338,7 +339,7 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def _known(self) -> np.ndarray:
-        """Rows that no step estimates: the end, which leads to itself."""
+        """Rows that are not estimated from steps: the end, which leads to itself."""
         ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
         return (ends & (self.counts.sum(axis=2) == 0))[..., None]
 

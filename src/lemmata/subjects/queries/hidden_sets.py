@@ -1,8 +1,8 @@
-"""Many orthogonal targets: one correlational query sees only few of them.
+"""Many orthogonal targets: one correlational query correlates with only few of them.
 
 This theory counts how many targets of an orthonormal family one query can correlate with, and shows that the parity
-networks of different sets form such a family. It assumes inputs whose law does not change if coordinates change their
-signs. It does not explain queries that use the label otherwise than by a correlation.
+networks of different sets form such a family. It assumes inputs whose distribution does not change if coordinates
+change their signs. It does not explain queries that use the label otherwise than by a correlation.
 """
 
 import itertools

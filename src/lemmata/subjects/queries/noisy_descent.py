@@ -1,8 +1,8 @@
 """Noisy gradient descent can be simulated by noisy queries, and needs many steps to find a target among many.
 
-This theory compares the laws of two trajectories whose steps differ in their means and share Gaussian noise. It bounds
-the total variation distance, and with it the number of steps after which a trajectory can depend on the target. It does
-not explain descent without noise, which can use digits that the noise would hide.
+This theory compares the distributions of two trajectories whose steps differ in their means and share Gaussian noise.
+It bounds the total variation distance, and with it the number of steps after which a trajectory can depend on the
+target. It does not explain descent without noise, which can use digits that the noise would hide.
 """
 
 import equinox as eqx

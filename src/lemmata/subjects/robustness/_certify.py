@@ -90,9 +90,9 @@ def certify(
 ) -> Certificate:
     """Bound every margin of a ReLU network over all inputs within `radius` of x.
 
-    The methods start from the same bounds of the hidden units and are nested: intervals, CROWN, optimised slopes,
-    the triangle linear programme, the mixed-integer programme, which is exact where it ends in time. Rounding of
-    float64, and the tolerance of HiGHS in the last two, is not bounded.
+    The methods start from the same bounds of the hidden units and are nested: intervals, CROWN, optimised slopes, the
+    triangle linear programme, the mixed-integer programme, which is exact where it ends in time. The bounds do not
+    include rounding errors of float64, or the tolerance of HiGHS in the last two methods.
 
     Args:
         network: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its params; a

@@ -97,8 +97,8 @@ def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor
     """The least robust error that any classifier can have on these rows if each may move by at most `radius`.
 
     Two rows of different classes are in conflict if their distance is at most twice the radius: no classifier is right
-    on both balls. With two classes, the floor is the largest number of disjoint pairs in conflict per row, and some
-    classifier reaches it. With more classes, it is a lower bound by linear programming.
+    on all of both balls. With two classes, the floor is the largest number of disjoint pairs in conflict per row, and
+    some classifier reaches it. With more classes, it is a lower bound by linear programming.
 
     Args:
         x: inputs, (n, d).

@@ -12,7 +12,7 @@ from lemmata.engine.problems.drawn import Drawn
 
 
 def minority(problem: Any) -> Hypothesis:
-    """That the rows which do not belong are fewer than the others."""
+    """Check that fewer than half of the rows are replaced or shifted."""
     return Hypothesis("eps", problem.eps, "<", 0.5, "a majority of such rows decides alone")
 
 

@@ -194,9 +194,9 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike) -> BackdoorReport:
     """The largest eigenvalue of each class against the edge of what noise alone makes, and the rows behind it.
 
     A fraction of a class's rows shifted by one vector adds a spike to its covariance. Baik, Ben Arous and Péché's
-    threshold says which spikes can be seen at this number of rows, and the overlap how well the direction is found.
-    That presumes features whose covariance within a class is a multiple of the identity: whiten them by clean rows
-    where there are any. Where a second eigenvalue stands out, too, the class has more structure than one shift.
+    threshold says which spikes can be seen at this number of rows, and the overlap how well the direction is found. The
+    theory assumes features whose covariance within a class is a multiple of the identity. If you have clean rows,
+    whiten the features by them. If a second eigenvalue stands out too, the class has more structure than one shift.
 
     Args:
         features: one row an example.

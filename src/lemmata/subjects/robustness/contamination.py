@@ -1,8 +1,8 @@
 """Arbitrary rows in a sample: how far they move a median, and the mean of the rows that a spectral filter keeps.
 
-This theory controls the bias of estimates of the mean of normal rows, if a fraction of the rows is replaced. The
-biases of coordinatewise medians add up. A filter that uses the direction of largest variance avoids that. The
-theory assumes that the covariance of the other rows is known.
+This theory describes the bias of estimates of the mean of normal rows, if a fraction of the rows is replaced. The
+biases of coordinatewise medians add up. A filter that uses the direction of largest variance avoids that. The theory
+assumes that the covariance of the other rows is known.
 """
 
 import jax

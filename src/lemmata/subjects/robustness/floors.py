@@ -1,7 +1,7 @@
 """The least robust error that any classifier can have on given rows.
 
 This theory counts rows of different classes whose balls meet: no function can be right on both balls. It assumes only
-the rows, the norm and the radius. It does not explain the error on new rows, and which classifiers a method can find.
+the rows, the norm and the radius. It does not explain the error on new rows, or which classifiers a method can find.
 """
 
 from typing import Any

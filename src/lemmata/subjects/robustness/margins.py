@@ -1,8 +1,8 @@
 """Margins and Lipschitz constants: the certificates that need no relaxation.
 
-This theory controls how far an input may move, in the Euclidean norm, before its class changes. It needs one number
-for the margin and one for the slope. It is exact for linear classifiers. For networks, it leaves unexplained how
-much smaller the slope near an input is than the product of the layers' norms.
+This theory describes how far an input may move, in the Euclidean norm, before its class changes. It needs one number
+for the margin and one for the slope. It is exact for linear classifiers. For networks, it leaves unexplained how much
+smaller the slope near an input is than the product of the layers' norms.
 """
 
 import equinox as eqx

@@ -1,8 +1,8 @@
 """Convex relaxations of ReLU networks: their order, and what optimised slopes reach.
 
-This theory controls how far the output of a network can fall on a box of inputs. It assumes that all relaxations
-use the same bounds of the hidden units. It leaves unexplained the gap between the triangle relaxation and the
-network itself, which is a combinatorial problem.
+This theory describes how far the output of a network can fall on a box of inputs. It assumes that all relaxations use
+the same bounds of the hidden units. It does not explain the gap between the triangle relaxation and the network itself,
+which is a combinatorial problem.
 """
 
 import jax.numpy as jnp

@@ -1,8 +1,8 @@
 """Randomised smoothing: how far the most frequent answer under noise is safe.
 
-This theory controls a classifier that answers the class which a rule gives most often under noise on its input. It
-assumes that only the probability of this class is known, and derives the radius from it. It leaves unexplained what
-else is known about the rule, and what noise costs in accuracy.
+This theory describes a classifier that answers the class which a rule gives most often under noise on its input. It
+assumes that only the probability of this class is known, and derives the radius from it. It does not explain what else
+is known about the rule, or what noise costs in accuracy.
 """
 
 import jax

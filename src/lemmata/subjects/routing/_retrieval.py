@@ -67,8 +67,8 @@ class Retrieval:
         lead: the lead of the right key over the nearest one, 1 minus their inner product: median, 5 % and 95 %.
         spread: the inverse temperature for the best arrangement; None where the best arrangement is not known.
         least: no arrangement of keys needs less.
-        dimension: from here on, random keys need an inverse temperature of the order of `gap`. Below, the nearest key
-            decides.
+        dimension: from here on, random keys need an inverse temperature of the order of `gap`. In fewer dimensions, the
+            nearest wrong key determines the inverse temperature.
         formats: number formats of the logits.
         conditions: the conditions on which the numbers rest.
         claims: names of the claims that state them.

@@ -146,7 +146,7 @@ def which_algorithm(
     posterior mean over `tasks`. The ridge is the one of the largest evidence of all prompts. The step size of descent
     is one number for all prompts of a length, at which descent is nearest to the predictor.
 
-    No algorithm has an intercept. If your targets have a mean, give the inputs a column of ones.
+    No algorithm has an intercept. If the mean of your targets is not 0, add a column of ones to the inputs.
 
     Args:
         predict: a function of inputs (n, d), targets (n,) and a query (d,) that returns a number.
@@ -279,7 +279,7 @@ def _lengths(lengths: Any, n: int) -> tuple[int, ...]:
 
 
 def _answers(predict: Callable[..., Any], x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: int) -> np.ndarray:
-    """Of copies, which a predictor may change."""
+    """The predictions for copies of the prompts, which a predictor may change."""
     found = np.empty(len(x))
     for place in range(len(x)):
         try:

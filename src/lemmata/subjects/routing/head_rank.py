@@ -1,7 +1,7 @@
 """The rank of a head: which attention matrices a narrow head can have.
 
 This theory says which tables of probabilities are softmax matrices of queries and keys of a given width. It assumes
-that queries and keys are free. It leaves open which tables a task needs.
+that queries and keys are free. It does not say which tables a task needs.
 """
 
 import equinox as eqx

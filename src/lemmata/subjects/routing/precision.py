@@ -1,7 +1,7 @@
 """Lookups with rounded logits: the price of a floating-point format.
 
 This theory says which lead a softmax lookup needs if its logits are rounded to p significant bits. It assumes that only
-the logits are rounded, to the nearest number of the format. It leaves open how matrix products round.
+the logits are rounded, to the nearest number of the format. It does not say how matrix products round.
 """
 
 import equinox as eqx

@@ -2,7 +2,7 @@
 
 This theory gives the exponent with which a network of growing width nears its linearisation at a fixed training time.
 Signs of the readout make first-order changes cancel if the activation is smooth. It assumes the NTK parameterisation
-and one hidden layer. It does not explain training times that grow with the width, and networks that learn features.
+and one hidden layer. It does not explain training times that grow with the width, or networks that learn features.
 """
 
 import equinox as eqx
