@@ -228,7 +228,8 @@ def _root_curvature(x: np.ndarray, y: np.ndarray, pieces: int) -> float:
 def _conditions(units: int, fewest: int, predicted: float, n: int) -> tuple[Condition, ...]:
     ratio = (predicted + 1) / (fewest + 1)
     return (
-        Condition("no function has fewer hinges (hinges beyond the proof)", float(units - fewest), units == fewest,
+        Condition("no function has fewer hinges (units minus the proved minimum)",
+                  float(units - fewest), units == fewest,
                   "between the two numbers, hinges at other places may be enough"),
         Condition("points for each piece", n / (units + 1), n / (units + 1) >= _SAMPLES,
                   "else the curve between the points is unknown"),

@@ -168,7 +168,7 @@ def _conditions(
         Condition("estimates of all rows and of the smallest subsets agree (their ratio)", ratio, ratio <= _STABLE,
                   "else noise raises the dimension at small distances, or the rows "
                   "lie on a surface that is curved at large distances"),
-        Condition("log2 of the rows is above the dimension", float(np.log2(different)),
+        Condition("the base-2 logarithm of the number of rows is above the dimension", float(np.log2(different)),
                   bool(np.log2(different) > dimension), "else every row is near a boundary, and the estimate is low"),
         Condition("the interval begins at or below the number of columns", low, low <= columns,
                   "else the estimate is impossible, as for rounded values"),

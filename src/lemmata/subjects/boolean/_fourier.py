@@ -186,7 +186,7 @@ def _sampled(
             _EVEN,
             Condition(f"f reads its inputs as {f.codes.words}"),
             Condition("no group of sets was dropped to save memory", None, complete, "else raise the threshold"),
-            Condition("weight of f that the coefficients found hold", float(weights.sum()), None,
+            Condition("weight of f in the coefficients found", float(weights.sum()), None,
                       "weights by degree count these alone"),
         ),
     )  # fmt: skip

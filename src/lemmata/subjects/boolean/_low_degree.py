@@ -168,7 +168,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         conditions = (
             Condition("rows are independent draws of one distribution"),
             _uniform(signs),
-            Condition("columns with two values", float(np.mean([len(np.unique(c)) <= 2 for c in X.T])), None,
+            Condition("share of columns with two values", float(np.mean([len(np.unique(c)) <= 2 for c in X.T])), None,
                       "a column with more is divided at its median"),
             Condition("columns left out, because they are constant or repeat another column", float(d - len(names))),
             Condition("higher degrees were considered (the largest)", float(most),

@@ -192,7 +192,7 @@ def _by_elimination(
     chance = 0.5**solved.spare
     return _parity_of(
         bits[:d], bool(constant and bits[-1]), names, "elimination", solved.rank, solved.spare, 0, chance, level,
-        Condition("rows that the solution does not need", float(solved.spare), chance <= _CHANCE,
+        Condition("number of rows that check the solution", float(solved.spare), chance <= _CHANCE,
                   "10 or more are needed to rule out labels that are not a parity"),
     )  # fmt: skip
 

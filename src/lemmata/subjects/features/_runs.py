@@ -19,7 +19,7 @@ Metric = Callable[[Any], Any] | None
 
 
 def value_of(output: Any, metric: Metric) -> Float[np.ndarray, " rows"]:
-    """The number that is compared, or one number a row.
+    """The number that is compared, or one number for each row.
 
     Args:
         output: the output of the model.
@@ -109,7 +109,7 @@ class FunctionRuns:
             if name in found:
                 remedy = "give each call a name of its own"
                 raise SettingError(
-                    f"site '{name}'", found="two calls in one run", rule="one call a name", remedy=remedy
+                    f"site '{name}'", found="two calls in one run", rule="one call for each name", remedy=remedy
                 )
             if any(isinstance(leaf, jax.Array) and known(leaf) is None for leaf in jax.tree.leaves(value)):
                 rule = "a value outside jax.jit, jax.vmap and loops of jax.lax"

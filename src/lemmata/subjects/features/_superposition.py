@@ -119,7 +119,7 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
         n: features, at most 64.
         m: dimensions, fewer than features.
         density: the probability that a feature is active.
-        importance: one number a feature; or the ratio of the importances of a feature and the one before it.
+        importance: one number for each feature; or the ratio of the importances of a feature and the one before it.
         seed: the random seed of the starts and rows.
 
     Raises:

@@ -249,7 +249,7 @@ def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth
     if asked is not None:
         factor = sigma / float(noise_at(asked))
         conditions.append(
-            Condition("the dimension is the same at the noise that is asked for (factor of the noise)", factor,
+            Condition("the dimension is the same at the noise asked for (factor between the two noises)", factor,
                       None if factor <= _FAR else False, "the number of rows is extrapolated over this factor")
         )  # fmt: skip
     return tuple(conditions)

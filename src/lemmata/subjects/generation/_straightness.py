@@ -237,6 +237,6 @@ def _conditions(own: float, asked: float, transported: int) -> tuple[Condition, 
         Condition("rows are independent draws of the start"),
         Condition("the reference solution is exact enough (its error over the error asked for)", own / asked,
                   own <= 0.1 * asked, "pass more steps"),
-        Condition("rows of the optimal pairing", float(transported), transported >= 200 or None,
+        Condition("number of rows in the optimal pairing", float(transported), transported >= 200 or None,
                   "with few rows, better pairings can be missed"),
     )  # fmt: skip

@@ -132,7 +132,7 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
         value, (1 / high, limit), theta, collisions, pairs, size, largest, s, degrees, level,
         (
             Condition("samples are independent draws"),
-            Condition("pairs that are the same", float(collisions), collisions >= 10,
+            Condition("number of pairs that are the same", float(collisions), collisions >= 10,
                       "with fewer, only the limits are informative"),
         ),
     )  # fmt: skip

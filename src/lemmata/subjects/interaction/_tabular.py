@@ -176,7 +176,7 @@ class TabularMDP:
                 break
             policy = following
         else:
-            raise SolverError("policy iteration", found=f"no end after {_ROUNDS} rounds", rule="an end")
+            raise SolverError("policy iteration", found=f"no convergence after {_ROUNDS} rounds", rule="convergence")
         error = self._error(gains.max(axis=1), values)
         ties = int(((gains >= gains.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
         return OptimalPolicy(

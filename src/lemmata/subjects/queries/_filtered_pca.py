@@ -138,9 +138,9 @@ def filtered_pca(
 
     Args:
         x: inputs, (n, d).
-        y: one number a row.
-        filters: by name, functions of all labels that return one number a row; None for those of "square", "large" and
-            "top" that vary with the label. The filter "label" is always added.
+        y: one number for each row.
+        filters: by name, functions of all labels that return one number for each row; None for those of "square",
+            "large" and "top" that vary with the label. The filter "label" is always added.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
         seed: the random seed of the halves.
 
@@ -197,11 +197,13 @@ def _standardised(name: str, function: Filter, y: np.ndarray) -> np.ndarray:
         given = function(y.copy())
     except Exception as error:  # whatever a user's function raises
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
-        rule = "a function of the array of all labels, which returns one number a row"
+        rule = "a function of the array of all labels, which returns one number for each row"
         raise SettingError(f"filter '{name}'", found=found, rule=rule) from error
     weight = numbers_of(f"filter '{name}'", given)
     if weight.shape != y.shape:
-        raise ShapeError(f"filter '{name}'", found=f"shape {weight.shape}", rule=f"shape {y.shape}, one number a row")
+        raise ShapeError(
+            f"filter '{name}'", found=f"shape {weight.shape}", rule=f"shape {y.shape}, one number for each row"
+        )
     if not _varies(weight):
         raise SettingError(
             f"filter '{name}'", found="one value for all rows", rule="a filter that varies with the label"
@@ -265,5 +267,7 @@ def _conditions(z: np.ndarray, y: np.ndarray) -> tuple[Condition, ...]:
     return (
         Condition("rows are independent draws of one distribution", None, None, "the tests assume it"),
         normality(z, "whitened inputs are"),
-        Condition("different labels", float(len(np.unique(y))), None, "with two labels, all filters are the same"),
+        Condition(
+            "number of different labels", float(len(np.unique(y))), None, "with two labels, all filters are the same"
+        ),
     )

@@ -115,7 +115,7 @@ def information_exponent(
 
     Args:
         x: inputs, (n, d).
-        y: one number a row.
+        y: one number for each row.
         direction: d numbers, which must not have been chosen with these rows.
         degrees: highest degree, at most 8.
         level: the confidence level of the intervals together.

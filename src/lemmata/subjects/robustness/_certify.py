@@ -127,7 +127,14 @@ def certify(
     margins = np.minimum(margins, found)
     verdict = "attacked" if found.min() <= 0 else "robust" if margins.min() > 0 else "unknown"
     free = sum(int(((low < 0) & (high > 0)).sum()) for low, high in bounds)
-    conditions = (Condition("units that may switch", float(free), None, "if there are none, all methods agree"),)
+    conditions = (
+        Condition(
+            "units that may be active or inactive in the ball",
+            float(free),
+            None,
+            "if there are none, all methods agree",
+        ),
+    )
     if method == "exact":
         why = "else the margins are lower bounds"
         conditions += (Condition("searches that ended in time", float(ended), ended == len(rows), why),)

@@ -204,8 +204,9 @@ def which_algorithm(
         Condition("prompts are independent draws of one distribution", None, None, "for the intervals"),
         Condition("prompts that repeat an earlier one", float(repeated), repeated == 0, "else intervals are too short"),
         Condition("the largest share of one prompt in a distance", heaviest, heaviest <= 0.5, "else intervals mislead"),
-        Condition("the predictor answers the first prompt as before, when asked again (difference)",
-                  float(again * unit_y), bool(abs(again) <= _SAME * largest), "else it uses chance or its past"),
+        Condition("the predictor gives the same answer to the first prompt twice (difference)",
+                  float(again * unit_y), bool(abs(again) <= _SAME * largest),
+                  "else its answers depend on chance or on earlier prompts"),
         Condition("the evidence is largest at a ridge inside the range", None, known.inside,
                   "else the ridge predictor equals least squares, or 0"),
     )  # fmt: skip
@@ -262,7 +263,9 @@ def _tasks(tasks: Any, d: int) -> np.ndarray | None:
         return None
     given = numbers_of("tasks", tasks).astype(float)
     if given.ndim != 2 or given.shape[1] != d:
-        raise ShapeError("tasks", found=f"shape {given.shape}", rule=f"shape (tasks, {d}), one weight vector a row")
+        raise ShapeError(
+            "tasks", found=f"shape {given.shape}", rule=f"shape (tasks, {d}), one weight vector in each row"
+        )
     return np.unique(given, axis=0)
 
 
