@@ -344,7 +344,7 @@ class Combination(Claim[Combined]):
     unexplained = _OVERLAP
 
     def predict(self, problem: Combined) -> Array:
-        """The bound with the sum."""
+        """The bound with the sum of the integrals."""
         return problem.shift + problem.slope * (problem.offsets().max() + problem.moments().sum())
 
     def measure(self, problem: Combined, key: Key[Array, ""]) -> Array:

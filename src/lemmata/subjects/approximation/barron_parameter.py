@@ -171,7 +171,7 @@ class GradientParameter(Claim[Periodic]):
         return parameter_by_functions(problem, 2)
 
     def measure(self, problem: Periodic, key: Key[Array, ""]) -> Array:
-        """By gradients, differentiated automatically; the value at 0 from the amplitudes."""
+        """Computed by gradients, differentiated automatically; the value at 0 from the amplitudes."""
         points, _ = lattice()
         spectra = []
         for function in problem.functions():
@@ -264,7 +264,7 @@ class PolynomialBound(Claim[RidgePolynomial]):
         return ridge_polynomial_bound(problem.coefficients, problem.period)
 
     def measure(self, problem: RidgePolynomial, key: Key[Array, ""]) -> Array:
-        """By the discrete transform of 512 values of a period."""
+        """Computed by the discrete transform of 512 values of a period."""
         t = -1 + problem.period * jnp.arange(512) / 512
         cubic = polynomial_extension(problem.coefficients, problem.period)
         evaluate = lambda series, at: jnp.polyval(series[::-1], at)

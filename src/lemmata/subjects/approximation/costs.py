@@ -80,7 +80,7 @@ def recurrence(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
 
 
 def convolution(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """The same as a convolution with 0.9^t by fast Fourier transforms of twice the length."""
+    """The recurrence as a convolution with 0.9^t by fast Fourier transforms of twice the length."""
     t = len(x)
     response = 0.9 ** jnp.arange(t)[:, None]
     spectra = [jnp.fft.rfft(signal, 2 * t, axis=0) for signal in (x, response)]

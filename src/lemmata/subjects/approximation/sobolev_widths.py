@@ -46,7 +46,7 @@ class SobolevWidthRate(Claim[SobolevBall]):
         return -2 * problem.smoothness / problem.dimension
 
     def measure_at(self, problem: SobolevBall, key: Key[Array, ""], n: float) -> Array:
-        """By counting lattice points."""
+        """Computed by counting lattice points."""
         return problem.width(int(n))
 
 

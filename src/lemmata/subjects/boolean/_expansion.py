@@ -179,7 +179,11 @@ class BooleanSpectrum:
         place = int(np.argmin(np.abs(self.rates - _SHOWN_RATE)))
         lines.append(
             f"flipping each input with probability {self.rates[place]:g} "
-            + ("changes f with probability " if self.two_valued else "gives a quarter of the mean squared change of ")
+            + (
+                "changes f with probability "
+                if self.two_valued
+                else "gives a mean squared change of f, divided by 4, of "
+            )
             + f"{_rounded(self.sensitivity[place])}{self._range(self.sensitivity_intervals[place])}"
         )
         lines.append(self._plan())

@@ -199,5 +199,5 @@ def _twice(values: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:
 def _values_condition(two: bool) -> tuple[Condition, ...]:
     if two:
         return ()
-    why = "else influences and noise curve are quarters of mean squared changes, not probabilities"
+    why = "else influences and noise curve are mean squared changes divided by 4, not probabilities"
     return (Condition("f has the values -1 and 1", None, False, why),)

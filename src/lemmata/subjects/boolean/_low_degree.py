@@ -97,8 +97,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
     minimises an estimate of this that is unbiased for each degree, in which (m c² - 1)/(m - 1) stands for f^(S)² where
     c is the estimated coefficient.
 
-    A column with two values is 1 at the larger one and -1 at the other. A column with more is 1 above its median.
-    More than two classes are each learned against the rest.
+    A column with two values is 1 at the larger one and -1 at the other. A column with more values is 1 above its median
+    and -1 otherwise. More than two classes are each learned against the rest.
 
     Args:
         degree: "auto", or the largest number of columns of a product.

@@ -99,7 +99,7 @@ class Function:
         return np.concatenate(parts)
 
     def signs(self, points: Int[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-        """The same, of a function with two values.
+        """The outputs of a function with two values.
 
         Raises:
             DataError: if it has others.

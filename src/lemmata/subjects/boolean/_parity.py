@@ -107,11 +107,11 @@ def solve_parity(
     labels of a function that is no parity satisfy each such row with probability 1/2. If the rows contradict every
     parity, the error names rows that show it.
 
-    With noise, three quarters of the rows are used and the others verify the parity. For up to 20 columns, all
-    parities are compared by the fast transform. For more, rows that agree on a block of columns are added in pairs
-    until 20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability
-    (1 - (1 - 2 noise)^k)/2, so that each block costs advantage. The number of blocks is the one that leaves the most
-    evidence.
+    With noise, three quarters of the rows are used and the others verify the parity. For up to 20 columns, all parities
+    are compared by the fast transform. For more, rows that agree on a block of columns are added in pairs until 20
+    columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability (1 - (1 - 2
+    noise)^k)/2, so each block that is removed makes the sums noisier. The number of blocks is the one that leaves the
+    most evidence.
 
     Args:
         x: rows of d binary columns, 0 and 1, -1 and 1, or booleans; of -1 and 1, -1 is the bit 1.
@@ -179,9 +179,9 @@ def _by_elimination(
     if solved.solution is None:
         shown = ", ".join(str(row) for row in solved.clash[:8]) + (", ..." if len(solved.clash) > 8 else "")
         raise DataError(
-            "rows contradict every parity, which is noise in the labels",
+            "rows contradict every parity, so some labels are wrong",
             found=f"{len(solved.clash)} row{'s' if len(solved.clash) > 1 else ''} ({shown}, counted from 0) whose "
-            "inputs add up to 0 and labels to 1",
+            "inputs add up to 0 modulo 2, but whose labels add up to 1",
             rule="labels that are a parity of the columns" + (" or its negation" if constant else ""),
             remedy="set noise to the share of wrong labels, for example noise=0.05"
             + ("" if constant else ", or constant=True if y may be negated"),

@@ -54,13 +54,13 @@ class Search:
 
     @property
     def evaluations(self) -> int:
-        """Of the function, in all."""
+        """The number of evaluations of the function, in all."""
         paired = _PAIRED * (1 + self.d + self.rates)
         return len(self.levels) * self.suffixes * self.prefixes + self.sample + paired
 
 
 def large_sets(f: Function, search: Search, generator: np.random.Generator) -> tuple[Bool[np.ndarray, "k d"], bool]:
-    """Sets whose coefficients may reach the threshold, and whether none was dropped for want of room.
+    """Sets whose coefficients may reach the threshold, and whether none was dropped to save memory.
 
     The sum of f^(S)² over all S whose part among the first k inputs is U is E_z (E_x f(x, z) chi_U(x))², where x are
     the first k inputs and z the others. A group below half of threshold² is dropped with all its sets. Of the squared

@@ -88,10 +88,10 @@ def noise_sensitivity(
 ) -> NoiseSensitivity:
     """How often a classifier changes its answer when each input is changed with probability eta, at rows of yours.
 
-    A column with two values is flipped: it takes its other value. A column with one keeps it. A column with more takes
-    the value that a random other row has there. For independent even binary columns this is the noise sensitivity of
-    Boolean functions, which `boolean_fourier` computes exactly. Taking the value of another row with probability 2 eta
-    is the same as flipping with probability eta there.
+    A column with two values is flipped: it takes its other value. A column with one value keeps this value. A column
+    with more takes the value that a random other row has there. For independent even binary columns this is the noise
+    sensitivity of Boolean functions, which `boolean_fourier` computes exactly. Taking the value of another row with
+    probability 2 eta is the same as flipping with probability eta there.
 
     If there are at least `draws` rows, each draw has a row of its own, and the interval is Clopper and Pearson's. With
     fewer, each row is changed several times, and the interval is that of as many independent draws as give the same

@@ -138,10 +138,10 @@ class ReducedAdvantage(Claim[NoisyParity]):
 
 
 class NoisyParityByBlocks(Claim[NoisyParity]):
-    """Let labels of a parity of d = a b bits be flipped with probability eta. For each of the a blocks of b bits,
-    cancel the other blocks by sums of 2^(a-1) examples, and take the parity of this block that agrees most with the
-    summed labels. From 40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this finds the parity. So the found
-    parity agrees with new noisy labels with a correlation of at least
+    """Let labels of a parity of d = a b bits be flipped with probability eta. Treat each of the a blocks of b bits
+    alone: cancel the other blocks by adding up 2^(a-1) examples, and take the parity of the block that agrees most with
+    the sums of the labels. From 40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this finds the parity. So
+    the found parity agrees with new noisy labels with a correlation of at least
 
         0.95 (1 - 2 eta).
 

@@ -296,7 +296,7 @@ class Hypercontractive(Claim[TwoNorms]):
         return jnp.sqrt((problem.p - 1) / (problem.q - 1))
 
     def measure(self, problem: TwoNorms, key: Key[Array, ""]) -> Array:
-        """By bisection: the norm of T_rho f rises with rho."""
+        """Computed by bisection: the norm of T_rho f rises with rho."""
         norm = lambda values, p: jnp.mean(jnp.abs(values) ** p) ** (1 / p)
         allowed = norm(problem.values, problem.p)
 

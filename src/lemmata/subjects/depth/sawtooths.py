@@ -110,7 +110,7 @@ class TentPieces(Claim[Iterates]):
         return jnp.stack([2 ** (k - 1), 2**k, 2**k + 2, 3 * k, 2 * k])
 
     def measure(self, problem: Iterates, key: Key[Array, ""]) -> Array:
-        """From the weights of the network, in rational arithmetic."""
+        """Computed from the weights of the network, in rational arithmetic."""
         weights, biases = tent_network(int(problem.k))
         line = network_output(weights, biases)
         inside = [x for x in line.turns(lambda before, after: before != after) if 0 < x < 1]
@@ -168,7 +168,7 @@ class NetworkPieces(Claim[DeepLine]):
         return jnp.prod(jnp.asarray(problem.widths, float) + 1)
 
     def measure(self, problem: DeepLine, key: Key[Array, ""]) -> Array:
-        """By exact propagation of the knots."""
+        """Computed by exact propagation of the knots."""
         return jnp.asarray(float(problem.line().pieces))
 
     def trivial(self, problem: DeepLine) -> Array:
@@ -230,5 +230,5 @@ class MissingTriangles(Claim[FewPieces]):
         return 1 / 4 - 9 / 32 * problem.pieces / 2**problem.k
 
     def measure(self, problem: FewPieces, key: Key[Array, ""]) -> Array:
-        """By dynamic programming over the ends of pieces, with the best line for every piece."""
+        """Computed by dynamic programming over the ends of pieces, with the best line for every piece."""
         return jnp.asarray(best_errors(problem.k)[int(problem.pieces) - 1])

@@ -90,7 +90,7 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     if not sums.all():
         remedy = "if this symbol is never followed by another, leave it out, or let it return to the start"
         what = f"transition_matrix in row {int(np.argmin(sums))}, counted from 0"
-        raise DataError(what, found="zeros alone", rule="a sum of 1", remedy=remedy)
+        raise DataError(what, found="only zeros", rule="a sum of 1", remedy=remedy)
     wrong = np.abs(sums - 1) > 1e-6
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -103,7 +103,10 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     count, labels = connected_components(rows > 0, directed=True, connection="strong")
     closed = [k for k in range(count) if not rows[labels == k][:, labels != k].any()]
     if len(closed) > 1:
-        rule, remedy = "one, so that the losses do not depend on the start", "pass one closed set of symbols at a time"
+        rule, remedy = (
+            "one, so that the losses do not depend on the start",
+            "pass the rows and columns of one closed set of symbols at a time",
+        )
         raise DataError("transition_matrix", found=f"{len(closed)} closed sets of symbols", rule=rule, remedy=remedy)
     law = np.zeros(len(rows))
     own = np.flatnonzero(labels == closed[0])

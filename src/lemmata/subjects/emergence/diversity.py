@@ -57,7 +57,7 @@ class AbstractDiversity(Claim[PretrainingTasks]):
     trials = 8
 
     def measure_at(self, problem: PretrainingTasks, key: Key[Array, ""], n: float) -> Array:
-        """From the eigenvalues of the drawn tasks."""
+        """Computed from the eigenvalues of the drawn tasks."""
         return problem.error_on_new_tasks(n)
 
 

@@ -84,7 +84,7 @@ class ExactMatchWidth(Claim[LongTask]):
         return jnp.stack([half, TENFOLD / problem.alpha])
 
     def measure(self, problem: LongTask, key: Key[Array, ""]) -> Array:
-        """By bisection on the product of the accuracies of the tokens."""
+        """Computed by bisection on the product of the accuracies of the tokens."""
         return jnp.stack([jnp.exp(problem.scale_at(0.5)), problem.scale_at(0.9) - problem.scale_at(0.1)])
 
     def condition(self, problem: LongTask) -> Array:
@@ -146,7 +146,7 @@ class ResolutionOfBenchmark(Claim[Benchmark]):
         return jnp.stack([onset, (jnp.log(n * problem.times) / jnp.log(n)) ** (1 / task.alpha)])
 
     def measure(self, problem: Benchmark, key: Key[Array, ""]) -> Array:
-        """By bisection on the expected number of solved items."""
+        """Computed by bisection on the expected number of solved items."""
         first, second = (
             crossing(lambda at, items=items: items * problem.task.accuracy(at), 1.0, -40.0, 60.0)
             for items in (problem.few, problem.few * problem.times)

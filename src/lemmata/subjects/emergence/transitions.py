@@ -102,7 +102,7 @@ class CriticalWidth(Claim[Magnet]):
     predict = -0.5
 
     def measure_at(self, problem: Magnet, key: Key[Array, ""], n: float) -> Array:
-        """By bisection on exact sums over the magnetisations."""
+        """Computed by bisection on exact sums over the magnetisations."""
         cooling = lambda cold: problem.binder(int(n), problem.coupling * jnp.exp(-cold))
         return crossing(cooling, problem.low + 0.2, -3.0, 3.0) - crossing(cooling, problem.low, -3.0, 3.0)
 
@@ -126,7 +126,7 @@ class FieldJump(Claim[Magnet]):
     predict = -1.0
 
     def measure_at(self, problem: Magnet, key: Key[Array, ""], n: float) -> Array:
-        """By bisection on exact sums over the magnetisations."""
+        """Computed by bisection on exact sums over the magnetisations."""
 
         def mean(logarithm: Array) -> Array:
             m, p = problem.law(int(n), problem.cold * problem.coupling, jnp.exp(logarithm))
@@ -163,7 +163,7 @@ class TwoStatesWidth(Claim[TwoStates]):
     predict = -1.0
 
     def measure_at(self, problem: TwoStates, key: Key[Array, ""], n: float) -> Array:
-        """By bisection on the weights of the two states."""
+        """Computed by bisection on the weights of the two states."""
 
         def share(x: Array) -> Array:
             energies = jnp.stack([jnp.zeros(()), -n * problem.slope * (x - problem.place)])

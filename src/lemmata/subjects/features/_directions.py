@@ -38,7 +38,7 @@ class Directions:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InnerProducts:
-    """Of all pairs of directions.
+    """Inner products of all pairs of directions.
 
     Args:
         largest: with the two directions.
@@ -176,7 +176,7 @@ def _scaled(kind: str, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             size = np.sqrt(np.einsum("ij,ij->i", block, block))
             unit[part], lengths[part] = block / size[:, None], size
     _refuse(kind, ~np.isfinite(scales), "entries that are not finite", "finite numbers")
-    _refuse(kind, scales == 0, "zeros alone", "a direction of positive length")
+    _refuse(kind, scales == 0, "only zeros", "a direction of positive length")
     return unit, lengths * (scales / scales.max())
 
 

@@ -59,7 +59,7 @@ def _tried(what: str, call: Callable[[], Any], rule: str) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """Of arrays, tensors and what holds them, which a model may change in place."""
+    """Copies of arrays, tensors and their containers, which a model may change in place."""
     if isinstance(value, jax.Array):
         return value
     if callable(getattr(value, "detach", None)) and callable(getattr(value, "clone", None)):
@@ -278,7 +278,7 @@ class TorchRuns:
         return kept
 
     def run(self, x: Any, patch: dict[str, Any], chosen: tuple[bool, ...]) -> Float[np.ndarray, " rows"]:
-        """As `FunctionRuns.run`.
+        """Does the same as `FunctionRuns.run`.
 
         Args:
             x: the input.

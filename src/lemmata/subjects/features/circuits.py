@@ -107,7 +107,7 @@ class IntegratedGradients(AbstractAttribution):
         return problem.y(problem.z + problem.change) - problem.y(problem.z)
 
     def measure(self, problem: SmoothOutput, key: Key[Array, ""]) -> Array:
-        """By quadrature with 64 nodes on the line."""
+        """Computed by quadrature with 64 nodes on the line."""
         slopes = jax.vmap(lambda t: jax.grad(problem.y)(problem.z + (1 + t) / 2 * problem.change))(jnp.asarray(_NODES))
         return jnp.sum(problem.change * (jnp.asarray(_WEIGHTS) / 2 @ slopes))
 
@@ -213,7 +213,8 @@ class Redundancy(AbstractSites):
 
 class ShapleyValues(AbstractSites):
     """Let a behaviour occur if all sites of at least one of the sets S_1, ..., S_k are clean. The Shapley value of a
-    site is its mean effect when the sites are restored one after the other, in a uniformly random order. It is
+    site is its mean effect when the sites are restored one after the other, in a uniformly random order. With [i in
+    S_I] = 1 if i is in S_I, and 0 otherwise, the value is
 
         sum over nonempty I of (-1)^(|I| + 1) [i in S_I] / |S_I|,   S_I = the union of S_j over j in I.
 

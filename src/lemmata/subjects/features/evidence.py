@@ -66,7 +66,7 @@ class BestOfMany(Claim[UnrelatedFeatures]):
         return problem.deviation * jax.scipy.special.ndtri(1 - jnp.exp(-_EULER) / problem.features)
 
     def measure(self, problem: UnrelatedFeatures, key: Key[Array, ""]) -> Array:
-        """By ranks of independent activations."""
+        """Computed by ranks of independent activations."""
         rows = problem.positives + problem.negatives
         values = jax.random.uniform(key, (problem.features, rows))
         ranks = jnp.argsort(jnp.argsort(values, axis=1), axis=1)[:, : problem.positives]

@@ -131,7 +131,7 @@ class PairBeatsOneFeature(Claim[Importance]):
         return 4 * problem.r / (2 + 5 * problem.r)
 
     def measure(self, problem: Importance, key: Key[Array, ""]) -> Array:
-        """By bisection over p; BFGS minimises the exact loss, starting from w = (1, -1)."""
+        """Computed by bisection over p; BFGS minimises the exact loss, starting from w = (1, -1)."""
         return jnp.asarray(pair_boundary(float(problem.r), 1e-4))
 
     def condition(self, problem: Importance) -> Array:

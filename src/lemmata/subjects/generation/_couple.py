@@ -146,7 +146,7 @@ def _paired(
 
 
 def _limits(costs: np.ndarray, size: int, level: float, square: float) -> tuple[float, float]:
-    """Of the mean over new batches: Student's interval of the means of whole batches."""
+    """The interval for the mean over new batches: Student's interval of the means of whole batches."""
     count = len(costs) // size
     if count < 2:
         return float("nan"), float("nan")

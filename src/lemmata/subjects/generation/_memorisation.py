@@ -39,7 +39,7 @@ class Memorisation:
         rows_interval: by the error of the dimension; None without.
         rows_normal: the same for normal rows of this covariance, which carry the most information; None without.
         sigmas: a ladder of noise, in the unit of the rows.
-        weights: the mean posterior weight of the true row at each.
+        weights: the mean posterior weight of the true row at each of these noises.
         scale: the standard deviation by which the rows are divided for the times.
         rows: number of rows.
         level: the confidence level of the intervals.

@@ -131,7 +131,7 @@ def recover(
     if values.shape != (m,):
         raise ShapeError("b", found=f"shape {values.shape}", rule=f"shape ({m},), one value for each row of a")
     if not np.abs(matrix).max() > 0:
-        raise DataError("a", found="zeros alone", rule="measurements of the signal")
+        raise DataError("a", found="only zeros", rule="measurements of the signal")
     size = float(np.abs(values).max()) or 1.0
     if not 1e-100 <= size <= 1e100 or not 1e-100 <= np.abs(matrix).max() <= 1e100:
         raise DataError("a and b", found=f"numbers of the size {size:.3g} in b", rule="sizes between 1e-100 and 1e100",

@@ -140,7 +140,7 @@ class NearbyNormals(Claim[NormalLaw]):
     predict = 1 / 8  # the next term is -t^4/64, 0.2 % at t = 1/8
 
     def measure_at(self, problem: NormalLaw, key: Key[Array, ""], rung: float) -> Array:
-        """By quadrature of both, over their definitions."""
+        """Computed by quadrature of both, over their definitions."""
         _, step, p, q = problem.beside(1 / rung)
         middle = jnp.logaddexp(p, q) - jnp.log(2.0)
         divergence = step * jnp.sum(jnp.exp(p) * (p - middle) + jnp.exp(q) * (q - middle)) / 2
@@ -171,7 +171,7 @@ class DistantNormals(Claim[NormalLaw]):
     predict = math.sqrt(2 * math.pi)
 
     def measure_at(self, problem: NormalLaw, key: Key[Array, ""], rung: float) -> Array:
-        """By quadrature of log 2 - JS, as half of E_p log(1 + q/p) + E_q log(1 + p/q)."""
+        """Computed by quadrature of log 2 - JS, as half of E_p log(1 + q/p) + E_q log(1 + p/q)."""
         _, step, p, q = problem.beside(rung)
         left = step * jnp.sum(jnp.exp(p) * jax.nn.softplus(q - p) + jnp.exp(q) * jax.nn.softplus(p - q)) / 2
         apart = problem.transport(rung)

@@ -88,7 +88,7 @@ class TransportDuality(Claim[TwoSamples]):
     traced = False
 
     def predict(self, problem: TwoSamples) -> Array:
-        """By the best assignment of the two samples."""
+        """Computed by the best assignment of the two samples."""
         return jnp.asarray(_cheapest(problem.metric[np.ix_(problem.p, problem.q)]))
 
     def measure(self, problem: TwoSamples, key: Key[Array, ""]) -> Array:
@@ -151,7 +151,7 @@ class TranslatedSample(Claim[Translate]):
         return jnp.stack([problem.distance, jnp.log(2.0)])
 
     def measure(self, problem: Translate, key: Key[Array, ""]) -> Array:
-        """By the best assignment, and by the masses on all points of either."""
+        """Computed by the best assignment, and by the masses on all points of either."""
         first, second = np.asarray(problem.sample), np.asarray(problem.moved)
         _, place = np.unique(np.concatenate([first, second]), axis=0, return_inverse=True)
         p, q = (np.bincount(own, minlength=place.max() + 1) / len(first) for own in np.split(place.ravel(), 2))

@@ -113,7 +113,7 @@ class FlowStability(Claim[WrongField]):
         return _after(problem, problem.growth)
 
     def measure(self, problem: WrongField, key: Key[Array, ""]) -> Array:
-        """By a solver for both."""
+        """Computed by a solver for both."""
         both = jnp.stack([problem.start, problem.start])
         ends = carried(lambda t, x: jnp.stack([problem.true(x[0]), problem.model(x[1])]), both)
         return jnp.linalg.norm(ends[1] - ends[0])

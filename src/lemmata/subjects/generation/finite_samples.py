@@ -201,7 +201,7 @@ class SparseStrategies(Claim[Game]):
     traced = False
 
     def predict(self, problem: Game) -> Array:
-        """From the optimal mixture of the other player."""
+        """Computed from the optimal mixture of the other player."""
         return jnp.asarray(problem.solution(of_rows=False)[0] - _GAME_WITHIN)
 
     def measure(self, problem: Game, key: Key[Array, ""]) -> Array:

@@ -51,7 +51,7 @@ class GaussianFlowMap(Claim[GaussianPair]):
         return problem.middle @ jnp.linalg.inv(problem.base)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """By a solver."""
+        """Computed by a solver."""
         return problem.flow()
 
     def condition(self, problem: GaussianPair) -> Array:
@@ -89,7 +89,7 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
         return jnp.stack([jnp.trace(problem.base) + jnp.trace(problem.target) - floor, floor])
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """By quadrature; the least loss from the covariance of X_1 - X_0 given X_t."""
+        """Computed by quadrature; the least loss from the covariance of X_1 - X_0 given X_t."""
 
         def left(t: Array) -> Array:
             velocity = problem.velocity(t)

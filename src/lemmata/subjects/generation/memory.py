@@ -92,7 +92,7 @@ class CollapseTime(Claim[NormalSample]):
 
 
 def _collapse(r: Array, content: Array | float) -> Array:
-    """From (1 + snr)(1 + r snr) = exp(4 c)."""
+    """Computed from (1 + snr)(1 + r snr) = exp(4 c)."""
     beyond = jnp.expm1(4 * jnp.asarray(content))
     snr = 2 * beyond / (1 + r + jnp.sqrt((1 + r) ** 2 + 4 * r * beyond))
     return jnp.log1p(1 / snr) / 2
@@ -186,8 +186,8 @@ _STARTS, _PATHS, _STEPS = 256, 8, 128
 
 class SpeciationTime(Claim[TwoClasses]):
     """Let the classes N(m, I) and N(-m, I) be equally likely, |m| >= 4, and x_t = e^-t x_0 + sqrt(1 - e^-2t) z. Let two
-    reverse paths share x_t and end at time 0. They end in the same class more often than two paths from
-    independent starts by
+    reverse paths share x_t and end at time 0. The probability that they end in the same class exceeds the probability
+    for two paths from independent starts by
 
         (1/2) E tanh(h (h + Z)),   h = e^-t |m|, Z standard normal.
 

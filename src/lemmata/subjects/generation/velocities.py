@@ -179,11 +179,11 @@ class VelocityFromScore(Claim[InterpolatedPlaces]):
     unexplained = "bases that are not normal"
 
     def predict(self, problem: InterpolatedPlaces) -> Array:
-        """By differentiating the log density."""
+        """Computed by differentiating the log density."""
         return _from_score(problem, problem.a_slope, problem.b_slope)
 
     def measure(self, problem: InterpolatedPlaces, key: Key[Array, ""]) -> Array:
-        """By the posterior of X_0 and X_1."""
+        """Computed by the posterior of X_0 and X_1."""
 
         def at(x: Array) -> Array:
             shares, zero, one = problem.target.posterior(problem.a, problem.b, x)

@@ -261,7 +261,7 @@ def _rows(name: str, features: Any, other: str, y: Any) -> tuple[np.ndarray, np.
         raise ShapeError(other, found=f"shape {labels.shape}", rule=f"({len(x)},), one label for each row")
     for what, values in ((name, x), (other, labels)):
         if np.abs(values).max() < 1 / _LARGEST:
-            raise DataError(what, found="zeros alone" if not values.any() else f"numbers below {1 / _LARGEST:g}",
+            raise DataError(what, found="only zeros" if not values.any() else f"numbers below {1 / _LARGEST:g}",
                             rule="numbers other than 0")  # fmt: skip
     return x, labels
 

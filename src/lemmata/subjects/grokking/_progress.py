@@ -133,7 +133,7 @@ def _centred(name: str, values: np.ndarray, axis: int, rule: str) -> tuple[np.nd
     """Less the mean along an axis, divided by the largest size, so that squares neither overflow nor vanish."""
     largest = np.abs(values).max()
     if largest == 0:
-        raise DataError(name, found="zeros alone", rule=rule)
+        raise DataError(name, found="only zeros", rule=rule)
     values = values / largest
     values = values - values.mean(axis=axis, keepdims=True)
     size = np.abs(values).max()

@@ -167,7 +167,7 @@ class FewFrequenciesSuffice(AbstractMargin):
         return problem.count * (1 - least_margin(np.asarray(problem.powers), problem.p))
 
     def trivial(self, problem: ModePowers) -> Array:
-        """With any frequencies."""
+        """A bound for any frequencies."""
         return problem.count * jnp.cos(2 * jnp.pi / problem.p)
 
 

@@ -24,7 +24,7 @@ _FORMS = ("auto", "cnf", "dnf")
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A formula that deletion left, and what its examples say of its error.
+    """A formula that was learned by deletion, and its error as estimated from its examples.
 
     Args:
         form: "cnf", an AND of clauses, or "dnf", an OR of terms.
@@ -109,8 +109,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
     error of the rule that one row less gives, for one form and fixed thresholds. (The choice of the better of two forms
     makes it a little too small.)
 
-    A column with two values is true at the larger one. A column with more is true above its median, and the formula
-    says so.
+    A column with two values is true at the larger one. A column with more values is true above its median, and the
+    formula says so.
 
     Args:
         k: the largest number of literals in a clause or term.

@@ -76,7 +76,8 @@ class DeletionIsOneSided(Claim[LabelledSample]):
         h = 1 at x if and only if every three coordinates of x occur together in some positive example;
         h implies the target f, so the number of points with h != f is the number with f = 1 minus that with h = 1.
 
-    In the complement view, the negated clauses are terms of the complement of f. Deletion removes no target term there.
+    The negated clauses are terms of the complement of f. So for the complement, deletion never removes a term of the
+    target.
     """
 
     title = "Deletion never removes a clause of the target, so only one of its two answers can be wrong"

@@ -163,7 +163,7 @@ class GreedyLoss:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TDSolution:
-    """Where temporal differences with linear features end.
+    """The values to which temporal differences with linear features converge.
 
     Args:
         weights: the weights of the features.

@@ -209,7 +209,7 @@ class TabularMDP:
         return GreedyLoss(policy, loss, error, factor * error, factor * shifted, (condition,))
 
     def td_solution(self, features: Any, policy: Any) -> TDSolution:
-        """Where temporal differences with linear features end, on the states that the policy visits.
+        """The values to which temporal differences with linear features converge on the visited states.
 
         Args:
             features: one row a state.
@@ -253,11 +253,11 @@ class TabularMDP:
         return float(self.rewards.max() / 2 + self.rewards.min() / 2)
 
     def _size(self, values: Float[np.ndarray, " s"]) -> float:
-        """Of the numbers that tell actions apart: differences of rewards and of values."""
+        """The scale of the numbers that distinguish actions: differences of rewards and of values."""
         return float(max(np.abs(self.rewards - self._middle).max(), values.max() - values.min()))
 
     def _error(self, gains: Float[np.ndarray, " s"], values: Float[np.ndarray, " s"]) -> float:
-        """By how much values may be off whose equation has these residuals, which are rounded."""
+        """A bound on the error of values whose equation has these residuals, including rounding."""
         largest = float(np.abs(values).max())
         rounding = _EPS * (self.states * self._size(values) + np.abs(self.rewards).max())
         return float((np.abs(gains).max() + rounding) / (1 - self.discount)) + 2 * _EPS * largest

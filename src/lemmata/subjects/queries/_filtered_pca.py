@@ -228,7 +228,7 @@ def mean_p_value(terms: tuple[np.ndarray, ...]) -> float:
     """That the mean of all terms is zero, from parts that are tested separately.
 
     The statistic of each part is Student's with Johnson's correction for skewness. The mean of the statistics, which
-    may depend on each other, is compared with the normal law: its variance is at most 1.
+    may depend on each other, is compared with the normal distribution: its variance is at most 1.
 
     Args:
         terms: numbers, one array a part.

@@ -171,7 +171,7 @@ def information_exponent(
 
 
 def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
-    """h_1, ..., h_degrees with E h² = 1 under the normal law, one a column."""
+    """h_1, ..., h_degrees with E h² = 1 under the normal distribution, one a column."""
     columns = [np.ones_like(z), z]
     for k in range(1, degrees):
         columns.append((z * columns[k] - math.sqrt(k) * columns[k - 1]) / math.sqrt(k + 1))
@@ -179,7 +179,7 @@ def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
 
 
 def _moves(z: np.ndarray, y: np.ndarray, polynomials: np.ndarray) -> np.ndarray:
-    """By how much each row moves a coefficient, with its effect on the mean and the scale of the projection."""
+    """The influence of each row on a coefficient, also through the mean and the scale of the projection."""
     below = np.concatenate([np.ones((len(z), 1)), polynomials[:, :-1]], axis=1)
     slopes = y[:, None] * below * np.sqrt(np.arange(1, polynomials.shape[1] + 1))  # h_k' = sqrt(k) h_(k-1)
     shift, scale = slopes.mean(axis=0), (slopes * z[:, None]).mean(axis=0)

@@ -118,7 +118,7 @@ class FiltersVanishOffTheSpan(Claim[Ridges]):
     predict = (0.0, 0.0)
 
     def measure(self, problem: Ridges, key: Key[Array, ""]) -> Array:
-        """From a sample: the entry at a direction outside the span twice, and at it and a direction of the span."""
+        """Two entries from a sample: at a direction outside the span twice, and at it and a direction of the span."""
         x = jax.random.normal(key, (_SAMPLES, len(problem.away)))
         y = problem(x)
         chosen = y >= jnp.median(y)

@@ -67,7 +67,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
         return _slope(problem, power=1) * _tangent(problem)
 
     def measure(self, problem: TwoWays, key: Key[Array, ""]) -> Array:
-        """By automatic differentiation of an expectation over the plane of both vectors, by quadrature."""
+        """Computed by automatic differentiation of an expectation over the plane of both vectors, by quadrature."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(12)
         weights = weights / weights.sum()
         w, v = problem.units

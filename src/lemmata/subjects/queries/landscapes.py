@@ -34,7 +34,7 @@ class StudentAndTeacher(eqx.Module):
     target: Float[Array, " m"]
 
     def correlations(self) -> Float[Array, "all all"]:
-        """Of all unit weights, those of the student first."""
+        """Inner products of all unit weights, those of the student first."""
         rows = jnp.concatenate([self.student, self.teacher])
         rows = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
         return rows @ rows.T
@@ -100,7 +100,7 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
 
 
 def _closed(problem: StudentAndTeacher) -> Array:
-    """From E relu(<w, x>) relu(<v, x>) at each angle of two unit weights."""
+    """Computed from E relu(<w, x>) relu(<v, x>) at each angle of two unit weights."""
     u, c = problem.differences(), problem.correlations()
     angle = jnp.where(jnp.eye(len(u), dtype=bool), 0.0, jnp.arccos(jnp.clip(c, -1.0, 1.0)))
     return u @ ((jnp.sin(angle) + (jnp.pi - angle) * jnp.cos(angle)) / (2 * jnp.pi)) @ u

@@ -134,7 +134,7 @@ class BackdoorReport:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Those of all classes."""
+        """The conditions of all classes."""
         return tuple(rule for own in self.classes for rule in own.conditions)
 
     def __str__(self) -> str:

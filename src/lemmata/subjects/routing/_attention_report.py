@@ -143,7 +143,9 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
         contraction = min(contraction, math.tanh(mixed / 4))
     far = int((seen & (below < -_MASK)).sum())
     conditions = (
-        Condition("at other lengths the logits of a query span no more than here", None, None, "the bounds assume it"),
+        Condition(
+            "the logits of a query span at most this much at other lengths too", None, None, "the bounds assume it"
+        ),
         Condition(
             f"no finite logit is {_MASK:g} below the largest of its query",
             float(far),

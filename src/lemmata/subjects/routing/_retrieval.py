@@ -221,7 +221,7 @@ def _share_of(values: np.ndarray, share: float) -> float:
 
 
 def _spread(n: int, d: int, weight: float) -> float | None:
-    """For a regular simplex, or for keys at equal distances on a circle."""
+    """The inverse temperature for a regular simplex, or for keys at equal distances on a circle."""
     if d >= n - 1:
         return gap_of(n, weight) * (n - 1) / n
     if d > 2:

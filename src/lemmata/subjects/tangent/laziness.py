@@ -208,7 +208,7 @@ class LazyBootstrap(Claim[LazyFlow]):
     most 0.77 max |x_i| |X|_op / sqrt(m). The trials bound the distance at the time 6/s².
     """
 
-    title = "A small residual keeps gradient flow close to its start and the kernel definite"
+    title = "A small residual keeps gradient flow close to its start and the kernel positive definite"
     source = Source("emergence2026", "Figure 4.14", note="with constants, by the length of the path")
     stated = Kind.OWN
     population = LazyFlows()
