@@ -62,7 +62,7 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
     """The transport of least mean cost, by POT if it is installed, and else by SciPy.
 
     Args:
-        costs: of each pair of rows.
+        costs: the costs of each pair of rows.
 
     Raises:
         DataError: without POT, for unequal and large samples.

@@ -39,15 +39,15 @@ class Certificate:
     Args:
         label: the class whose margins these are; 1 or 0, the sign, for a network of one output.
         rivals: the other classes.
-        margins: lower bounds of output[label] - output[rival] on the ball, one a rival, rounded down.
+            margins: lower bounds of output[label] - output[rival] on the ball, one a rival, rounded down.
         attack: the smallest margins that an attack found, upper bounds of the same.
         adversary: an input of another class where one was found, else that of the smallest margin.
         verdict: "attacked" where an input of another class was found; "robust" where the bounds exclude one, that is
             where every margin is above 0, or is 0 and the label wins the tie; else "unknown". The class of tied outputs
             is the first of them, and a single output of 0 is class 0.
-        radius, norm, method: as asked.
-        conditions: what the numbers rest on.
-        claims: which state the bound.
+            radius, norm, method: as asked.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state the bound.
     """
 
     label: int
@@ -93,7 +93,7 @@ def certify(
 ) -> Certificate:
     """Bound every margin of a ReLU network over all inputs within `radius` of x.
 
-    The methods start from the same bounds of the hidden units and are nested: intervals, CROWN, optimised slopes,
+        The methods start from the same bounds of the hidden units and are nested: intervals, CROWN, optimised slopes,
     the triangle linear programme, the mixed-integer programme, which is exact where it ends in time. The bounds are
     rounded down by what float64 may have lost, and those of the two programmes by 2e-7 of 1 + |bound|, twice the
     tolerance of HiGHS.
@@ -103,7 +103,7 @@ def certify(
             `torch.nn.Sequential`, an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch, linen with its
             variables as params, or nnx. Layers are affine ones (dense, convolution, average pooling) and ReLU.
         x: one input, of the shape that the network reads.
-        radius: of the ball, above 0.
+        radius: the radius of the ball, above 0.
         norm: "linf", or "l2" for all but the programmes.
         method: "interval", "crown", "alpha", "lp" or "exact".
         params: the parameters of a `Serial`, the variables of a linen module.
@@ -133,7 +133,14 @@ def certify(
     kept = (margins > 0) | ((margins >= 0) & wins_ties)
     verdict = "attacked" if fooled.any() else "robust" if kept.all() else "unknown"
     free = sum(int(((low < 0) & (high > 0)).sum()) for low, high in bounds)
-    conditions = (Condition("units that may switch", float(free), None, "where none does, all methods agree"),)
+    conditions = (
+        Condition(
+            "units that may be active or inactive in the ball",
+            float(free),
+            None,
+            "if there are none, all methods agree",
+        ),
+    )
     if method == "exact":
         why = "else the margins are lower bounds"
         conditions += (Condition("searches that ended in time", float(ended), ended == len(rows), why),)

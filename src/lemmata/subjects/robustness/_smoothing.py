@@ -55,13 +55,13 @@ class SmoothCertificate:
         candidate: the class that was most frequent among the first draws.
         count, n: how often the candidate was seen in the second draws, and how many they were.
         p_lower: the lower limit of its probability, exact at level 1 - alpha.
-        radius: of the l2 ball on which the class stays with that confidence; 0 where it abstains.
-        linf: of the ball in the infinity norm inside it, radius/sqrt(d).
-        l1: of the l1 ball inside it, radius itself.
+        radius: the radius of the l2 ball on which the class stays with that confidence; 0 where it abstains.
+        linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
+        l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
         ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
         sigma, alpha: as asked.
-        conditions: what the numbers rest on.
-        claims: which state the radius.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state the radius.
     """
 
     label: int | None
@@ -114,7 +114,7 @@ def smooth(
         n: draws that bound the probability.
         alpha: the probability that the certificate is wrong, below 1/2.
         selection: draws that choose the class.
-        seed: of the draws.
+        seed: the random seed of the draws.
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
