@@ -79,8 +79,3 @@ def until(driver, script, holds):
         WebDriverWait(driver, 60).until(lambda driver: holds(driver.execute_script(script)))
     except TimeoutException:
         pytest.fail(f"{script}: {driver.execute_script(script)}")
-
-
-def complaints(driver):
-    """What the browser wrote into its console since it was last asked, at the level of errors."""
-    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
