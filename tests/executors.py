@@ -2,12 +2,14 @@
 
 import contextlib
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import pathlib
 import resource
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -25,6 +27,7 @@ def ready_processes() -> ForkServerContext:
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.workers.tasks", "tests.engine.ledger.slow"])
+    multiprocessing.forkserver.ensure_running()  # here, where it finds the tests in the current folder
     return context
 
 
@@ -94,8 +97,10 @@ def small_disk(folder: pathlib.Path, size: int):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (min(size, 1000), before[1]))
+    compiles, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # Python would keep halves of what it compiles
     try:
         yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, before)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = compiles
         signal.signal(signal.SIGXFSZ, ignored)

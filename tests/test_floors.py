@@ -13,7 +13,8 @@ from lemmata.engine.catalogue import part_of
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
 ORDER = (
     ("errors", "version"),
-    ("answers", "bundled", "facts", "files", "intervals", "printable"),
+    ("answers", "bundled", "code_files", "facts", "files", "interruption", "intervals", "printable"),
+    ("results", "stored"),
     ("options",),
     ("core",),
     ("workers",),

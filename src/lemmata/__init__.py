@@ -1,9 +1,12 @@
 """Deep-learning theory that you can call."""
 
 import importlib
-from typing import Any
 
 from .version import __version__ as __version__
+
+TYPE_CHECKING = False  # a `typing.py` of the current folder would run with `python -m lemmata`
+if TYPE_CHECKING:
+    from typing import Any
 
 _JOBS = ("study", "Study", "study_model", "ModelStudy", "compare", "Comparison", "show_versions")
 _PARTS = (
@@ -12,7 +15,7 @@ _PARTS = (
 )  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """The jobs and what they return, and the public subpackages, which import JAX when first asked for."""
     if name in _JOBS:
         from lemmata.interfaces import python

@@ -90,8 +90,25 @@ def whole(name: str, value: object, least: int = 0) -> int:
     return int(number)
 
 
+_OUTWARD = 1e-13  # relative, by which a limit is moved away from the share: SciPy's quantiles are off by less
+
+
+def least_share(successes: float, failures: float, tail: float) -> float:
+    """Clopper and Pearson's lower limit of a probability, rounded down: so many successes or more have the chance tail.
+
+    Args:
+        successes: how often it was seen.
+        failures: how often it was not.
+        tail: the probability that the limit is above the truth, of any size above 0.
+
+    >>> round(least_share(300.0, 0.0, 1e-20), 4)
+    0.8577
+    """
+    return float(stats.beta.ppf(tail, successes, failures + 1)) * (1 - _OUTWARD) if successes > 0 else 0.0
+
+
 def share_interval(successes: float, failures: float, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's exact limits of a probability, each at (1 - level)/2.
+    """Clopper and Pearson's exact limits of a probability, each at (1 - level)/2 and rounded outward.
 
     Args:
         successes: how often it was seen; a fraction stands for a survey's effective sample.
@@ -102,9 +119,8 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
     [0.042, 0.344]
     """
     tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, successes, failures + 1)) if successes > 0 else 0.0
-    high = float(stats.beta.ppf(1 - tail, successes + 1, failures)) if failures > 0 else 1.0
-    return low, high
+    high = float(np.nextafter(1 - least_share(failures, successes, tail), 2.0))
+    return least_share(successes, failures, tail), min(high, 1.0)
 
 
 def _number(name: str, value: object) -> float:

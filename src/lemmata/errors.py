@@ -98,6 +98,10 @@ class ContradictionWarning(UserWarning):
     """Equal inputs with different targets in a fit that is asked to interpolate: it fits a mean of them."""
 
 
+class InterpolationWarning(UserWarning):
+    """A fit that is asked to interpolate misses its own rows: its Gram matrix is singular up to rounding."""
+
+
 class CalibrationWarning(UserWarning):
     """Too few rows for the probabilities of a classifier to be anything but those of chance."""
 

@@ -1,16 +1,213 @@
-"""Files that are written whole or not at all. Without JAX, since the catalogue stands on it."""
+"""Files that are written whole or not at all, and read only where they are files. Without JAX, as the catalogue."""
 
 import contextlib
 import errno
 import os
+import re
+import stat
+import sys
 import tempfile
+import time
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from lemmata.errors import FileError, SettingError
 
-_FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
+"""What the system says if a disk takes no more."""
 MODEL = ".skops"
 """What a file with a fitted model ends in."""
+_DRAFT = re.compile(r"\.lemmata-[0-9a-f]{32}\.draft")
+_DAY = 86400.0
+_FAR = 2**30  # where Windows locks a byte, which nobody reads or writes then
+_KINDS = (
+    (stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
+)  # fmt: skip
+
+
+def open_file(path: str | Path) -> BinaryIO:
+    """Open a file for reading. Every reader of a file that a user names opens it here.
+
+    A named pipe would let its reader wait for ever, and a device may never end. The file is opened without waiting and
+    then looked at, so that nothing can take its place in between.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        OSError: there is no such file, it cannot be read, or it is a directory, a named pipe, a socket or a device.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        number = os.open(path, flags)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # of a socket
+            _check_kind(os.stat(path).st_mode, path)
+        raise
+    try:
+        _check_kind(os.fstat(number).st_mode, path)
+        return os.fdopen(number, "rb")
+    except BaseException:
+        os.close(number)
+        raise
+
+
+def check_file(path: str | Path) -> None:
+    """Refuse what is not a file, before a library that opens files by their names waits for it.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        OSError: as `open_file`.
+    """
+    _check_kind(os.stat(path).st_mode, path)
+
+
+def _check_kind(mode: int, path: str | Path) -> None:
+    for is_kind, name in _KINDS:
+        if is_kind(mode):
+            code, more = (errno.EISDIR, "") if is_kind is stat.S_ISDIR else (errno.EINVAL, ", and not a file")
+            raise OSError(code, f"it is {name}{more}", os.fspath(path))
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a file.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        OSError: as `open_file`.
+    """
+    with open_file(path) as file:
+        return file.read()
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file in UTF-8.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        OSError: as `open_file`.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    return read_bytes(path).decode()
+
+
+def encoded(text: str) -> bytes:
+    r"""The text in UTF-8; what UTF-8 lacks is escaped as in Python and JSON.
+
+    Python reads the bytes of a file name that is not UTF-8 as surrogates, which no encoding has.
+
+    Args:
+        text: any text.
+
+    >>> encoded("a\udcff")
+    b'a\\udcff'
+    """
+    return text.encode(errors="backslashreplace")
+
+
+def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
+    """The error about a file that the system did not write.
+
+    Args:
+        path: of the file.
+        error: what the system said.
+        rule: what is kept to; by default that a file is whole.
+    """
+    full = "free space there, or choose another directory"
+    closed = "make the directory writable, or choose another one"
+    return FileError(
+        f"file {path} cannot be written",
+        found=error.strerror or str(error),
+        rule=rule or "a file is written whole or not at all; the earlier file is unchanged",
+        remedy=full if error.errno in FULL else closed,
+    )
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A context in which a file is written, which takes its name at the end, after it reached the disk.
+
+    It is a draft beside the file until then. Its name is shared with no other process of any machine. A draft is locked
+    while it is written, so that the next writer in its folder removes those that a killed process left.
+
+    Args:
+        path: of the file; its directory is made.
+
+    Raises:
+        OSError: it cannot be written; nothing of it stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sweep_drafts(path.parent)
+    draft, file = _opened_draft(path.parent)
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # some systems find out only here that the disk is full
+            if sys.platform != "win32":
+                draft.replace(path)
+        if sys.platform == "win32":  # which gives no file that is open a new name
+            draft.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+
+
+def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
+    """A new draft, open and locked; another one where a sweeper was faster than the lock."""
+    while True:
+        draft = folder / f".lemmata-{uuid.uuid4().hex}.draft"
+        file = draft.open("xb")
+        if try_lock(file) is not False and draft.exists():
+            return draft, file
+        file.close()
+
+
+def try_lock(file: BinaryIO) -> bool | None:
+    """Lock an open file until it is closed: whether that worked; None where the file system has no locks.
+
+    Args:
+        file: that no other process or thread may lock meanwhile.
+    """
+    try:
+        if sys.platform == "win32":
+            file.seek(_FAR)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            file.seek(0)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return False if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK) else None
+    return True
+
+
+def sweep_drafts(folder: Path) -> None:
+    """Remove the drafts of files in a folder whose writers have ended; where the system cannot tell, those of a day.
+
+    Args:
+        folder: of which only files with the names of drafts are looked at.
+    """
+    with contextlib.suppress(OSError):
+        drafts = [folder / name for name in os.listdir(folder) if _DRAFT.fullmatch(name)]
+        for draft in drafts:
+            with contextlib.suppress(OSError), open_file(draft) as file:
+                ended = try_lock(file)
+                if ended or (ended is None and time.time() - os.fstat(file.fileno()).st_mtime > _DAY):
+                    draft.unlink()
 
 
 def replace_bytes(path: str | Path, content: bytes) -> Path:
@@ -24,28 +221,35 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
         FileError: if the file cannot be written.
     """
     path = Path(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with draft.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())  # some systems find out only here that the disk is full
-            draft.replace(path)
-        finally:
-            with contextlib.suppress(OSError):
-                draft.unlink()
-    except OSError as error:
-        full = "free space there, or choose another directory"
-        closed = "make the directory writable, or choose another one"
-        raise FileError(
-            f"file {path} cannot be written",
-            found=error.strerror or str(error),
-            rule="a file is written whole or not at all; the earlier file is unchanged",
-            remedy=full if error.errno in _FULL else closed,
-        ) from error
+        with whole_file(path) as file:
+            file.write(content)
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error if isinstance(error, OSError) else OSError(str(error))) from error
     return path
+
+
+def replace_text(path: str | Path, text: str) -> Path:
+    """Write a text file in one step: at every moment the old file stands there, or the whole new one.
+
+    The text goes to a file beside it, reaches the disk, and takes the name; a failure leaves nothing of it.
+
+    Args:
+        path: the file; its directory is made.
+        text: what it holds afterwards, in UTF-8.
+
+    Returns:
+        The path.
+
+    Raises:
+        FileError: if the file cannot be written, for example because the disk is full or the directory is not writable.
+
+    >>> import tempfile
+    >>> page = replace_text(Path(tempfile.mkdtemp()) / "page.html", "<p>whole</p>")
+    >>> page.read_text(), [entry.name for entry in page.parent.iterdir()]
+    ('<p>whole</p>', ['page.html'])
+    """
+    return replace_bytes(path, encoded(text))
 
 
 def check_model_file(path: str | Path, option: str) -> None:
@@ -81,26 +285,3 @@ def check_model_file(path: str | Path, option: str) -> None:
             rule=rule,
             remedy="choose a directory that you may write to",
         ) from error
-
-
-def replace_text(path: str | Path, text: str) -> Path:
-    """Write a text file in one step: at every moment the old file stands there, or the whole new one.
-
-    The text goes to a file beside it, reaches the disk, and takes the name; a failure leaves nothing of it.
-
-    Args:
-        path: the file; its directory is made.
-        text: what it holds afterwards, in UTF-8.
-
-    Returns:
-        The path.
-
-    Raises:
-        FileError: if the file cannot be written, for example because the disk is full or the directory is not writable.
-
-    >>> import tempfile
-    >>> page = replace_text(Path(tempfile.mkdtemp()) / "page.html", "<p>whole</p>")
-    >>> page.read_text(), [entry.name for entry in page.parent.iterdir()]
-    ('<p>whole</p>', ['page.html'])
-    """
-    return replace_bytes(path, text.encode())

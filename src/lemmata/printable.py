@@ -1,9 +1,22 @@
-"""Text that can be printed: what is invisible, or reorders what is read, is made visible."""
+"""Text that can be printed: what is invisible, or reorders what is read, is made visible, in any encoding."""
 
+import codecs
 import dataclasses
 import html
+import json
+import os
 import re
+import sys
+import unicodedata
 from typing import Any
+
+_SIGNS = {
+    "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "∼": "~", "×": "x", "·": "*", "−": "-", "–": "-", "—": "-", "…": "...",
+    "‘": "'", "’": "'", "′": "'", "“": '"', "”": '"', "→": "->", "←": "<-", "±": "+-", "∞": "infinity", "√": "sqrt",
+    "≪": "<<", "≫": ">>", "≔": ":=", "∈": "in", "✓": "+", "⟨": "<", "⟩": ">", "•": "*",
+}  # fmt: skip
+_MARKS = {"<super>": "^", "<sub>": "_", "<compat>": ""}
+_HANDLER = "lemmata.spelled"
 
 # Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff]")
@@ -27,6 +40,66 @@ def clean(value: Any, lines: bool = False) -> Any:
         fields = {field.name: clean(getattr(value, field.name), lines) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **fields)
     return value
+
+
+def open_streams() -> None:
+    """Make standard output and standard error take every text, and exist.
+
+    A sign that the encoding of the terminal lacks is spelled with ASCII ("<=" for a sign of less or equal), and any
+    other character is escaped, as by `backslashreplace`. A stream that the caller closed leads nowhere. Without this, a
+    file that is opened later would get its number, and what a library prints to it.
+    """
+    codecs.register_error(_HANDLER, _spelled)
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which gets the lowest free number: this one
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller, as `lemmata list >&-` does
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_HANDLER)
+
+
+def json_for(text: str, encoding: str | None) -> str:
+    r"""A text of JSON as it can be written in an encoding, where what the encoding lacks is escaped as JSON does it.
+
+    Args:
+        text: a text of JSON.
+        encoding: of the stream; None is UTF-8.
+
+    >>> json_for('["é", "≤"]', "latin-1")
+    '["\\u00e9", "\\u2264"]'
+    """
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:
+        return re.sub("[^\x00-\x7f]", lambda match: json.dumps(match.group())[1:-1], text)
+    return text
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    """The handler of what an encoding lacks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_ascii, error.object[error.start : error.end])), error.end
+
+
+def _ascii(sign: str) -> str:
+    """A character in ASCII."""
+    if sign in _SIGNS:
+        return _SIGNS[sign]
+    mark, _, code = unicodedata.decomposition(sign).partition(" ")
+    if mark in _MARKS:
+        return _MARKS[mark] + _ascii(chr(int(code, 16)))
+    name = unicodedata.name(sign, "")
+    if name.startswith("GREEK SMALL LETTER ") and name.count(" ") == 3:
+        return name.rpartition(" ")[2].lower().replace("lamda", "lambda")
+    if name.startswith("GREEK CAPITAL LETTER ") and name.count(" ") == 3:
+        return name.rpartition(" ")[2].capitalize().replace("Lamda", "Lambda")
+    return sign.encode("ascii", errors="backslashreplace").decode()
 
 
 def preformatted(value: object) -> str:

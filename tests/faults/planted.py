@@ -230,6 +230,7 @@ def limit(request: dict[str, Any]) -> None:
     if (memory := request.get("memory")) is not None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     if (size := request.get("file_size")) is not None:
+        sys.dont_write_bytecode = True  # Python would keep halves of what it compiles
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 

@@ -76,7 +76,7 @@ def test_bad_input_is_refused():
     with pytest.raises(NotPositiveDefiniteError, match="complement"):
         polyharmonic_spline(x.at[3].set(x[2]), y)
     assert np.all(np.isfinite(polyharmonic_spline(x.at[3].set(x[2]), y, 0.1)(x)))
-    with pytest.raises(ShapeError, match="more than the 3 columns"):
+    with pytest.raises(ShapeError, match="more points than the 3 columns"):
         polyharmonic_spline(x[:3], y[:3])
     with pytest.raises(ShapeError, match="targets"):
         polyharmonic_spline(x, y[:4])

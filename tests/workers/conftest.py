@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-import lemmata.workers
+import lemmata.workers._processes
 from lemmata.workers import Processes
 from tests.executors import ready_processes
 
@@ -28,7 +28,7 @@ def quick_processes(imported):
     """A process that takes the place of another imports nothing again: most of these tests end some."""
     known = types.SimpleNamespace(get_context=lambda method: imported, parent_process=multiprocessing.parent_process)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lemmata.workers, "multiprocessing", known)
+        patch.setattr(lemmata.workers._processes, "multiprocessing", known)
         yield
 
 

@@ -1,6 +1,7 @@
 """Executors: results and losses by key, processes that share the cores, and what is refused."""
 
 import concurrent.futures
+import logging
 import os
 import signal
 import subprocess
@@ -10,11 +11,11 @@ import time
 
 import pytest
 
-import lemmata.workers
+import lemmata.workers._processes
 from lemmata.engine.claims import Status, calibrate, verdicts_of, verify
 from lemmata.engine.claims._families import FAMILIES
-from lemmata.errors import SettingError
-from lemmata.workers import ATTEMPTS, Lost, Processes, finished, workers
+from lemmata.errors import MissingFileError, SettingError
+from lemmata.workers import ATTEMPTS, Lost, Processes, _cluster, finished, scheduler_address, workers
 from tests.engine.claims.synthetic import SureBound
 
 from . import tasks
@@ -192,15 +193,75 @@ def test_a_number_of_processes_that_is_none_is_refused(jobs):
         Processes(jobs)
 
 
-@pytest.mark.parametrize(
-    "address", ["nonsense", "tcp://127.0.0.1:1", "http://127.0.0.1:80", "", "tcp://127.0.0.1:99999"]
-)
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "tcp://127.0.0.1:1", "tls://[::1]:1"])
 def test_a_scheduler_that_does_not_answer_is_refused_in_one_line(address):
     begun = time.process_time()
     with pytest.raises(SettingError, match="scheduler") as refused, workers(dask=address):
         pass
     assert "\n" not in str(refused.value)
     assert time.process_time() - begun < 30
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        ("nonsense", "no port"), ("10.0.0.1", "no port"), ("tcp://10.0.0.1", "no port"), ("tcp://[::1]", "no port"),
+        ("::1", "brackets"), ("tcp://127.0.0.1:99999", "port '99999'"), ("h:0", "port '0'"),
+        ("h:eight", "port 'eight'"), ("http://127.0.0.1:80", "protocol 'http'"),
+        ("inproc://a/b:1", "protocol 'inproc'"), ("", "address ''"),
+        ("tcp://:8786", "address 'tcp://:8786'"), ("h:1\n", "port"),
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_told_at_once(address, found, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)  # nothing of Dask is asked
+    with pytest.raises(SettingError, match="scheduler") as refused, workers(dask=address):
+        pass
+    assert found in refused.value.found
+    assert "HOST:PORT" in refused.value.rule
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"address": "tcp://10.0.0.1:8786", "workers": {}}', None), ('{"address": "tls://h:1"}', None),
+        ('{"address": "10.0.0.1"}', "no port"), ('{"address": 7}', "no address"), ("{}", "no address"),
+        ("[1]", "no address"), ("{", "JSONDecodeError"), ("[" * 100_000, "RecursionError"), ("\udcff", "Error"),
+        (None, "no such file"), (os.mkfifo, "kind"), (os.mkdir, "kind"),
+    ],
+)  # fmt: skip
+def test_a_scheduler_file_is_an_address_or_is_refused(tmp_path, text, found):
+    file = tmp_path / "scheduler.json"
+    if callable(text):
+        text(file)
+    elif text is not None:
+        file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    if found is None:
+        assert scheduler_address(str(file)) in text
+        return
+    with pytest.raises((SettingError, MissingFileError), match="scheduler file") as refused:
+        scheduler_address(str(file))
+    assert found in refused.value.found
+
+
+def test_a_program_that_listens_and_says_nothing_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(_cluster, "_PATIENCE", 0.01)
+    never = threading.Event()
+    with pytest.raises(TimeoutError, match="no answer"):
+        _cluster._answer(never.wait)
+    never.set()
+    monkeypatch.setattr(_cluster, "_PATIENCE", 100)
+    assert _cluster._answer(lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        _cluster._answer(lambda: 1 // 0)
+
+
+def test_what_dask_logs_is_not_shown(capfd):
+    logger, before = logging.getLogger("distributed.client"), logging.getLogger("distributed.client").handlers
+    with _cluster._quiet():
+        logger.error("Failed to reconnect")
+        logging.getLogger("distributed.comm.core").error("Failed")
+    assert capfd.readouterr().err == ""
+    assert logger.handlers is before
 
 
 def test_one_kind_of_workers_at_a_time():
@@ -219,6 +280,6 @@ def test_without_the_package_it_is_named(monkeypatch):
     [(1.4, 0.1, True), (1.6, 0.1, False), (1.6, 3.1, False), (1.6, 3.3, True), (3.9, 100, True), (4.1, 100, False)],
 )
 def test_a_process_ends_where_it_holds_half_of_what_the_machine_has_left(monkeypatch, held, left, lasts):
-    monkeypatch.setattr(lemmata.workers, "_resident", lambda: int(held * 2**30))
-    monkeypatch.setattr(lemmata.workers, "available_bytes", lambda: int(left * 2**30))
-    assert lemmata.workers._lasts() is lasts
+    monkeypatch.setattr(lemmata.workers._processes, "_resident", lambda: int(held * 2**30))
+    monkeypatch.setattr(lemmata.workers._processes, "available_bytes", lambda: int(left * 2**30))
+    assert lemmata.workers._processes._lasts() is lasts

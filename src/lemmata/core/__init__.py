@@ -3,8 +3,10 @@
 from ._arrays import check_gram as check_gram
 from ._arrays import check_numbers as check_numbers
 from ._arrays import known as known
+from ._children import started as started
 from ._float64 import float64_enabled as float64_enabled
 from ._float64 import require_float64 as require_float64
+from ._given import array_argument as array_argument
 from ._given import array_of as array_of
 from ._given import missing_in as missing_in
 from ._given import numbers_of as numbers_of

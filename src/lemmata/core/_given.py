@@ -4,9 +4,11 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from lemmata.errors import DataError, LemmataError, PrecisionError
+from lemmata.errors import DataError, LemmataError, PrecisionError, ShapeError
 
 from ._arrays import check_numbers
 
@@ -118,6 +120,39 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
         except OverflowError as error:
             raise DataError(name, found="a whole number above 1e308", rule="numbers of double precision") from error
     check_numbers(name, array)
+    return array
+
+
+def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) -> jax.Array:
+    """An array of JAX of finite real floating-point numbers, from whatever `numbers_of` reads; JAX's arrays stay.
+
+    Args:
+        name: what it is, for the message.
+        values: what was given; a traced array is judged by its shape alone.
+        axes: the numbers of axes that are allowed; without any, all are.
+
+    Raises:
+        ShapeError: for another number of axes, or an axis of length 0.
+        PrecisionError, DataError: as `numbers_of`.
+
+    >>> array_argument("y", [1, 2], axes=1).dtype.kind
+    'f'
+    """
+    allowed = (axes,) if isinstance(axes, int) else axes
+    if isinstance(values, jax.Array):
+        check_numbers(name, values)
+        array = values if jnp.issubdtype(values.dtype, jnp.floating) else values.astype(float)
+    else:
+        given = numbers_of(name, values)
+        array = jnp.asarray(given if given.dtype.kind == "f" else given.astype(float))
+    if allowed and array.ndim not in allowed:
+        rule = " or ".join(str(count) for count in allowed)
+        raise ShapeError(
+            name,
+            found=f"shape {array.shape}",
+            rule=f"an array with {rule} {'axis' if allowed == (1,) else 'axes'}",
+            remedy="make one number or one column an axis of length 1, for example with values[:, None]",
+        )
     return array
 
 

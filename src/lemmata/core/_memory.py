@@ -10,13 +10,13 @@ _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 
 
 def available_bytes() -> int:
-    """Bytes of memory that this process can still take: what the machine and its control groups leave.
+    """Bytes of memory that this process can still take: what the machine, its control groups and its own limits leave.
 
     The machine's share counts caches that it gives back, and not swap. Control groups (of a container or a batch job)
     are asked up to the root, in both versions.
     """
     groups = _group_bytes(pathlib.Path("/proc/self/cgroup"), pathlib.Path("/sys/fs/cgroup"))
-    return int(min(_machine_bytes(), *groups))
+    return int(min(_machine_bytes(), *groups, *_limit_bytes()))
 
 
 def _machine_bytes() -> int:
@@ -27,6 +27,28 @@ def _machine_bytes() -> int:
     except (OSError, ValueError, IndexError):
         pass
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _limit_bytes() -> list[float | int]:
+    """What the limits of the process leave, as `ulimit -v` and `ulimit -d` set them; none on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return []
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    return [
+        float("inf") if limit == resource.RLIM_INFINITY else max(limit - used, 0)
+        for limit, used in zip(limits, _used_bytes(), strict=True)
+    ]
+
+
+def _used_bytes() -> tuple[int, int]:
+    """The size of the address space of the process, and of the data in it; 0 where the system does not say."""
+    try:
+        pages = [int(word) for word in pathlib.Path("/proc/self/statm").read_text().split()]
+        return pages[0] * os.sysconf("SC_PAGE_SIZE"), pages[5] * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0, 0
 
 
 def _group_bytes(membership: pathlib.Path, mount: pathlib.Path) -> list[float | int]:

@@ -1,17 +1,13 @@
 """Arrays that processes share through files of NumPy: written whole or not at all, read in part."""
 
 import contextlib
-import errno
-import os
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from lemmata.errors import FileError, LemmataError
-
-_FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
+from lemmata.files import FULL, whole_file
 
 
 @contextlib.contextmanager
@@ -29,7 +25,7 @@ def refusing_disk_errors(what: str) -> Iterator[None]:
     except LemmataError:
         raise
     except OSError as error:
-        full = error.errno in _FULL
+        full = error.errno in FULL
         raise FileError(
             what,
             found=error.strerror or str(error),
@@ -50,20 +46,10 @@ def write_array(path: Path, array: np.ndarray) -> None:
         FileError: if the file cannot be written.
     """
     array = np.ascontiguousarray(array)
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")  # two workers may write the same
-    with refusing_disk_errors(f"file {path}"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with draft.open("wb") as file:
-                np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-                # Through Python's file, as np.save loses what the system says of a disk that is full.
-                file.write(array.data.cast("B") if array.size else b"")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        finally:
-            with contextlib.suppress(OSError):
-                draft.unlink()
+    with refusing_disk_errors(f"file {path}"), whole_file(path) as file:
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        # Through Python's file, as np.save loses what the system says of a disk that is full.
+        file.write(array.data.cast("B") if array.size else b"")
 
 
 def read_array(path: str | Path) -> np.ndarray:

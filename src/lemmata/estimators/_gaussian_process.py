@@ -16,7 +16,14 @@ from lemmata.solvers import kernel_ridge, log_evidence, posterior
 from ._graphs import of_one_shape
 from ._kernel_ridge import chosen_network
 from ._leaves import jax_leaves, numpy_leaves
-from ._rows import float64_leaves, points_of, root_mean_square, training_rows, warn_of_contradictions
+from ._rows import (
+    float64_leaves,
+    points_of,
+    root_mean_square,
+    training_rows,
+    warn_of_contradictions,
+    warn_of_missed_rows,
+)
 
 
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -70,13 +77,14 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Warns:
             ContradictionWarning: for equal inputs with different targets, if noise = 0.
+            InterpolationWarning: if noise = 0 and the fit misses a row by more than a thousandth of the targets' root
+                mean square, because the Gram matrix is singular up to rounding.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         chosen = float64_leaves(chosen_network(self.network))
         if isinstance(self.noise, str) or not 0 <= float(self.noise) < math.inf:
             raise SettingError("noise", found=repr(self.noise), rule="a finite number that is not negative")
-        if float(self.noise) == 0:
-            warn_of_contradictions(rows, "noise = 0")
+        contradicted = warn_of_contradictions(rows, "noise = 0") if float(self.noise) == 0 else None
         y, self._points, self._roots, self.offset_ = rows.targets, rows.points, np.sqrt(rows.weights), rows.mean
         scale = root_mean_square(y - self.offset_, rows.weights)
         rounding = len(y) * np.finfo(float).eps * np.abs(y).max(axis=0)  # what a mean may be off by
@@ -90,6 +98,9 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             matrix = matrix * np.outer(self._roots, self._roots)
             solution = kernel_ridge(matrix, targets, float(self.noise))
             self.jitter_ = float(solution.jitter)
+            if contradicted is not None:
+                missed = np.asarray(matrix @ solution.coefficients) - self._targets
+                warn_of_missed_rows(missed, self._targets, contradicted, "noise = 0")
             # The density of y is that of the scaled targets times their scale, the root of the weight, in every column.
             volume = float(np.sum(np.log(self._roots))) * (y.size // len(y))
             self.log_evidence_ = float(log_evidence(matrix, targets, float(self.noise) + self.jitter_)) + volume

@@ -18,7 +18,14 @@ from lemmata.spectra import leave_one_out, spectrum
 
 from ._graphs import of_one_shape
 from ._leaves import jax_leaves, numpy_leaves
-from ._rows import float64_leaves, points_of, root_mean_square, training_rows, warn_of_contradictions
+from ._rows import (
+    float64_leaves,
+    points_of,
+    root_mean_square,
+    training_rows,
+    warn_of_contradictions,
+    warn_of_missed_rows,
+)
 
 # Candidates for the ridge, in units of the mean of the Gram matrix's diagonal.
 _RIDGES = np.logspace(-8, 2, 21)
@@ -54,18 +61,31 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Warns:
             ContradictionWarning: for equal inputs with different targets, if ridge = 0 or time = inf.
+            InterpolationWarning: if ridge = 0 or time = inf and the fit misses a row by more than a thousandth of the
+                targets' root mean square, because the Gram matrix is singular up to rounding.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True).merged()
         self._ridge, self._time = (not_negative(name, getattr(self, name)) for name in ("ridge", "time"))
-        if self._time == math.inf or (self._time is None and self._ridge == 0):
-            warn_of_contradictions(rows, "ridge = 0" if self._time is None else "time = inf")
+        interpolates = self._time == math.inf or (self._time is None and self._ridge == 0)
+        setting = "ridge = 0" if self._time is None else "time = inf"
+        contradicted = warn_of_contradictions(rows, setting) if interpolates else None
         self._points, self._roots, self.offset_ = rows.points, np.sqrt(rows.weights), rows.mean
         self._residual = rows.scaled(rows.targets - self.offset_)
         with jax.enable_x64(True):
             self.kernel_ = float64_leaves(self.kernel_for(self._points.shape[1]))
             matrix = gram(jax_leaves(self.kernel_), jnp.asarray(self._points)) * self._both_roots()
             self._solve(matrix, jnp.asarray(self._residual))
+            if contradicted is not None:
+                warn_of_missed_rows(self._missed(matrix), self._residual, contradicted, setting)
         return self
+
+    def _missed(self, matrix: jax.Array) -> np.ndarray:
+        """Fitted values minus targets, both centred and times the roots of the weights."""
+        if self._time is None:
+            fitted = matrix @ jnp.asarray(self._coefficients)
+        else:
+            fitted = gradient_flow(jax_leaves(self._spectrum), jnp.asarray(self._residual), [self._time]).train[0]
+        return np.asarray(fitted) - self._residual
 
     def _both_roots(self) -> Any:
         return 1.0 if np.all(self._roots == 1.0) else jnp.asarray(np.outer(self._roots, self._roots))

@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from lemmata.errors import ContradictionWarning, DataError
+from lemmata.errors import ContradictionWarning, DataError, InterpolationWarning
 
 from ._graphs import are_fields, as_points
 from ._leaves import numpy_leaves
+
+_MISSED = 1e-3  # of the root mean square of the targets: what a fit that interpolates may miss a row by
 
 
 class Rows(NamedTuple):
@@ -152,8 +154,8 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
     return weights
 
 
-def warn_of_contradictions(rows: Rows, setting: str) -> None:
-    """Warn where equal inputs have different targets and the fit is one that interpolates.
+def warn_of_contradictions(rows: Rows, setting: str) -> Bool[np.ndarray, " n"]:
+    """Warn where equal inputs have different targets and the fit is one that interpolates; returns these rows.
 
     Args:
         rows: of the fit.
@@ -161,7 +163,7 @@ def warn_of_contradictions(rows: Rows, setting: str) -> None:
     """
     _, group, counts = np.unique(rows.points, axis=0, return_inverse=True, return_counts=True)
     if len(counts) == len(rows.points):
-        return
+        return np.zeros(len(rows.points), bool)
     targets, group = rows.targets.reshape(len(rows.targets), -1), group.reshape(-1)
     first = np.zeros((len(counts), targets.shape[1]))
     first[group[::-1]] = targets[::-1]  # the first row of every group is written last
@@ -173,6 +175,30 @@ def warn_of_contradictions(rows: Rows, setting: str) -> None:
             f"counted from 0). No function passes through both targets, so with {setting} their mean is fitted. "
             "Set a ridge or noise above 0, or drop the repeated rows.",
             ContradictionWarning,
+            stacklevel=4,
+        )
+    return np.isin(group, group[differs])
+
+
+def warn_of_missed_rows(missed: Any, targets: np.ndarray, left_out: Bool[np.ndarray, " n"], setting: str) -> None:
+    """Warn where a fit that interpolates misses rows, which a matrix that is singular up to rounding makes it do.
+
+    Args:
+        missed: fitted values minus targets, (n,) or (n, k).
+        targets: centred, of the same shape.
+        left_out: rows that are missed for another reason, which was said.
+        setting: the setting that asks for interpolation, for the message.
+    """
+    size = np.asarray(root_mean_square(targets, np.ones(len(targets))))
+    shares = np.abs(np.asarray(missed)) / np.where(size > 0, size, 1.0)
+    shares = np.where(left_out, 0.0, shares.reshape(len(shares), -1).max(axis=1))
+    if shares.max() > _MISSED:
+        row = int(shares.argmax())
+        warnings.warn(
+            f"with {setting} the fit should pass through its rows, but it misses row {row} (counted from 0, of the "
+            f"distinct rows) by {shares[row]:.2g} of the targets' root mean square. The Gram matrix is singular up to "
+            "rounding. Set a ridge or noise above 0, or use a kernel with a shorter lengthscale or less smoothness.",
+            InterpolationWarning,
             stacklevel=4,
         )
 

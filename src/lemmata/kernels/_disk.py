@@ -101,7 +101,7 @@ def gram_on_disk(
             )  # fmt: skip
         (folder / "done").mkdir(exist_ok=True)
     _fill(stored, plan, folder, (kernel, x, y), executor)
-    return zarr.open_array(str(folder), mode="r")
+    return zarr.open_array(str(folder), mode="r", zarr_format=3)
 
 
 def _fill(
@@ -163,7 +163,7 @@ def _compare(computed: np.ndarray, found: np.ndarray, folder: pathlib.Path) -> N
 
 def _stored(zarr: ModuleType, folder: pathlib.Path, digest: str) -> Any:
     try:
-        stored = zarr.open_array(str(folder), mode="r+")
+        stored = zarr.open_array(str(folder), mode="r+", zarr_format=3)
         found = stored.attrs.get("format"), stored.attrs.get("digest")
     except Exception as error:  # zarr raises what its many readers of metadata raise
         raise DataError(

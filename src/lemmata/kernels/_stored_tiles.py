@@ -134,7 +134,7 @@ def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: b
             right, across = _rows(place, "x" if plan.symmetric else "y", plan, j)
             tile = tile_of(kernel, left, right, plan.block)
         values = np.asarray(tile(0, 0))[down:, across:]
-    write_tile(zarr.open_array(folder, mode="r+"), plan, place, i, j, values)
+    write_tile(zarr.open_array(folder, mode="r+", zarr_format=3), plan, place, i, j, values)
 
 
 def _rows(folder: pathlib.Path, name: str, plan: GramPlan, i: int) -> tuple[Array, int]:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.core import available_bytes, check_whole, float64_enabled
+from lemmata.core import available_bytes, check_whole, float64_enabled, started
 from lemmata.errors import MemoryPlanError, SettingError, ShapeError, SolverError
 from lemmata.kernels import AbstractKernel
 
@@ -78,8 +78,7 @@ class ProcessOperator:
         try:
             for number in range(processes):
                 here, there = context.Pipe()
-                child = context.Process(target=serve, args=(there, number), daemon=True)
-                child.start()
+                child = started(context.Process(target=serve, args=(there, number), daemon=True))
                 there.close()  # so that either side sees the other's end
                 self._ends.append(here)
                 self._processes.append(child)

@@ -81,7 +81,7 @@ def _stored_rows(vector: str, start: int, end: int, path: str) -> np.ndarray:
     """What a worker does: rows of the product with the stored matrix."""
     import zarr
 
-    return _rows(zarr.open_array(path, mode="r"), np.array(read_array(vector)), start, end)
+    return _rows(zarr.open_array(path, mode="r", zarr_format=3), np.array(read_array(vector)), start, end)
 
 
 def _rows(matrix: Any, v: np.ndarray, start: int, end: int) -> np.ndarray:

@@ -1,17 +1,20 @@
 """Regression with a kernel that is positive definite beside a drift alone, and the polyharmonic spline as a case."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
-from lemmata.core import check_gram, check_numbers, require_float64
+from lemmata.core import array_argument, check_gram, require_float64
 from lemmata.errors import DataError, NotPositiveDefiniteError, ShapeError
-from lemmata.kernels import PolyharmonicCovariance, gram
+from lemmata.kernels import squared_distances, squares_logarithm
 
 from ._checks import check_at_least, check_targets, known
 
-_PLAIN = PolyharmonicCovariance(0.0, 1.0)  # any level is the same here: weights sum to 0
+_MISSED = 1e-6  # of the spread of the targets: what a fit may miss them by
 
 
 class Kriging(eqx.Module):
@@ -73,12 +76,7 @@ class Kriging(eqx.Module):
         return jnp.maximum(spread, 0.0)  # nearly equal numbers may round below 0
 
 
-def universal_kriging(
-    K: Float[Array, "n columns"],
-    drift: Float[Array, "drifts p"],
-    y: Float[Array, "rows *k"],
-    noise: float | Float[Array, "*n"] = 0.0,
-) -> Kriging:
+def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
     """Best linear unbiased prediction of f = P beta + (a random function with covariance K) from y = f + noise.
 
     K has to be positive definite on weights w with P^T w = 0 alone: r² ln r with an affine drift, -r with a constant
@@ -89,15 +87,19 @@ def universal_kriging(
     by a Cholesky factor on the complement of the columns of P (Wahba 1990, chapter 2). It is the limit of Gaussian
     process regression for a prior variance of the coefficients beta that grows without bound.
 
+    Columns of the drift may have any scales. K is best given without a constant that the drift removes: K = 1 + 1e-16 r
+    has lost r to rounding.
+
     Args:
-        K: generalised covariance of the points.
-        drift: P, one row a point, of full column rank.
-        y: targets, one row a point.
+        K: generalised covariance of the points, (n, n).
+        drift: P, one row a point, (n, p), of full column rank.
+        y: targets, one row a point, (n,) or (n, k).
         noise: variance of the noise, one number or one a point, at least 0.
 
     Raises:
         DataError: if the columns of the drift are linearly dependent at these points, or an entry is not finite.
-        NotPositiveDefiniteError: if K + noise is not positive definite on the complement of the drift.
+        NotPositiveDefiniteError: if K + noise is not positive definite on the complement of the drift, or so near to
+            singular that the solution misses its own targets by more than 1e-6 of their spread.
         ShapeError: if K, drift, y and noise do not fit each other.
         SettingError: for a negative noise.
         PrecisionError: if float64 is off.
@@ -111,45 +113,89 @@ def universal_kriging(
         [1.]
     """
     require_float64("universal kriging")
+    K, drift = array_argument("the generalised covariance K", K, axes=2), array_argument("drift", drift, axes=2)
+    y, noise = array_argument("targets", y, axes=(1, 2)), array_argument("noise", noise, axes=(0, 1))
     check_gram("the generalised covariance K", K)
     check_targets(y, len(K))
     check_targets(drift, len(K), "drift")
     check_at_least("noise", noise, 0.0)
+    if noise.ndim:
+        check_targets(noise, len(K), "noise")
     columns = drift.shape[1]
     if columns >= len(K):
         raise ShapeError("points", found=len(K), rule=f"more points than the {columns} columns of the drift")
-    noise = jnp.broadcast_to(jnp.asarray(noise, K.dtype), (len(K),))
-    return _solve(K, drift, y, noise)
+    return _solve(K, drift, y, jnp.broadcast_to(noise.astype(K.dtype), (len(K),)))
 
 
 def _solve(K: Array, drift: Array, y: Array, noise: Array) -> Kriging:
     columns = drift.shape[1]
     basis, triangle = jnp.linalg.qr(drift, mode="complete")
     triangle = triangle[:columns]
-    pivots = known(jnp.abs(jnp.diagonal(triangle)))
-    if pivots is not None and pivots.min() <= 16 * len(K) * jnp.finfo(K.dtype).eps * pivots.max():
+    _refuse_dependent(drift, triangle)
+    matrix = K + jnp.diag(noise)
+    own, rest = jnp.split(basis, [columns], axis=1)
+    inner = rest.T @ matrix @ rest
+    factor = jnp.linalg.cholesky((inner + inner.T) / 2)
+    _refuse_indefinite(matrix, inner, factor)
+    coefficients = rest @ cho_solve((factor, True), rest.T @ y)
+    trend = solve_triangular(triangle, own.T @ (y - matrix @ coefficients))
+    _refuse_missed(y, matrix @ coefficients + drift @ trend)
+    energy = jnp.sum(coefficients * (K @ coefficients), axis=0)
+    return Kriging(coefficients, trend, energy, noise, matrix, basis, triangle, factor)
+
+
+def _refuse_dependent(drift: Array, triangle: Array) -> None:
+    """Refuse a drift in which what a column adds to those before it is rounding, in units of that column."""
+    pivots, sizes = known(jnp.abs(jnp.diagonal(triangle))), known(jnp.max(jnp.abs(drift), axis=0))
+    if pivots is None or sizes is None:
+        return
+    if np.any(pivots <= 16 * len(drift) * np.finfo(pivots.dtype).eps * sizes):
         raise DataError(
             "drift",
             found="columns that depend linearly on each other",
             rule="linearly independent columns",
             remedy="use points that do not lie in a common hyperplane, or a smaller drift",
         )
-    matrix = K + jnp.diag(noise)
-    own, rest = jnp.split(basis, [columns], axis=1)
-    inner = rest.T @ matrix @ rest
-    factor = jnp.linalg.cholesky((inner + inner.T) / 2)
-    seen = known(factor)
-    if seen is not None and not jnp.all(jnp.isfinite(seen)):
+
+
+def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
+    seen, whole = known(factor), known(matrix)
+    if seen is None or whole is None or np.all(np.isfinite(seen)):
+        return
+    smallest = float(jnp.linalg.eigvalsh(inner)[0])
+    floor = 16 * len(whole) * np.finfo(whole.dtype).eps * float(np.linalg.norm(whole))
+    if abs(smallest) <= floor:  # no sign can be told
         raise NotPositiveDefiniteError(
             "generalised covariance",
-            found=f"smallest eigenvalue {float(jnp.linalg.eigvalsh(inner)[0]):.6g} on the complement of the drift",
-            rule="a positive definite matrix there",
-            remedy="use points that differ, noise above 0, or the drift that the order of the covariance needs",
+            found=f"smallest eigenvalue {smallest:.3g} on the complement of the drift, 0 up to rounding ({floor:.3g})",
+            rule="a matrix that is positive definite there by more than rounding",
+            remedy="use points that differ, noise above 0, or a covariance without a large constant added to it",
         )
-    coefficients = rest @ cho_solve((factor, True), rest.T @ y)
-    trend = solve_triangular(triangle, own.T @ (y - matrix @ coefficients))
-    energy = jnp.sum(coefficients * (K @ coefficients), axis=0)
-    return Kriging(coefficients, trend, energy, noise, matrix, basis, triangle, factor)
+    raise NotPositiveDefiniteError(
+        "generalised covariance",
+        found=f"smallest eigenvalue {smallest:.6g} on the complement of the drift",
+        rule="a positive definite matrix there",
+        remedy="use points that differ, noise above 0, or the drift that the order of the covariance needs",
+    )
+
+
+def _refuse_missed(y: Array, fitted: Array) -> None:
+    """Refuse a solution of a system that is singular up to rounding: it misses the targets that it was solved for."""
+    seen, reached = known(y), known(fitted)
+    if seen is None or reached is None:
+        return
+    # Sums of y round by its size, whatever its spread.
+    allowed = _MISSED * np.ptp(seen, axis=0) + 1e-12 * np.max(np.abs(seen), axis=0)
+    missed = np.max(np.abs(reached - seen), axis=0)
+    if np.all(missed <= allowed):
+        return
+    row = int(np.argmax(np.abs((reached - seen).reshape(len(seen), -1)).max(axis=1)))
+    raise NotPositiveDefiniteError(
+        "generalised covariance",
+        found=f"a matrix so near to singular that the solution misses the target of row {row} by {np.max(missed):.3g}",
+        rule=f"targets met to {np.max(allowed):.3g}",
+        remedy="merge rows at the same point (or nearly so), or use noise above 0",
+    )
 
 
 class PolyharmonicSpline(eqx.Module):
@@ -157,7 +203,8 @@ class PolyharmonicSpline(eqx.Module):
 
     Args:
         points: x_i.
-        kriging: the coefficients, in coordinates (z - centre) / unit of the affine part.
+        kriging: the coefficients, in coordinates (z - centre) / unit of the affine part. Its covariance is
+            r² ln(r / unit), which differs from r² ln r by what the affine part takes.
         centre: mean of the points.
         unit: their largest distance from it.
     """
@@ -167,22 +214,29 @@ class PolyharmonicSpline(eqx.Module):
     centre: Float[Array, " d"]
     unit: Float[Array, ""]
 
-    def __call__(self, z: Float[Array, "t d"]) -> Float[Array, "t *k"]:
-        """The values at other points."""
+    def __call__(self, z: Any) -> Float[Array, "t *k"]:
+        """The values at other points (t, d)."""
         return self.kriging.predict(*self._at(z))
 
-    def variance(self, z: Float[Array, "t d"]) -> Float[Array, " t"]:
+    def variance(self, z: Any) -> Float[Array, " t"]:
         """The variance of f(z) given the data, for the random function whose covariance is r² ln r itself.
 
         Args:
-            z: other points.
+            z: other points (t, d).
         """
         cross, drift = self._at(z)
-        return self.kriging.variance(cross, drift, _PLAIN.diagonal(z))
+        return self.kriging.variance(cross, drift, jnp.zeros(len(cross), cross.dtype))
 
-    def _at(self, z: Array) -> tuple[Array, Array]:
-        check_numbers("points", z)
-        return gram(_PLAIN, z, self.points), affine(z, self.centre, self.unit)
+    def _at(self, z: Any) -> tuple[Array, Array]:
+        z = array_argument("points", z, axes=2)
+        if z.shape[1] != self.points.shape[1]:
+            raise ShapeError("points", found=f"shape {z.shape}", rule=f"{self.points.shape[1]} coordinates each")
+        return _covariance(z, self.points, self.centre, self.unit), affine(z, self.centre, self.unit)
+
+
+def _covariance(z: Array, x: Array, centre: Array, unit: Array) -> Array:
+    """r² ln(r / unit): on weights that the affine columns annihilate it is r² ln r, without its cancellation."""
+    return unit**2 * squares_logarithm(squared_distances((z - centre) / unit, (x - centre) / unit))
 
 
 def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array, ""]) -> Float[Array, "t p"]:
@@ -196,25 +250,24 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
     return jnp.concatenate([jnp.ones((len(z), 1), z.dtype), (z - centre) / unit], axis=1)
 
 
-def polyharmonic_spline(
-    x: Float[Array, "n d"], y: Float[Array, "rows *k"], noise: float | Float[Array, "*n"] = 0.0
-) -> PolyharmonicSpline:
+def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
     """The spline of r² ln r with affine drift, in any dimension: in the plane the thin-plate spline.
 
     It is the limit of regression with `PolyharmonicCovariance(b, c)` for b and c / b² without bound. Without noise it
     is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2); affine functions are reproduced
     exactly, with any noise; moving and turning the points changes nothing, and magnification by s with noise s² times
-    as large neither. (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is a peer, whose
-    smoothing is this noise.)
+    as large neither: it is computed from centred points in units of their extent. (`scipy.interpolate.RBFInterpolator`
+    with `thin_plate_spline` and degree 1 is a peer, whose smoothing is this noise.)
 
     Args:
-        x: different points, not in a common hyperplane, more than d + 1.
+        x: different points (n, d), not in a common hyperplane, more than d + 1.
         y: targets, one row a point.
         noise: variance of the noise in units of the covariance r² ln r, one number or one a point, at least 0.
 
     Raises:
         DataError: if the points lie in a common hyperplane, or an entry is not finite.
-        NotPositiveDefiniteError: if points are equal and have no noise.
+        NotPositiveDefiniteError: if points are equal and have no noise, or are so near to each other that the spline
+            misses its own targets.
         ShapeError: if x, y and noise do not fit each other, or there are d + 1 points or fewer.
         SettingError: for a negative noise.
         PrecisionError: if float64 is off.
@@ -227,8 +280,31 @@ def polyharmonic_spline(
         >>> print(spline(jnp.array([[0.5, 0.5], [1.0, 1.0]])).round(6))
         [0.25 1.  ]
     """
-    check_numbers("points", x)
+    x, y = array_argument("points", x, axes=2), array_argument("targets", y, axes=(1, 2))
+    noise = array_argument("noise", noise, axes=(0, 1))
     centre = jnp.mean(x, axis=0)
     unit = jnp.max(jnp.linalg.norm(x - centre, axis=1))
     unit = jnp.where(unit > 0, unit, 1.0)
-    return PolyharmonicSpline(x, universal_kriging(gram(_PLAIN, x), affine(x, centre, unit), y, noise), centre, unit)
+    _refuse_repeated(x, y, noise)
+    fit = universal_kriging(_covariance(x, x, centre, unit), affine(x, centre, unit), y, noise)
+    return PolyharmonicSpline(x, fit, centre, unit)
+
+
+def _refuse_repeated(x: Array, y: Array, noise: Array) -> None:
+    """Refuse two rows at one point without noise, which make the covariance singular whether or not it factorises."""
+    points, targets, noises = known(x), known(y), known(noise)
+    if points is None or targets is None or noises is None or noises.shape not in ((), (len(points),)):
+        return
+    exact = np.flatnonzero(np.broadcast_to(noises, len(points)) == 0)
+    _, first, group = np.unique(points[exact], axis=0, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[group.reshape(-1)] != np.arange(len(exact)))
+    if len(again) == 0 or len(targets) != len(points):
+        return
+    row, other = int(exact[again[0]]), int(exact[first[group.reshape(-1)[again[0]]]])
+    how = "equal" if np.array_equal(targets[row], targets[other]) else "different"
+    raise NotPositiveDefiniteError(
+        "generalised covariance",
+        found=f"rows {other} and {row} at one point, with {how} targets and without noise",
+        rule="different points, so that it is positive definite on the complement of the drift",
+        remedy="merge the rows, or use noise above 0",
+    )

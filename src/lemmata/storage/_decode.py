@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import typing
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 from jax.tree_util import Partial
 
 from lemmata.core import float64_enabled
-from lemmata.errors import DataError, PrecisionError
+from lemmata.errors import DataError, PrecisionError, shortened
 
 from ._registry import CLASSES, FUNCTIONS, settings_of
 
@@ -78,11 +79,38 @@ def _object(kind: type, fields: dict[str, Any]) -> Any:
         raise DataError(
             f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule="fields that are the settings of the class"
         )
+    if settings is None:
+        _check_types(kind, fields)
     value = object.__new__(kind)
     for name, part in fields.items():
         object.__setattr__(value, name, part)
     getattr(value, "__check_init__", lambda: None)()
     return value
+
+
+def _check_types(kind: type, fields: dict[str, Any]) -> None:
+    """DataError for a field that is a number, text or an array of another kind than the class declares."""
+    for field in dataclasses.fields(kind):
+        declared = typing.get_args(field.type) or (field.type,)
+        if not any(_fits(own, fields[field.name]) for own in declared):
+            value = fields[field.name]
+            found = f"an array of {value.dtype}" if hasattr(value, "dtype") else f"{type(value).__name__} {value!r}"
+            raise DataError(
+                f"class {kind.__name__}, field {field.name}", found=shortened(found),
+                rule=" or ".join(getattr(own, "__name__", str(own)) for own in declared),
+                remedy="save the object again",
+            )  # fmt: skip
+
+
+def _fits(declared: Any, value: Any) -> bool:
+    """Whether a value may be of a declared type; what is neither a number, text nor an array is left to the class."""
+    dtypes = getattr(declared, "dtypes", None)
+    if isinstance(dtypes, tuple | list):
+        own = str(getattr(value, "dtype", ""))
+        return bool(own) and (own in dtypes or own.startswith("key<") or own == "bfloat16")
+    if declared in (bool, int, str):
+        return type(value) is declared
+    return declared is not float or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _jax_array(array: np.ndarray, weak: bool) -> jax.Array:

@@ -9,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from lemmata.errors import DataError, FileError, LemmataError, file_error
+from lemmata.files import check_file
 
 from ._decode import decoded
 from ._encode import encoded
@@ -69,6 +70,7 @@ def load(path: str | pathlib.Path) -> Any:
         PrecisionError: if the file has JAX arrays in float64 and JAX's x64 is off.
     """
     try:
+        check_file(path)
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
@@ -85,8 +87,8 @@ def load(path: str | pathlib.Path) -> Any:
     except LemmataError as error:
         error.add_note(f"in file {path}")
         raise
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        found = f"damaged contents ({type(error).__name__}: {error})"
+    except Exception as error:  # whatever a class makes of fields that it did not write
+        found = f"damaged contents ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         _damaged(path, found, "contents as `save` wrote them", cause=error)
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import jax.numpy as jnp
 import numpy as np
@@ -102,8 +102,7 @@ def load_transformer(path: str | pathlib.Path) -> InContextTransformer:
         shapes = [np.shape(value) for value in (sharpness, penalty, step, temperature)]
         if omega.ndim != 2 or thresholds.shape != omega.shape[:1] or any(shapes):
             raise ValueError(f"frequencies of shape {omega.shape} with thresholds of shape {thresholds.shape}")
-        if not all(np.isfinite(np.asarray(tensors[name], float)).all() for name in _PARTS):
-            raise ValueError("numbers that are not finite")
+        _check_numbers(tensors, _PARTS)
         features = UniversalFeatures(omega, thresholds, sharpness)
         return InContextTransformer(features, penalty, step, temperature, **settings)
 
@@ -128,8 +127,17 @@ def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
         )
     with _refusing(path):
         order = [int(number) for number in json.loads(metadata["order"])]
+        _check_numbers(tensors, [name for name in tensors if name.startswith("layers.")])
         found = {number: _layer(tensors, f"layers.{number}") for number in set(order)}
         return [found[number] for number in order]
+
+
+def _check_numbers(tensors: dict[str, np.ndarray], names: Iterable[str]) -> None:
+    for name in names:
+        if tensors[name].dtype.kind != "f":
+            raise ValueError(f"tensor {name} of {tensors[name].dtype}, where floating-point numbers belong")
+        if not np.isfinite(tensors[name]).all():
+            raise ValueError(f"numbers in tensor {name} that are not finite")
 
 
 def _layer(tensors: dict[str, np.ndarray], stem: str) -> TransformerLayer:
@@ -147,7 +155,7 @@ def _refusing(path: str | pathlib.Path) -> Iterator[None]:
     """What a damaged file makes of its contents, as an error about the file."""
     try:
         yield
-    except (KeyError, ValueError, TypeError) as error:
+    except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:
         if isinstance(error, LemmataError) and not isinstance(error, SettingError):
             raise
         rule = "contents as save_transformer wrote them"

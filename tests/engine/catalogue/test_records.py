@@ -7,6 +7,7 @@ import pytest
 from lemmata.engine.catalogue import _records as room
 from lemmata.engine.catalogue import costs, entries, records, write_costs, write_records
 from lemmata.engine.claims import Verdict, recorded, registry
+from lemmata.errors import DataError
 
 FILES = sorted(room.SECTIONS.glob("*/records/*.json"))
 
@@ -40,15 +41,48 @@ def elsewhere(tmp_path, monkeypatch):
     room.costs.cache_clear()
 
 
+def record(status, **more):
+    control = {"status": "refuted", "violating": 1.0, "nearest": 2.0, "farthest": 2.0}
+    code = {"whole": "a", "own": "b", "shared": {"core": "c"}}
+    own = {"status": status, "reason": "so", "requested": 4, "executed": 4, "control": control, "fingerprint": code}
+    return own | more
+
+
 def test_a_section_is_written_whole_and_what_is_not_given_stays(elsewhere):
-    first = {"status": "supported", "interval": [0.1, 0.2], "corners": [{"gap": 1.0}, {"gap": 2.0}]}
-    write_records("mine.section", ["A", "B"], {"A": first, "B": {"status": "refuted"}})
-    assert records() == {"mine.section.a": first, "mine.section.b": {"status": "refuted"}}
-    write_records("mine.section", ["B", "C"], {"C": {"status": "vacuous"}})
+    corner = {"setting": {"n": 3, "rate": 0.5, "law": "uniform"}, "status": "supported", "reason": "", "slack": None,
+              "gap": 1.0, "p_value": 1.0}  # fmt: skip
+    first = record("supported", interval=[0.1, 0.2], corners=[corner, {**corner, "gap": None}])
+    write_records("mine.section", ["A", "B"], {"A": first, "B": record("refuted")})
+    assert records() == {"mine.section.a": first, "mine.section.b": record("refuted")}
+    write_records("mine.section", ["B", "C"], {"C": record("vacuous")})
     assert list(records()) == ["mine.section.b", "mine.section.c"]
     text = (elsewhere / "mine" / "records" / "section.json").read_text()
-    assert text == '{\n"B": {\n "status": "refuted"\n},\n"C": {\n "status": "vacuous"\n}\n}\n'
+    assert text.startswith('{\n"B": {\n "status": "refuted",\n "reason": "so",\n')
+    assert text.endswith("\n}\n}\n")
     assert [path.name for path in elsewhere.rglob("*") if path.is_file()] == ["section.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[]", "found a list of 0; rule: an object"), ("{", "valid JSON"), ("[" * 10**5, "valid JSON"),
+        (json.dumps({"A": record("supported", judged="many")}), "A.judged; found 'many'; rule: a whole number"),
+        (json.dumps({"A": record("supported") | {"control": None}}), "A.control; found null; rule: an object"),
+        (json.dumps({"A": record("supported", p_value=-1)}), "A.p_value; found -1; rule: a number from 0 to 1"),
+        (json.dumps({"A": {"status": "supported"}}), "A.reason; found no reason"),
+        (json.dumps({"A": record("supported", wurst=3)}), "A; found the field 'wurst'"),
+    ],
+)  # fmt: skip
+def test_a_damaged_section_is_told_with_its_file_and_field(elsewhere, text, told):
+    write_records("mine.section", ["A"], {"A": record("supported")})
+    path = elsewhere / "mine" / "records" / "section.json"
+    path.write_text(text)
+    records.cache_clear()
+    with pytest.raises(DataError) as error:
+        records()
+    assert told in str(error.value)
+    assert str(path) in str(error.value)
+    assert "restore the file" in str(error.value)
 
 
 def test_a_cost_changes_only_where_it_is_far_off(elsewhere):

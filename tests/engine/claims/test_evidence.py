@@ -221,3 +221,11 @@ def test_nearness_is_the_chance_that_fresh_trials_cross_the_threshold():
     crossed = (second - first > clear).mean()  # the interval moves by the difference of the means
     known = verdict("a", Status.SUPPORTED, interval=(-1.0, 1.0), band=(-5.0, 1.2))
     assert nearness(known) / 2 == pytest.approx(crossed, abs=4e-3)
+
+
+@pytest.mark.parametrize("wrong", [(), (0,), (2, 4), (0, 1, 2, 3, 4, 5)])
+def test_misses_are_the_trials_that_contradict_a_relation_alone(wrong):
+    predicted = np.ones(6)
+    measured = np.where(np.isin(np.arange(6), wrong), 2.0, 0.5)
+    for relation in (AtMost(), AtMost(delta=0.05)):
+        assert misses(relation, Sample(predicted, measured, np.ones(6))) == len(wrong)

@@ -26,8 +26,8 @@ from lemmata.engine.refutations._look import Look
 from lemmata.engine.refutations._precise import Unsupported, precisely
 from lemmata.engine.refutations._problem import Place
 from lemmata.engine.refutations._region import beginnings, beside, ends
-from lemmata.engine.refutations._search import study_name
 from lemmata.engine.refutations._shrink import simpler
+from lemmata.engine.refutations._storage import study_name
 from lemmata.errors import DataError, SettingError
 from lemmata.interfaces.cli import app
 
@@ -146,7 +146,7 @@ def test_a_counterexample_is_stored_and_its_program_runs(tmp_path):
         [sys.executable, program.name], cwd=tmp_path / "sum", capture_output=True, text=True, check=True
     )
     assert "holds: at least two entries (margin 0.5)" in done.stdout
-    again = load_counterexample(tmp_path / "sum" / "counterexample")
+    again = load_counterexample(tmp_path / "sum" / "counterexample", own.SumBelowTooLittle())
     assert again.ratio == pytest.approx(found.ratio, rel=1e-12)
     (tmp_path / "sum" / "counterexample.json").write_text("{")
     with pytest.raises(DataError):

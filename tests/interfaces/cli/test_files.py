@@ -16,7 +16,7 @@ from lemmata.engine.catalogue import _records
 from lemmata.errors import DataError
 from lemmata.files import replace_text
 from lemmata.interfaces.cli import app
-from lemmata.interfaces.report._page import write_report
+from lemmata.interfaces.report import write_page
 from tests.interfaces.report.example import measured
 
 PROGRAM = """
@@ -28,8 +28,9 @@ main()
 
 
 @pytest.fixture
-def bound():
+def bound(monkeypatch):
     """Files of this process may have so many bytes, until the test ends."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python would keep halves of what it compiles
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
@@ -60,13 +61,13 @@ def test_text(tmp_path, bound):
 
 
 def test_the_page(tmp_path, bound):
-    refused(tmp_path / "report" / "index.html", bound, lambda: write_report(measured(), tmp_path / "report"))
+    refused(tmp_path / "report" / "index.html", bound, lambda: write_page(tmp_path / "report", measured()))
 
 
 def test_the_catalogue(tmp_path, bound, monkeypatch):
     monkeypatch.setattr(_records, "SECTIONS", tmp_path)
     path = tmp_path / "a" / "records" / "b.json"
-    write = lambda: _records.write_records("a.b", ["A"], {"A": {"reason": "c" * 5000}})
+    write = lambda: _records.write_records("a.b", ["A"], {"A": {"reason": "c" * 5000}})  # before it is read again
     refused(path, bound, write, old="{}")
     path.write_text("{")
     with pytest.raises(DataError, match=r"b\.json; found Expecting property name.*remedy: restore the file"):

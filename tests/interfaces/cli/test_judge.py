@@ -315,7 +315,14 @@ def filled(request, tmp_path):
     """A folder, and what a claim does to have no room left in it."""
     if request.param == "limit":
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        yield tmp_path, "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20000, -1))"
+        # Python would keep halves of what it compiles.
+        yield (
+            tmp_path,
+            (
+                "import resource, sys; sys.dont_write_bytecode = True; "
+                "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, -1))"
+            ),
+        )
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         return
     place = tmp_path / "small"

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from lemmata import results
 from lemmata.engine.catalogue import FACETS, rows
 from lemmata.interfaces.cli import app
 from lemmata.interfaces.site import _build
@@ -156,31 +158,45 @@ def test_a_directory_that_is_not_the_sites_is_refused_and_left_as_it_is(tmp_path
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_site_that_was_interrupted_is_finished_by_the_next_run(tmp_path, two_pages, monkeypatch):
-    place = tmp_path / "site"
-    replace = _build.replace_text
+def test_a_site_that_was_interrupted_before_it_was_whole_leaves_nothing(tmp_path, two_pages, monkeypatch):
+    written = results._written
 
-    def interrupted(path, text):
+    def interrupted(draft, *rest):
+        if draft.name == "0001.html":
+            raise KeyboardInterrupt
+        written(draft, *rest)
+
+    monkeypatch.setattr(results, "_written", interrupted)
+    assert RUNNER.invoke(app, ["map", "--out", str(tmp_path)]).exit_code == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_whole_site_that_was_not_moved_is_finished_by_the_next_run(tmp_path, two_pages, monkeypatch):
+    """As after SIGKILL: the pages of the first run have their places, and go where the second has none of the name."""
+    move = Path.replace
+
+    def killed(draft, path):
         if path.name == "0001.html":
             raise KeyboardInterrupt
-        return replace(path, text)
+        return move(draft, path)
 
-    monkeypatch.setattr(_build, "replace_text", interrupted)
-    assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 130
-    assert (place / "index.html").read_text() == "first"
-    monkeypatch.setattr(_build, "replace_text", replace)
-    (place / "claims").mkdir(exist_ok=True)
-    (place / "claims" / "0001.html").write_text("mine")
-    result = RUNNER.invoke(app, ["map", "--out", str(place)])
-    assert result.exit_code == 2, "a file with a name of the site's that it did not write"
-    assert "claims/0001.html, which does not belong to the site" in " ".join(result.stderr.split())
-    assert (place / "claims" / "0001.html").read_text() == "mine"
-    (place / "claims" / "0001.html").unlink()
-    (place / "notes.txt").write_text("mine")
+    monkeypatch.setattr(Path, "replace", killed)
+    assert RUNNER.invoke(app, ["map", "--out", str(tmp_path)]).exit_code == 130
+    assert (tmp_path / "index.html").read_text() == "first"
+    assert not (tmp_path / "claims" / "0001.html").exists()
+    monkeypatch.setattr(Path, "replace", move)
+    (tmp_path / "notes.txt").write_text("mine")
     monkeypatch.setattr(_build, "site", lambda *given: {"claims/0002.html": "another"})
-    assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 0
-    files = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
+    assert RUNNER.invoke(app, ["map", "--out", str(tmp_path)]).exit_code == 0
+    files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {"claims/0002.html", "notes.txt", _build.MANIFEST}, "what the first run wrote is removed"
+
+
+def test_a_site_that_another_process_writes_is_left_to_it(tmp_path, two_pages):
+    with results.writing(tmp_path, _build.MANIFEST):
+        result = RUNNER.invoke(app, ["map", "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "is being written by another process" in " ".join(result.stderr.split())
 
 
 def test_a_list_of_files_cannot_reach_out_of_the_directory(tmp_path, two_pages):
@@ -188,6 +204,30 @@ def test_a_list_of_files_cannot_reach_out_of_the_directory(tmp_path, two_pages):
     escaping(place)
     assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 0
     assert (tmp_path / "outside.txt").read_text() == "kept"
+
+
+def test_a_list_of_files_cannot_reach_out_through_a_link(tmp_path, two_pages, monkeypatch):
+    place, outside = tmp_path / "site", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "old.html").write_text("kept")
+    place.mkdir()
+    (place / "claims").symlink_to(outside)
+    (place / _build.MANIFEST).write_text('["claims/old.html"]')
+    result = RUNNER.invoke(app, ["map", "--out", str(place)])
+    assert result.exit_code == 2, "the site would be written through the link"
+    assert "claims/0001.html, which does not belong to the site" in " ".join(result.stderr.split())
+    monkeypatch.setattr(_build, "site", lambda *given: {"index.html": "second"})
+    assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 0
+    assert [path.name for path in outside.iterdir()] == ["old.html"]
+
+
+@pytest.mark.parametrize("listed", ['[""]', '["."]', '["a\\u0000b"]', '["a//b"]', '["./index.html"]'])
+def test_a_list_of_files_with_names_that_are_none_is_harmless(tmp_path, two_pages, listed):
+    place = tmp_path / "site"
+    place.mkdir()
+    (place / _build.MANIFEST).write_text(listed)
+    assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 0
+    assert (place / "claims" / "0001.html").read_text() == "a claim"
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes everywhere")
@@ -235,7 +275,8 @@ def test_the_site_is_served_to_this_machine_alone_until_it_is_interrupted(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(ConnectionResetError, False), (BrokenPipeError, False), (ValueError, True)]
+    ("error", "told"),
+    [(ConnectionResetError, False), (BrokenPipeError, False), (TimeoutError, False), (ValueError, True)],
 )
 def test_a_browser_that_hangs_up_is_no_error(error, told, capsys):
     from lemmata.interfaces.site import _serve
@@ -245,4 +286,6 @@ def test_a_browser_that_hangs_up_is_no_error(error, told, capsys):
             raise error("in the middle of an answer")
         except error:
             server.handle_error(None, ("127.0.0.1", 1))
-    assert ("Traceback" in capsys.readouterr().err) is told
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert (said == "A request failed: ValueError: in the middle of an answer\n") is told

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from lemmata.interfaces.report import _families as families
+from lemmata.interfaces.report import write_page
 from lemmata.workflows.records.comparisons import (
     SCHEMA,
     ComparisonRecord,
@@ -71,7 +72,7 @@ def test_charts_are_valid(record, chart):
 
 @pytest.mark.parametrize(("width", "dark"), [(NARROW, True), (WIDE, False)])
 def test_axe_finds_nothing_on_the_page_with_its_folds_open(record, tmp_path, width, dark):
-    page = families.write_families(record, tmp_path)
+    page = write_page(tmp_path, record)
     with browser(width, dark) as driver:
         driver.get(page.as_uri())
         assert violations(driver) == []

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from lemmata.interfaces.python import ModelStudy
-from lemmata.interfaces.report._model import model_page, model_sentences, silence, write_model, write_models
+from lemmata.interfaces.report import write_page
+from lemmata.interfaces.report._model import model_page, model_sentences, silence
 from lemmata.intervals import Interval
 from lemmata.workflows.examinations import ExaminationRecord
 from lemmata.workflows.records.examinations import Check, Condition, Finding, Gauge, GaugeInterval, Model, Rows, Score
@@ -76,7 +77,7 @@ def spoiled(value):
 
 
 def text_of(record, folder):
-    return write_model(record, folder).read_text(encoding="utf-8")
+    return write_page(folder, record).read_text(encoding="utf-8")
 
 
 def test_one_small_page_without_scripts_and_without_other_files(tmp_path):
@@ -140,7 +141,7 @@ def test_a_failed_check_is_said_first_with_its_remedy(tmp_path):
 def test_names_that_a_stranger_chose_are_escaped(tmp_path):
     for record in (example(), failed()):
         text = text_of(spoiled(record), tmp_path)
-        both = write_models(spoiled(record), spoiled(example()), tmp_path / "two").read_text(encoding="utf-8")
+        both = write_page(tmp_path / "two", spoiled(record), spoiled(example())).read_text(encoding="utf-8")
         fragment = ModelStudy(spoiled(record))._repr_html_()
         for page in (text, both, fragment):
             assert "<script>" not in page
@@ -161,8 +162,8 @@ def test_a_notebook_shows_the_answer():
 
 @pytest.mark.parametrize(("width", "dark"), [(WIDE, False), (NARROW, True), (WIDE, True), (NARROW, False)])
 def test_axe_finds_nothing_with_everything_unfolded(tmp_path, width, dark):
-    pages = [write_model(record, tmp_path / str(i)) for i, record in enumerate((example(8), failed(), example(0)))]
-    pages.append(write_models(example(), failed(), tmp_path / "two"))
+    pages = [write_page(tmp_path / str(i), record) for i, record in enumerate((example(8), failed(), example(0)))]
+    pages.append(write_page(tmp_path / "two", example(), failed()))
     with browser(width, dark) as driver:
         for page in pages:
             driver.get(page.as_uri())
@@ -254,7 +255,7 @@ def test_inputs_layers_and_outputs_have_tables_whose_numbers_are_explained(tmp_p
 
 @pytest.mark.parametrize(("width", "dark"), [(WIDE, True), (NARROW, False)])
 def test_tables_are_whole_where_the_screen_is_narrow(tmp_path, width, dark):
-    page = write_model(example(8, **tables()), tmp_path)
+    page = write_page(tmp_path, example(8, **tables()))
     with browser(width, dark) as driver:
         driver.get(page.as_uri())
         driver.execute_script("document.querySelectorAll('details').forEach(own => { own.open = true })")

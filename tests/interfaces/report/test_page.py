@@ -2,13 +2,15 @@
 
 import dataclasses
 import json
+import pathlib
 import re
+import runpy
 
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.interfaces.report import _page, page_text
-from lemmata.interfaces.report._page import write_report
+from lemmata.interfaces.report import _vega, page_text, write_page
+from lemmata.interfaces.report._vega import bundle
 from lemmata.workflows.records.studies import Finding
 from tests.interfaces.report.example import classified, empty, measured, noise
 from tests.interfaces.report.page import Page
@@ -19,7 +21,7 @@ KEPT = {"regression", "classification", "applies", "inapplicable"}
 
 
 def page_of(record, directory):
-    return write_report(record, directory).read_text(encoding="utf-8")
+    return write_page(directory, record).read_text(encoding="utf-8")
 
 
 def spoiled(value):
@@ -39,7 +41,7 @@ def spoiled(value):
 def undrawn(monkeypatch):
     """Pages without the pictures and scripts, which take seconds."""
     monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda spec, vl_version: "<svg></svg>")
-    monkeypatch.setattr("lemmata.interfaces.report._page._bundle", lambda: "")
+    monkeypatch.setattr("lemmata.interfaces.report._page.bundle", lambda: "")
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +243,7 @@ def test_a_failed_write_leaves_the_old_page(tmp_path, undrawn, monkeypatch):
     (tmp_path / "index.html").write_text("old")
     monkeypatch.setattr("os.fsync", lambda file: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(DataError, match="cannot be written"):
-        write_report(measured(), tmp_path)
+        write_page(tmp_path, measured())
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("index.html", "old")]
 
 
@@ -282,16 +284,32 @@ def test_the_asked_value_stands_on_the_page_in_all_of_its_digits(tmp_path, undra
     assert "rows for accuracy 99.999 %" in page.words
 
 
-def test_the_script_is_bundled_once_for_a_version(tmp_path, monkeypatch):
-    monkeypatch.setattr(_page.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "cache")
-    _page._bundle.cache_clear()
-    first = _page._bundle()
-    monkeypatch.setattr(_page.vl_convert, "javascript_bundle", lambda *_, **__: pytest.fail("it was bundled again"))
-    _page._bundle.cache_clear()
-    assert _page._bundle() == first
-    (tmp_path / "none").touch()
-    monkeypatch.setattr(_page.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "none")
-    monkeypatch.setattr(_page.vl_convert, "javascript_bundle", lambda *_, **__: "a</script>")
-    _page._bundle.cache_clear()
-    assert _page._bundle() == "a<\\/script>"
-    _page._bundle.cache_clear()
+def test_the_script_that_is_shipped_is_that_of_the_converter():
+    made = runpy.run_path(str(pathlib.Path(__file__).parents[3] / "docs" / "vega.py"))["script"]()
+    named = re.compile(r"vl-convert-python (\S+)\.\n")
+    shipped, installed = named.search(bundle())[1], named.search(made)[1]
+    if shipped != installed:
+        pytest.skip(f"vl-convert-python {installed} is installed, and the script is of {shipped}")
+    assert bundle() == made
+    assert "</script" not in bundle()
+
+
+def test_a_limited_process_says_what_a_picture_shows(tmp_path, monkeypatch):
+    """The converter would end the process: the page is there without its picture, and its script draws it."""
+    monkeypatch.setattr(_vega, "_is_limited", lambda: True)
+    monkeypatch.setattr(_vega.sys, "executable", "/bin/false")
+    _vega._draws_apart.cache_clear()
+    page = Page(page_of(measured(), tmp_path))
+    assert "This picture was not drawn, because the memory of the process was limited. It shows: " in page.words
+    assert {"curves", "all-curves"} <= set(page.specs)
+    assert "This picture was not drawn" in page_text(measured())
+    _vega._draws_apart.cache_clear()
+
+
+def test_a_limited_process_lets_another_one_draw(monkeypatch):
+    spec = {"mark": "point", "data": {"values": [{"a": 1}]}, "encoding": {"x": {"field": "a"}}}
+    expected = _vega.svg_text(spec)
+    monkeypatch.setattr(_vega, "_is_limited", lambda: True)
+    _vega._draws_apart.cache_clear()
+    assert _vega.svg_text(spec) == expected
+    assert expected.startswith("<svg")

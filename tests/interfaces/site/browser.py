@@ -38,6 +38,7 @@ def browser(width=WIDE, dark=False):
     options.binary_location = program
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     found = webdriver.Chrome(options=options, service=Service(driver))
     try:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
@@ -58,7 +59,23 @@ def violations(driver):
     return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found]
 
 
+def complaints(driver):
+    """What the console of the browser says of the pages since it was asked last: what a policy forbade, and errors."""
+    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
 def overflow(driver):
     """Pixels by which the page is wider than the window."""
     script = "const page = document.documentElement; return page.scrollWidth - page.clientWidth"
     return driver.execute_script(script)
+
+
+def until(driver, script, holds):
+    """Waits until what a script returns has come to hold; fails with what it returned last."""
+    from selenium.common.exceptions import TimeoutException
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    try:
+        WebDriverWait(driver, 60).until(lambda driver: holds(driver.execute_script(script)))
+    except TimeoutException:
+        pytest.fail(f"{script}: {driver.execute_script(script)}")

@@ -29,7 +29,7 @@ from lemmata.interfaces.site import (
     write_site,
 )
 from tests import test_floors
-from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
+from tests.interfaces.site.browser import NARROW, WIDE, browser, complaints, overflow, violations
 
 KINDS = (
     "index.html", "search.html", "claims.html", "claims/0009.html", "claims/0201.html", "claims/0005.html",
@@ -66,6 +66,7 @@ def test_axe_finds_nothing_and_no_page_is_wider_than_the_window(small, width, da
             driver.get(f"{(small / page).as_uri()}")
             assert violations(driver) == [], page
             assert overflow(driver) == 0, page
+            assert complaints(driver) == [], page
             assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == (
                 "rgb(21, 23, 27)" if dark else "rgb(255, 255, 255)"
             )
@@ -111,6 +112,7 @@ def test_the_table_is_searched_and_filtered_and_the_address_keeps_it(small):
         after(driver, "these have the nearest spelling")
         assert 1 <= driver.execute_script(SHOWN) < len(known)
         assert "Barron" in driver.execute_script(FIRST)
+        assert complaints(driver) == []
 
 
 def test_the_search_of_every_page_leads_to_what_it_found(small):

@@ -43,6 +43,8 @@ def test_pages_are_small_and_fetch_nothing(whole):
         text = path.read_text(encoding="utf-8")
         assert len(text.encode()) < LARGEST, path
         assert "<script src" not in text
+        assert text.index('<meta http-equiv="Content-Security-Policy"') < text.index("<title")
+        assert "script-src 'sha256-" in text or path.name in ("claims.html", "search.html")
         loaded = [name for name in Links(text).named if name.endswith((".css", ".js", ".svg", ".png"))]
         assert not [name for name in loaded if ":" in name], path
 

@@ -53,11 +53,13 @@ def test_tables_that_are_refused():
 def test_lattices_are_refused_and_rounded_values_are_named():
     square = np.stack(np.meshgrid(range(20), range(20)), axis=-1).reshape(-1, 2)
     for table in (square, np.linspace(0, 1, 500)[:, None], np.eye(50)):
-        with pytest.raises(DataError, match=r"% of the rows equally far from the nearest two others, as in a lattice"):
+        with pytest.raises(
+            DataError, match=r"% of the rows equally far from their two nearest neighbours, as on a lattice"
+        ):
             intrinsic_dimension(table)
     shown = str(intrinsic_dimension(np.random.default_rng(0).integers(0, 50, size=(500, 2))))
     assert "the interval begins at or below the number of columns: fails" in shown
-    assert "share of rows that are equally far from the nearest two others: fails" in shown
+    assert "share of rows that are equally far from their two nearest neighbours: fails" in shown
 
 
 @pytest.mark.parametrize("columns", [3, 200])

@@ -81,7 +81,7 @@ def test_conditions_say_that_columns_are_dependent():
     assert "fails" not in str(LowDegreeClassifier().fit(x, x[:, 0]).fit_)
     x[:, 1] = x[:, 0]
     x[0, 1] = 1 - x[0, 0]
-    assert "even and independent" in str(LowDegreeClassifier().fit(x, x[:, 0]).fit_)
+    assert "balanced and independent" in str(LowDegreeClassifier().fit(x, x[:, 0]).fit_)
     assert "<svg" in LowDegreeClassifier().fit(x, x[:, 0]).fit_._repr_html_()
 
 

@@ -209,7 +209,7 @@ def test_rare_steps_keep_their_digits_and_passing_symbols_are_told():
     values, vectors = np.linalg.eig(rows.T)
     law = np.real(vectors[:, np.argmax(values.real)])
     assert plateaus(rows).stationary == pytest.approx(law / law.sum(), abs=1e-12)
-    with pytest.raises(DataError, match="zeros alone"):
+    with pytest.raises(DataError, match="only zeros"):
         plateaus([[0, 0], [0.5, 0.5]])
 
 

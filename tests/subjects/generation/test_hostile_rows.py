@@ -147,7 +147,7 @@ def test_a_fold_of_the_generator_is_a_minimum():
     rng = np.random.default_rng(0)
     w, a = rng.normal(size=(30, 2)), rng.normal(size=(12, 30))
     found = recover(lambda z: w @ jnp.sin(z), a, 5 * a @ w @ np.ones(2), 2, restarts=4)
-    assert next(own for own in found.conditions if own.name.startswith("the end is a minimum")).holds
+    assert next(own for own in found.conditions if own.name.startswith("the search ended in a minimum")).holds
 
 
 def test_an_infinite_derivative_is_refused():

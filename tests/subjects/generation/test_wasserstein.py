@@ -51,6 +51,17 @@ def test_potentials_are_feasible_and_the_critic_is_lipschitz():
     np.testing.assert_allclose(plan.critic(X), plan.left, atol=1e-12)
 
 
+@pytest.mark.parametrize("columns", [16, 50, 300])
+def test_distances_of_many_columns_do_not_cancel(columns):
+    x, y = RNG(3).normal(size=(120, columns)), RNG(4).normal(size=(150, columns))
+    y[:20] = x[:20]
+    y[20:40] = x[20:40] + 1e-9 * y[20:40]
+    for place in (0.0, 1e3):
+        exact = cdist(x + place, y + place)
+        np.testing.assert_allclose(_transport.distances(x + place, y + place), exact, rtol=1e-12)
+    assert np.count_nonzero(exact == 0) == 20
+
+
 def test_unequal_sizes_against_another_route(monkeypatch):
     ot = pytest.importorskip("ot", reason="the extra `transport` is not installed")
     costs = cdist(X, Y[:25])

@@ -170,7 +170,7 @@ def test_bad_input_is_refused_in_one_line(call, error, message):
 
 
 def test_all_frequencies_are_no_evidence_of_waves():
-    assert "are all that there are" in str(fourier_progress(np.random.default_rng(0).normal(size=(5, 2))))
+    assert "are all frequencies there are" in str(fourier_progress(np.random.default_rng(0).normal(size=(5, 2))))
 
 
 def test_a_huge_start_is_forgotten_and_its_rounding_is_no_training_error():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.subjects.robustness import smooth, smoothed_radius
 
 
@@ -86,3 +86,24 @@ def test_answers_that_are_no_classes():
         smooth(lambda z: z[:, 0], np.zeros(2), 1.0)
     with pytest.raises(ShapeError, match="answers of f"):
         smooth(lambda z: np.zeros(3, int), np.zeros(2), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (lambda x: np.full((len(x), 3), np.nan), "100 of 100 rows"),
+        (lambda x: np.stack([x[:, 0], np.where(x[:, 0] > 1, np.inf, 0.0)], axis=1), "rows with NaN or infinite"),
+        (lambda x: np.full((len(x), 2), 1j), "complex"),
+        (lambda x: [["a", "b"]] * len(x), "real numbers"),
+        (lambda x: np.zeros((len(x), 0)), "shape"),
+        (lambda x: [[1.0]] + [[1.0, 2.0]] * (len(x) - 1), "answers of f"),
+    ],
+)
+def test_scores_that_are_no_numbers_are_refused(f, words):
+    with pytest.raises((DataError, ShapeError), match=words):
+        smooth(f, np.array([1.0, 0.0]), 0.5, n=100)
+
+
+def test_one_score_is_a_sign():
+    found = smooth(lambda x: x[:, :1], np.array([2.0, 0.0]), 0.5, n=100)
+    assert (found.label, smooth(lambda x: -x[:, :1], np.array([2.0, 0.0]), 0.5, n=100).label) == (1, 0)

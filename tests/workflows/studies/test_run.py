@@ -84,9 +84,9 @@ def test_a_study_is_written_and_read(study, tmp_path):
     [
         (lambda text: text[:-20], "is not a record"),
         (lambda text: text.replace('"schema": 3', '"schema": 1'), "schema 1"),
-        (lambda text: text.replace('"rises"', '"raises"'), "lacks rises"),
-        (lambda text: "[]", "schema None"),
-        (lambda text: text.replace('"seed": 0', '"seed": "0"'), "expected int"),
+        (lambda text: text.replace('"rises"', '"raises"'), r"unit\.rises; found no rises"),
+        (lambda text: "[]", "found no object"),
+        (lambda text: text.replace('"seed": 0', '"seed": "0"'), "seed; found '0'; rule: a whole number"),
     ],
 )
 def test_what_is_no_study_is_refused(study, tmp_path, change, words):

@@ -7,6 +7,7 @@ from scipy import stats
 
 from lemmata.workflows.studies import Dataset, load_dataset
 from lemmata.workflows.studies._signal import LEVEL, Signal, signal
+from lemmata.workflows.studies._signal_statistics import _RIDGES, _left_out
 from tests.workflows.studies import tables
 
 
@@ -130,3 +131,25 @@ def test_a_signal_can_be_made_of_five_numbers():
     made = Signal(True, 0.005, 0.3, 1.0, 100)
     assert (made.kind, made.least, made.shuffles, made.groups) == ("rows", 0.005, 199, 0)
     assert np.isnan(made.visible)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_statistic_of_kernels_is_the_least_error_of_leaving_each_row_out(outputs):
+    rng = np.random.default_rng(8)
+    n, arrangements = 12, 3
+    x = rng.normal(size=(n, 2))
+    centre = np.eye(n) - 1 / n
+    gram = centre @ np.exp(-((x[:, None] - x) ** 2).sum(axis=2)) @ centre
+    values, vectors = np.linalg.eigh(gram)
+    targets = rng.normal(size=(n, arrangements, outputs))
+    targets[:, 2] = 1.5  # a target that is the same in all rows
+    found = _left_out(np.maximum(values, 0.0), vectors, targets)
+    for place in range(2):
+        y = targets[:, place] - targets[:, place].mean(axis=0)
+        errors = []
+        for ridge in _RIDGES * gram.trace() / n:
+            smoother = gram @ np.linalg.inv(gram + ridge * np.eye(n)) + 1 / n
+            errors.append((((y - smoother @ y) / (1 - np.diag(smoother))[:, None]) ** 2).sum())
+        mean = ((y * n / (n - 1)) ** 2).sum()
+        assert found[place] == pytest.approx(min(errors) / mean, rel=1e-9)
+    assert found[2] == 1.0

@@ -15,6 +15,7 @@ from typing import Any
 
 from lemmata.errors import DataError
 from lemmata.files import replace_text
+from lemmata.stored import sealed, unsealed
 
 from ._modules import ROOT
 from ._records import BESIDE, costs, records
@@ -42,13 +43,12 @@ def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         read: reads it: plain values.
     """
     key, path = _key(), _path(name)
-    with contextlib.suppress(OSError, ValueError):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found.pop("key", None) == key:
-            return found
+    known = unsealed(path, key)
+    if known is not None:
+        return known
     found = read()
     with contextlib.suppress(DataError):  # where nothing can be kept it is read again
-        replace_text(path, json.dumps({"key": key, **found}, ensure_ascii=False, allow_nan=False))
+        replace_text(path, sealed(key, found))
     return json.loads(json.dumps(found))
 
 

@@ -13,14 +13,17 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, LemmataError
 from lemmata.files import replace_text
+from lemmata.stored import Told, built, read_bytes
 
 from ._modules import ROOT
+from ._stored import StoredVerdict
 
 SECTIONS = ROOT / "subjects"
 FOLDER = "records"
 COSTS = pathlib.Path(__file__).with_name("costs.json")
+_RESTORE = "restore the file from version control"
 _FAR = 4  # a cost is written anew where it is off by more than this factor
 
 
@@ -87,11 +90,12 @@ def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str,
 
 def _read(path: pathlib.Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(
-            f"records {path}", found=str(error), rule="valid JSON", remedy="restore the file from version control"
-        ) from None
+        found = json.loads(read_bytes(path, f"records {path}", "records of verdicts"))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, LemmataError):
+            raise
+        raise DataError(f"records {path}", found=str(error), rule="valid JSON", remedy=_RESTORE) from None
+    return built(dict[str, StoredVerdict], found, Told(f"file {path}", "records of verdicts", _RESTORE))
 
 
 def _laid_out(record: dict[str, Any]) -> str:

@@ -1,5 +1,8 @@
 """The engine that turns statements into verdicts. It knows no theory."""
 
+from ._advice import MOST_TRIALS as MOST_TRIALS
+from ._advice import advice_on as advice_on
+from ._answered import check_foreign as check_foreign
 from ._apart import received as received
 from ._apart import sent as sent
 from ._bounds import AtLeast as AtLeast

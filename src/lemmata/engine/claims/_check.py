@@ -12,14 +12,17 @@ import numpy as np
 from lemmata.engine.catalogue import about, misclassified
 from lemmata.errors import ClaimError, SettingError
 
+from ._answered import check_foreign
 from ._bounds import AbstractBound
 from ._claim import Claim, Status
+from ._declared import check_declared
 from ._equalities import EqualInMean
 from ._family import budget_of
 from ._kind import Kind
 from ._ladders import Limit, Order, Rate
 from ._population import Population
 from ._problems import keys_in, stored_measurement
+from ._registry import file_of
 from ._relations import EXPONENT, FACTOR
 from ._settings import Choice, Variable
 from ._trials import Outcome, compiled, root_key, trial, trial_key
@@ -63,6 +66,7 @@ def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) 
             rule="an instance of the claim's class",
             remedy=f"pass {claim.__name__}()",
         )
+    check_foreign(claim)
     check_writing(claim)
     check_ranges(claim)
     _check_samples(claim, seed, samples)
@@ -77,6 +81,7 @@ def _broken(claim: Claim, found: str, rule: str, remedy: str | None = None) -> C
 
 def check_writing(claim: Claim) -> None:
     """Check what can be read off a claim without running it, words and methods; ClaimError where one is amiss."""
+    check_declared(type(claim), file_of(claim))
     _check_words(claim)
     _check_accusation(claim)
     _check_names(claim)

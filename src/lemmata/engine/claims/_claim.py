@@ -42,7 +42,7 @@ class Status(enum.StrEnum):
             "supported": "Nothing to do. Supported is not proved: it speaks of the problems that were sampled.",
             "vacuous": "The bound held and says nothing here. Look for larger problems, or a sharper bound.",
             "refuted": "Replay the worst trial by its seed and number; suspect the statement, then the code.",
-            "inconclusive": "Raise the budget to the number of trials named in the reason.",
+            "inconclusive": "Raise the budget if the reason names more trials; else sample problems that tell more.",
             "inapplicable": "Change the setting, or the problem, until the named hypothesis holds.",
             "outside": "A hypothesis is known to be false here, and the conclusion holds beyond the theorem.",
             "fails outside": "A hypothesis is known to be false here, and the conclusion is so, too.",

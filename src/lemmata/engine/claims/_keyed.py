@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import multiprocessing
 import os
-import signal
 import threading
 import time
 import warnings
@@ -15,7 +14,9 @@ from typing import Any
 
 import jax
 
+from lemmata.core import started
 from lemmata.errors import DataError, EntryPointWarning, LemmataError
+from lemmata.interruption import ignore_interruption
 from lemmata.workers import ATTEMPTS, Lost, end_with_parent, finished, share_cores
 
 from ._apart import received, run_came_back, sent, sent_run
@@ -188,8 +189,7 @@ class _Worker:
             context = multiprocessing.get_context(_METHOD)
             self.end, there = context.Pipe()
             # No daemon, which could not have processes of its own: a thread in it sees the end of this one.
-            self._process = context.Process(target=_serve, args=(there, *self._given))
-            self._process.start()
+            self._process = started(context.Process(target=_serve, args=(there, *self._given)))
             there.close()
             self._judged = 0
         self.task, self._place, self._begun, self._tries, self._end = task, ({}, None), _clock(), 0, None
@@ -314,7 +314,7 @@ class _Announced(ThreadPoolExecutor):
 
 def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) -> None:
     """Judge claims until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted too, and ends this one
+    ignore_interruption()
     threading.Thread(target=end_with_parent, daemon=True).start()
     lock = threading.Lock()
 

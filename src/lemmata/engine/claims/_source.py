@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pybtex.database import Entry, parse_string
 from pybtex.richtext import Text
 
-from lemmata.errors import ClaimError
+from lemmata.errors import ClaimError, LemmataError
 
 from ._kind import Kind, kind_of
 
@@ -81,8 +81,18 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The whole reference as one line of plain text."""
-        return format_reference(self.reference)
+        """The whole reference as one line of plain text; ClaimError where the claim's own BibTeX cannot be read."""
+        try:
+            return format_reference(self.reference)
+        except LemmataError:
+            raise
+        except Exception as error:  # pybtex has several kinds
+            raise ClaimError(
+                f"source '{self.key}'",
+                found=f"BibTeX that cannot be read: {' '.join(str(error).split())[:120] or type(error).__name__}",
+                rule="one BibTeX entry with balanced braces, and a comma between its fields",
+                remedy='pass Source(..., entry="@article{key, author={A. Name}, title={Title}, year={2020}}")',
+            ) from error
 
     def __str__(self) -> str:
         names = [_text(" ".join(person.last_names)) for person in (self.reference.persons or {}).get("author", [])]

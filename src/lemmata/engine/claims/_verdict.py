@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._advice import advice_on
 from ._claim import Status
 from ._source import Source
 
@@ -103,7 +104,7 @@ class Verdict:
         if self.interrupted:
             return "Run it again to the end: the figures are those of the finished trials."
         if self.status is Status.INCONCLUSIVE and "no power" in self.reason:
-            return "Raise the budget until the control is refuted, or sample problems where the bound is tighter."
+            return "If trials differ, raise the budget until the control is refuted; or let the control differ more."
         return self.status.remedy
 
     @property
@@ -114,7 +115,7 @@ class Verdict:
 
     def to_json(self) -> dict:
         """The verdict as plain JSON values; what is not finite becomes null."""
-        record = {**dataclasses.asdict(self), "source": str(self.source), "remedy": self.remedy}
+        record = {**dataclasses.asdict(self), "source": str(self.source), "remedy": advice_on(self)}
         return plain_json(record)
 
 

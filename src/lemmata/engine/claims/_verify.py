@@ -6,14 +6,16 @@ import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lemmata.core import require_float64
-from lemmata.errors import MissingDataError, SettingError
+from lemmata.errors import ClaimError, MissingDataError, SettingError
 from lemmata.workers import Lost, finished
 
+from ._answered import check_foreign
 from ._apart import TrialExecutor, in_order, received, run_came_back, sent, sent_run, trials_apart
 from ._claim import Claim, Status
 from ._family import LEVEL, budget_of
@@ -73,6 +75,10 @@ def verify(
         PrecisionError: if float64 is off.
     """
     require_float64(f"verification of {claim.name}")
+    try:
+        check_foreign(claim)
+    except KeyboardInterrupt:
+        run = _interrupted
     trials = budget_of(claim) if budget is None else budget
     if trials < 1:
         raise SettingError("budget", found=budget, rule="at least 1 trial")
@@ -86,6 +92,11 @@ def verify(
     with _progress(claim.name, sum(count for _, count in wanted), progress) as report:
         verdict = judged_in_turn(claim, wanted, _in_turn(claim, wanted, seed, executor, run, report), seed, level)
     return dataclasses.replace(verdict, seconds=time.perf_counter() - start)
+
+
+def _interrupted(claim: Claim, setting: dict, trials: int, *_: object) -> Trials:
+    """The trials of a run that was interrupted before its first one."""
+    return Trials(trials, interrupted=True)
 
 
 def judged_in_turn(
@@ -135,8 +146,16 @@ def _in_turn(
         return
     single = None if executor is None else TrialExecutor(executor)
     for setting, trials in wanted:
-        yield in_order(run(claim, setting, trials, seed, single, moved))
+        yield in_order(_stayed(run, claim, setting, trials, seed, single, moved))
         done += trials
+
+
+def _stayed(run: Callable[..., Trials], claim: Claim, setting: dict, trials: int, *rest: Any) -> Trials:
+    """Trials; those of a claim whose own code ends the program have failed."""
+    try:
+        return run(claim, setting, trials, *rest)
+    except SystemExit as error:
+        return Trials(trials, errors=[f"the claim's own code called sys.exit({error.code!r})"])
 
 
 def verdicts_of(
@@ -159,8 +178,8 @@ def verdicts_of(
         level: probability of refuting a true statement.
     """
     if executor is None:
-        for claim in claims:
-            yield verify(claim, budget=budget, level=level, seed=seed, progress=progress, run=run)
+        asked = {"budget": budget, "level": level, "seed": seed, "progress": progress}
+        yield from (_verified_or_failed(claim, run, asked) for claim in claims)
         return
     asked = {"budget": budget, "level": level, "seed": seed, "progress": False}
     known: dict[str, Claim] = {}
@@ -172,9 +191,7 @@ def verdicts_of(
 
     for name, found in finished(executor, verified, tasks()):
         if isinstance(found, Lost):
-            error = f"{name}: {found.error}"
-            lost = lambda claim, setting, trials, *_, error=error: Trials(trials, errors=[error])
-            yield verify(known[name], corners=0, run=lost, **asked)
+            yield _lost(known[name], f"{name}: {found.error}", asked)
         else:
             run_came_back(run, found[1])
             yield found[0]
@@ -182,7 +199,23 @@ def verdicts_of(
 
 def verified(claim: Claim | str, run: Callable[..., Trials], asked: dict) -> tuple[Verdict, Callable[..., Trials]]:
     """A verdict, and what ran the trials: it may have kept them."""
-    return verify(received(claim), run=run, **asked), run
+    return _verified_or_failed(received(claim), run, asked), run
+
+
+def _verified_or_failed(claim: Claim, run: Callable[..., Trials], asked: dict) -> Verdict:
+    """The verdict of one of many claims: failed where it breaks the grammar, and the rest goes on."""
+    try:
+        return verify(claim, run=run, **asked)
+    except ClaimError as error:
+        return _lost(claim, str(error), asked)
+
+
+def _lost(claim: Claim, error: str, asked: dict) -> Verdict:
+    """The verdict on a claim of which no trial could run: failed."""
+    trials = budget_of(claim) if asked["budget"] is None else asked["budget"]
+    setting = claim.population.settings().resolve(None)
+    lost = iter([Trials(trials, errors=[error])])
+    return judged_in_turn(claim, [(setting, trials)], lost, asked["seed"], asked["level"])
 
 
 def verify_all(

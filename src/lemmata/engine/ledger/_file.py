@@ -5,7 +5,10 @@ import datetime
 import importlib.metadata
 import json
 import os
+import shutil
 import sqlite3
+import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import jax
 import platformdirs
 
 from lemmata.errors import DataError, FileError
+from lemmata.files import encoded, open_file, unwritable, whole_file
 
 from ._rows import numbers_of
 
@@ -44,6 +48,10 @@ def default_path() -> Path:
     """The ledger in the platform's directory for data; `LEMMATA_DATA_DIR` names another directory."""
     folder = os.environ.get("LEMMATA_DATA_DIR") or platformdirs.user_data_dir("lemmata", appauthor=False)
     return Path(folder) / "ledger.sqlite"
+
+
+class FullDiskError(FileError):
+    """The disk of a ledger is full, or fails: trials can be run, but not be recorded."""
 
 
 class Ledger:
@@ -93,7 +101,7 @@ class Ledger:
         with _told(self.path), self._connection:
             found = self._connection.execute(
                 "INSERT INTO runs (began, command, seed, versions, device) VALUES (?, ?, ?, ?, ?)",
-                [now, command, seed, json.dumps(versions), device],
+                [now, encoded(command).decode(), seed, json.dumps(versions), device],
             )
         assert found.lastrowid is not None
         return found.lastrowid
@@ -109,19 +117,61 @@ class Ledger:
         rows = [dict(row) for row in self.query(f"SELECT {', '.join(TRIAL)} FROM trials")]
         frame = [{**{k: v for k, v in row.items() if k not in ("arrays", "shapes")}, **numbers_of(row)} for row in rows]
         try:
-            pl.DataFrame(frame, infer_schema_length=None).write_parquet(path)
+            with whole_file(Path(path)) as file:
+                pl.DataFrame(frame, infer_schema_length=None).write_parquet(file)
         except OSError as error:
-            raise FileError(
-                f"file {path} cannot be written",
-                found=str(error),
-                rule="a place that can be written to",
-                remedy="choose another place",
-            ) from error
+            raise unwritable(path, error) from error
         return len(rows)
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+@contextlib.contextmanager
+def read_ledger(path: str | Path) -> Iterator[Ledger]:
+    """Open a ledger without writing anything, also on a disk that cannot be written to.
+
+    What a run has not yet merged into the file, since it was killed, is read from a copy where the disk is read-only.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        DataError: if the file is not a ledger, is empty, is damaged, or has a newer version.
+    """
+    path = Path(path)
+    with contextlib.ExitStack() as stack:
+        if not _recognised(path):
+            found, remedy = "no run", "run `lemmata verify` first, or name another file with --ledger PATH"
+            raise DataError(f"ledger {path}", found=found, rule="a ledger that `lemmata verify` wrote", remedy=remedy)
+        with _told(path):
+            connection = stack.enter_context(_reading(path))
+            connection.row_factory = sqlite3.Row
+        yield Ledger(path, connection)
+
+
+@contextlib.contextmanager
+def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
+    """A connection that does not write into the folder of the file.
+
+    Args:
+        path: of the file.
+        shortly: whether it is only looked at, so that no other process is waited for; SQLite makes no file beside it.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    pending = log.exists() and log.stat().st_size > 0
+    with contextlib.ExitStack() as stack:
+        where, options = path.resolve(), "mode=ro"
+        closed = not os.access(path.parent, os.W_OK)
+        if closed or (shortly and not pending):
+            options = "mode=ro&immutable=1"
+            if pending:
+                where, options = Path(stack.enter_context(tempfile.TemporaryDirectory())) / path.name, "mode=rw"
+                shutil.copyfile(path, where)
+                shutil.copyfile(log, where.with_name(log.name))
+        own = sqlite3.connect(f"{where.as_uri()}?{options}", uri=True, timeout=_WAIT)
+        yield stack.enter_context(contextlib.closing(own))
 
 
 @contextlib.contextmanager
@@ -133,7 +183,7 @@ def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
 
     Raises:
         DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written; it stays
-            unchanged.
+            unchanged. A `FullDiskError`, if its disk is full.
     """
     path = default_path() if path is None else Path(path)
     existed = _recognised(path)
@@ -178,7 +228,9 @@ def _recognised(path: Path) -> bool:
         DataError: if the file at this path is not a ledger.
     """
     try:
-        with path.open("rb") as file:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return _foreign(path, "a folder" if path.is_dir() else "not a regular file")
+        with open_file(path) as file:
             head = file.read(len(_HEADER))
     except FileNotFoundError:
         return False
@@ -189,13 +241,12 @@ def _recognised(path: Path) -> bool:
     if head != _HEADER:
         raise DataError(f"ledger {path}", found="a file of another kind", rule="a ledger that lemmata wrote",
                         remedy="name another file with --ledger PATH")  # fmt: skip
-    with _told(path), contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as own:
+    with _told(path), _reading(path, shortly=True) as own:
         application = own.execute("PRAGMA application_id").fetchone()[0]
         version = own.execute("PRAGMA user_version").fetchone()[0]
-        own.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if (application, version) == (0, 0):
-        own = os.path.getsize(path)
-        return _foreign(path, "a database without tables of a ledger") if own > 4096 else False
+        tables = own.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if (application, version, tables) == (0, 0, 0):
+        return False
     if application != _APPLICATION:
         return _foreign(path, "a database of another program")
     if version > _VERSION:
@@ -211,8 +262,8 @@ def _foreign(path: Path, found: str) -> bool:
     )
 
 
-def _unwritable(path: Path, found: str) -> FileError:
-    return FileError(
+def _unwritable(path: Path, found: str, kind: type[FileError] = FileError) -> FileError:
+    return kind(
         f"ledger {path}",
         found=found,
         rule="a file that can be read and written",
@@ -226,7 +277,8 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise _unwritable(path, str(error)) from error
+        full = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+        raise _unwritable(path, str(error), FullDiskError if full else FileError) from error
     except sqlite3.DatabaseError as error:
         raise DataError(
             f"ledger {path}",

@@ -3,7 +3,9 @@
 from ._ablation import Needed as Needed
 from ._ablation import ablate as ablate
 from ._found import Counterexample as Counterexample
+from ._found import Searched as Searched
 from ._found import Survived as Survived
+from ._found import Untested as Untested
 from ._found import load_counterexample as load_counterexample
 from ._search import refute as refute
 from ._spread import searches as searches

@@ -14,7 +14,7 @@ from lemmata.errors import SettingError
 
 from ._ascent import Ascent
 from ._confirm import confirm
-from ._found import Counterexample, address, evaluated
+from ._found import Counterexample, Survived, Untested, address, evaluated
 from ._pressure import contradicts, margins, searchable
 from ._problem import Place, facts, free_fields, with_fields
 from ._search import refute
@@ -32,12 +32,16 @@ class Needed:
         hypothesis: its name.
         counterexample: a problem that breaks it, and the statement; None where the search found none, which does not
             show that the statement holds without it.
+        untested: why no problem could be judged; empty where one was.
     """
 
     hypothesis: str
     counterexample: Counterexample | None
+    untested: str = ""
 
     def __str__(self) -> str:
+        if self.untested:
+            return f"{self.hypothesis}: not tested: {self.untested}"
         if self.counterexample is None:
             return f"{self.hypothesis}: no counterexample without it was found"
         return f"{self.hypothesis}: needed; without it the ratio reaches {self.counterexample.ratio:.4g}"
@@ -74,7 +78,10 @@ def ablate(claim: Claim, budget: float = 60.0, *, seed: int = 0) -> tuple[Needed
     found = []
     for name in names:
         one = _beyond(claim, name, seed) or refute(claim, budget / len(names), seed=seed, without=name)
-        found.append(Needed(name, one if isinstance(one, Counterexample) else None))
+        if isinstance(one, Survived) and one.interrupted:
+            raise KeyboardInterrupt
+        own = one if isinstance(one, Counterexample) else None
+        found.append(Needed(name, own, one.reason if isinstance(one, Untested) else ""))
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Sample, Status, failure_limits, verify
 
-from ._draws import Draws
+from ._draws import Draws, unnumbered
 from ._found import LEVEL, Counterexample, address, judged
 from ._look import Seen
 from ._problem import Place
@@ -48,6 +48,8 @@ class Chances:
     trials: int = 0
     climbed: int = 0
     failed: int = 0
+    judged: int = 0
+    error: str = ""
     attempts: int = 0
     best: float = -math.inf
     place: Place | None = None
@@ -62,7 +64,11 @@ class Chances:
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
         """How far the statement is from holding at a setting, and a place where it seems to fail."""
-        self.settings += 1
+        seen = self._seen(setting, number)
+        self.settings += 1  # a setting that Ctrl-C cut short was not searched
+        return seen
+
+    def _seen(self, setting: dict[str, Any], number: int) -> Seen:
         if self.delta and self.claim.traced and self.traced is not False:
             try:
                 seen = self._violated(setting, self.seed + number)
@@ -123,6 +129,9 @@ class Chances:
             self.trials += len(rows)
             violated = relation.violations(Sample(drawn.predicted, drawn.measured, drawn.condition)) & drawn.inside
             failures += violated.reshape(len(settings), -1).sum(axis=1)
+            lost = drawn.inside & unnumbered(drawn)
+            self.failed += int(lost.sum())
+            self.judged += int((drawn.inside & ~lost).sum())
             counted += drawn.inside.reshape(len(settings), -1).sum(axis=1)
             margin = max(margin, float(drawn.margin.max()))
             if not drawn.inside.any():
@@ -132,9 +141,14 @@ class Chances:
     def _verified(self, setting: dict[str, Any], seed: int) -> Seen:
         """How far a verification is from support, and whether it refutes."""
         verdict = verify(self.claim, setting, seed=seed, corners=0, progress=False)
+        if verdict.interrupted:
+            raise KeyboardInterrupt
         self.trials += verdict.executed
+        self.judged += verdict.judged
+        if verdict.status in (Status.FAILED, Status.INAPPLICABLE):
+            self.error = self.error or verdict.reason
         if verdict.status is Status.FAILED:
-            self.failed += 1
+            self.failed += max(verdict.executed, 1)
             return Seen(-math.inf, -1.0, setting)
         value, place = -math.log(max(verdict.p_value, 1e-300)), Place(setting, seed, 0)
         if value > self.best:

@@ -28,6 +28,7 @@ class Drawn:
         margin: the smallest of the hypotheses'.
         predicted, measured, condition: of the trials.
         failed: how many raised an error.
+        error: the first of these errors, in a line.
     """
 
     places: list[Place]
@@ -38,6 +39,7 @@ class Drawn:
     measured: np.ndarray
     condition: np.ndarray
     failed: int = 0
+    error: str = ""
 
 
 class Draws:
@@ -92,14 +94,19 @@ class Draws:
         return Drawn(places, holds, value, np.nan_to_num(margin, nan=-1.0), predicted, found, condition)
 
 
-def drawn_one_by_one(
-    claim: Claim, setting: dict[str, Any], seed: int, count: int, without: str | None = None
-) -> Drawn | None:
-    """Problems of one setting by the engine's own trials: for claims that are not JAX, or whose settings are not."""
+def drawn_one_by_one(claim: Claim, setting: dict[str, Any], seed: int, count: int, without: str | None = None) -> Drawn:
+    """Problems of one setting by the engine's own trials: for claims that are not JAX, or whose settings are not.
+
+    Raises:
+        KeyboardInterrupt: if Ctrl-C cut the trials short.
+    """
     finished = run_trials(claim, setting, count, seed)
-    own = finished.stacked
+    if finished.interrupted:
+        raise KeyboardInterrupt
+    own, error = finished.stacked, next(iter(finished.errors), "")
     if own is None:
-        return None
+        none = np.zeros(0)
+        return Drawn([], none.astype(bool), none, none, none, none, none, count, error)
     kept: Bool[np.ndarray, " R"] = np.ones(len(own.holds), bool)
     margin = np.ones(len(kept))
     for hypothesis in own.hypotheses:
@@ -108,7 +115,14 @@ def drawn_one_by_one(
             margin = np.minimum(margin, np.nan_to_num(np.asarray(hypothesis.margin), nan=-1.0))
     value = np.where(kept, pressures(claim, own.predicted, own.measured, own.condition), -np.inf)
     places = [Place(setting, seed, int(number)) for number in finished.numbers]
-    return Drawn(places, kept, value, margin, own.predicted, own.measured, own.condition, len(finished.errors))
+    return Drawn(places, kept, value, margin, own.predicted, own.measured, own.condition,
+                 len(finished.errors), error)  # fmt: skip
+
+
+def unnumbered(drawn: Drawn) -> Bool[np.ndarray, " R"]:
+    """Which problems have a prediction or a measurement that is not a number."""
+    both = [np.isnan(np.asarray(own, float)).reshape(len(own), -1) for own in (drawn.predicted, drawn.measured)]
+    return np.asarray(np.concatenate(both, axis=1).any(axis=1))
 
 
 def formed(value: Float[Array, "..."], form: Int[Array, ""], key: Key[Array, ""]) -> Float[Array, "..."]:

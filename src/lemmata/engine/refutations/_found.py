@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import io
 import json
 import math
 from pathlib import Path
@@ -10,24 +11,27 @@ from typing import Any
 import numpy as np
 
 from lemmata.engine.claims import Claim, Status, file_of, find, registry, verify
-from lemmata.errors import DataError, file_error
-from lemmata.files import replace_text
+from lemmata.errors import SettingError
+from lemmata.results import digest, finish, replace_files
+from lemmata.stored import Told, plain, refusing
 
 from ._problem import Place, facts
+from ._stored import SCHEMA, placed, read_arrays, read_record
 
-_SCHEMA = 1
+_STEM = "counterexample"
 LEVEL = 1e-4  # of the verification that confirms a statistical refutation
-_SCRIPT = '''"""{claim}: a problem on which the statement fails."""
+_SCRIPT = '''"""A problem on which the statement of a claim fails."""
 
 from pathlib import Path
 
 import jax
 
 jax.config.update("jax_enable_x64", True)
+from lemmata.engine.claims import find
 from lemmata.engine.refutations import load_counterexample
 
-found = load_counterexample(Path(__file__).with_suffix(""))
-print(found)
+(claim,) = find({claim})
+print(load_counterexample(Path(__file__).with_suffix(""), claim))
 '''
 
 
@@ -49,6 +53,7 @@ class Counterexample:
             rates, which a verification at that setting and seed refutes: `predicted` and `measured` are then the end of
             its band and its statistic.
         budget, level: of that verification.
+        unstored: why the search could not be stored any more; empty where it was, or where that was not asked for.
     """
 
     claim: str
@@ -63,6 +68,7 @@ class Counterexample:
     alone: bool = True
     budget: int | None = None
     level: float = LEVEL
+    unstored: str = ""
 
     def __str__(self) -> str:
         setting = ", ".join(f"{name}={value}" for name, value in self.place.setting.items())
@@ -85,14 +91,17 @@ class Counterexample:
             DataError: if the directory cannot be written to.
         """
         directory = Path(directory)
-        stem = directory / "counterexample"
-        record = dataclasses.asdict(self)
+        record = dataclasses.asdict(dataclasses.replace(self, unstored=""))
+        del record["unstored"]
         arrays = record["place"].pop("fields")
-        replace_text(stem.with_suffix(".json"), json.dumps({"schema": _SCHEMA, **record}, indent=1, default=float))
-        if arrays:
-            np.savez(stem.with_suffix(".npz"), **arrays)
-        script = _SCRIPT.format(claim=self.claim)
-        return replace_text(stem.with_suffix(".py"), script)
+        content = io.BytesIO()
+        np.savez(content, **arrays)
+        files: dict[str, str | bytes] = {f"{_STEM}.npz": content.getvalue()} if arrays else {}
+        record = {"schema": SCHEMA, **plain(record), "arrays": digest(content.getvalue()) if arrays else None}
+        files[f"{_STEM}.json"] = json.dumps(record, indent=1, default=float)
+        files[f"{_STEM}.py"] = _SCRIPT.format(claim=ascii(self.claim))  # the name of a file may hold quotes
+        replace_files(directory, _STEM, files, gone=[] if arrays else [f"{_STEM}.npz"])
+        return directory / f"{_STEM}.py"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,6 +119,8 @@ class Survived:
         failed: how many problems raised an error or gave no number.
         seconds: of the search.
         unconfirmed: how many problems contradicted it until they were measured again, or rounded otherwise.
+        interrupted: whether Ctrl-C ended the search; the setting that it cut short does not count.
+        unstored: as of a `Counterexample`.
     """
 
     claim: str
@@ -121,6 +132,8 @@ class Survived:
     failed: int
     seconds: float
     unconfirmed: int = 0
+    interrupted: bool = False
+    unstored: str = ""
 
     @property
     def tightness(self) -> float | None:
@@ -141,7 +154,42 @@ class Survived:
             lines.append(f"{self.unconfirmed} contradictions were not confirmed: rounding or other draws explain them")
         if self.failed:
             lines.append(f"{self.failed} problems could not be judged")
+        if self.interrupted:
+            lines.append("The search was interrupted; this is what it had searched.")
         return "\n".join([*lines, "A search that finds nothing is evidence, not proof."])
+
+
+@dataclasses.dataclass(frozen=True)
+class Untested:
+    """A search that judged no problem, so that it says nothing about the statement.
+
+    Args:
+        claim: its name.
+        settings, trials, failed: as of `Survived`.
+        status: failed, where problems raised an error or gave no number; inapplicable, where no problem was inside the
+            hypotheses, or the data of an optional package are not installed; inconclusive, where Ctrl-C came while a
+            contradiction was being confirmed.
+        reason: in words.
+        seconds: of the search.
+        interrupted, unstored: as of `Survived`.
+    """
+
+    claim: str
+    settings: int
+    trials: int
+    failed: int
+    status: Status
+    reason: str
+    seconds: float
+    interrupted: bool = False
+    unstored: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.claim} was not tested ({self.status}): {self.reason}"
+
+
+Searched = Counterexample | Survived | Untested
+"""What a search ends with."""
 
 
 def address(claim: Claim) -> str:
@@ -156,34 +204,43 @@ def address(claim: Claim) -> str:
 def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counterexample:
     """Read a stored counterexample, and evaluate it afresh.
 
+    A record is data: where it names a Python file of the claim, that file does not run.
+
     Args:
         stem: the path without its ending, as the program has it.
-        claim: the claim, where its name does not find it.
+        claim: the claim; None for a claim of the catalogue, which its name finds.
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if the record cannot be read, or has another version.
+        DataError: if the record cannot be read, has another version, or does not fit the claim.
+        SettingError: if the record names a Python file and `claim` is None.
     """
     path = Path(stem).with_suffix(".json")
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        arrays = path.with_suffix(".npz")
-        fields = dict(np.load(arrays, allow_pickle=False)) if arrays.exists() else {}
-    except (OSError, ValueError) as error:
-        rule = "a record of a counterexample that lemmata wrote"
-        raise file_error(error)(f"counterexample {path}", found=str(error)[:120], rule=rule) from error
-    if not isinstance(record, dict) or record.pop("schema", None) != _SCHEMA:
-        raise DataError(
+    finish(path.parent, path.stem)
+    record, told_by = read_record(path)
+    arrays = read_arrays(path.with_suffix(".npz"), record["arrays"])
+    own = claim or _of_catalogue(record["claim"], path, told_by)
+    with refusing(told_by, "values for which the claim can be evaluated"):
+        place = placed(own, record, told_by, arrays)
+        apart = ("schema", "place", "hypotheses", "arrays")
+        rest = {name: value for name, value in record.items() if name not in apart}
+        found = Counterexample(place=place, hypotheses=tuple(record["hypotheses"]), **rest)  # pyright: ignore
+        return evaluated(own, found)
+
+
+def _of_catalogue(name: str, path: Path, told_by: Told) -> Claim:
+    """The claim that a record names, unless it would be the code of a file."""
+    if ".py" in name:
+        raise SettingError(
             f"counterexample {path}",
-            found="a different schema",
-            rule=f"schema {_SCHEMA}, which this version of lemmata reads",
-            remedy="run `lemmata refute` again",
+            found=f"a claim of the file {name}",
+            rule="lemmata runs no Python file because a record names it",
+            remedy=f"look at the file; if you trust it, call load_counterexample(stem, find({name!r})[0])",
         )
-    place = Place(**record.pop("place"), fields=fields)
-    own = claim or find(record["claim"])[0]
-    hypotheses = tuple((str(name), float(margin)) for name, margin in record.pop("hypotheses"))
-    found = Counterexample(place=place, hypotheses=hypotheses, **record)
-    return evaluated(own, found)
+    known = find(name)
+    if len(known) != 1:
+        told_by.refuse(f"{len(known)} claims of the name {name}", "the name of one claim", (None, "claim"))
+    return known[0]
 
 
 def evaluated(claim: Claim, found: Counterexample) -> Counterexample:

@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from lemmata.engine.claims import Claim, Equal, Real
 
 from ._ascent import Ascent
-from ._draws import FORMS, Drawn, Draws, drawn_one_by_one
+from ._draws import FORMS, Drawn, Draws, drawn_one_by_one, unnumbered
 from ._evolution import evolve
 from ._pressure import allowed, contradicts, pressure
 from ._problem import Place, called_free, facts, free_fields, with_fields
@@ -54,6 +54,8 @@ class Look:
     trials: int = 0
     climbed: int = 0
     failed: int = 0
+    judged: int = 0
+    error: str = ""
     best: float = -math.inf
     place: Place | None = None
     traced: bool | None = None
@@ -61,12 +63,18 @@ class Look:
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
         """The largest pressure at a setting, and a place that contradicts the claim, where there is one."""
-        self.settings += 1
+        seen = self._seen(setting, number)
+        self.settings += 1  # a setting that Ctrl-C cut short was not searched
+        return seen
+
+    def _seen(self, setting: dict[str, Any], number: int) -> Seen:
         drawn = self._drawn(setting, number)
-        if drawn is None:
+        self.trials, self.failed = self.trials + len(drawn.places), self.failed + drawn.failed
+        self.error = self.error or drawn.error
+        if not drawn.places:
             return Seen(-math.inf, -1.0, setting)
-        self.trials += len(drawn.places)
-        self.failed += drawn.failed
+        lost = drawn.inside & unnumbered(drawn)
+        self.failed, self.judged = self.failed + int(lost.sum()), self.judged + int((drawn.inside & ~lost).sum())
         order = np.argsort(-drawn.pressure)
         inside = drawn.inside & (drawn.pressure > -np.inf)
         top = int(order[0])
@@ -84,7 +92,7 @@ class Look:
         starts = [*order[:_HIGHEST], *np.flatnonzero(inside[:_PLAIN])[:_OTHERS]]
         return self._raised([drawn.places[row] for row in dict.fromkeys(starts) if inside[row]], seen)
 
-    def _drawn(self, setting: dict[str, Any], number: int) -> Drawn | None:
+    def _drawn(self, setting: dict[str, Any], number: int) -> Drawn:
         """Problems at a setting, and at others of its shape, in various forms; plain ones where that is not JAX."""
         seed = self.seed + number
         if self.claim.traced and self.traced is not False:

@@ -1,5 +1,7 @@
 """The outer search: which settings, and how a candidate becomes a counterexample."""
 
+import contextlib
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -11,18 +13,20 @@ import optuna
 from optuna.distributions import FloatDistribution
 
 from lemmata.core import require_float64
-from lemmata.engine.claims import Claim, Space, fingerprint_of, hypotheses_of
-from lemmata.errors import SettingError
+from lemmata.engine.claims import Claim, Space, Status, check_foreign, hypotheses_of
+from lemmata.errors import MissingDataError, SettingError
+from lemmata.interruption import heed, heeded
 
 from ._chance import Chances
 from ._confirm import confirm
-from ._found import Counterexample, Survived, address, evaluated
+from ._found import Counterexample, Searched, Survived, Untested, address, evaluated
 from ._look import Look, Seen
 from ._pressure import searchable
 from ._problem import Place, called_free, spelled_out
-from ._region import anywhere, beginnings, steps_of, suggested
+from ._region import anywhere, steps_of, suggested
 from ._shrink import shrink
 from ._spread import widely
+from ._storage import open_study, storage_failure
 
 Progress = Callable[[int, float | None], None]
 _WIDER = 6  # settings until larger sizes are searched, too
@@ -45,7 +49,7 @@ def refute(
     progress: Progress = lambda settings, best: None,
     clock: Callable[[], float] = time.monotonic,
     simplify: float | None = None,
-) -> Counterexample | Survived:
+) -> Searched:
     """Search inside a claim's hypotheses for a problem on which it fails.
 
     Settings are chosen by Optuna, which learns where the statement is nearly false; at each of them problems are drawn,
@@ -54,9 +58,13 @@ def refute(
     confirmed on fresh randomness and against rounding, and then made simpler. A statement with probability, in the mean
     or about a rate is searched over settings alone, and refuted by a second verification with another seed.
 
+    At least one setting is searched, whatever the budget. Ctrl-C ends the search with what it has searched, and is
+    raised where that is nothing. If the storage can no longer be written, the search goes on without it and says so.
+
     Args:
         claim: the claim.
-        budget: seconds to search; confirming takes some more, and simplifying as many as `simplify`.
+        budget: seconds to search, once the storage is open; confirming takes some more, and simplifying as many as
+            `simplify`.
         setting: settings that stay as they are.
         seed: of all randomness.
         executor: where searches from as many seeds as it has workers run; None is one search, here.
@@ -69,7 +77,8 @@ def refute(
 
     Raises:
         PrecisionError: if float64 is off.
-        SettingError, UnknownNameError: for an invalid budget, setting or hypothesis.
+        SettingError, UnknownNameError: for an invalid budget, setting, hypothesis or storage.
+        KeyboardInterrupt: if Ctrl-C comes before any problem was judged.
 
     >>> import jax
     >>> from lemmata.engine.claims import find
@@ -79,6 +88,7 @@ def refute(
     'Counterexample'
     """
     require_float64(f"a search for a counterexample to {claim.name}")
+    check_foreign(claim)
     if executor is not None:
         options = {"setting": setting, "without": without, "storage": storage, "clock": clock, "simplify": simplify}
         return widely(executor, refute, claim, budget, seed=seed, **options)
@@ -87,63 +97,135 @@ def refute(
     space = claim.population.settings()
     fixed = {name: space.resolve(setting)[name] for name in setting or {}}
     _check_hypothesis(claim, space, without)
-    begun, stays = clock(), frozenset(fixed)
+    stays, opening = frozenset(fixed), (claim, seed, without, space, fixed)
+    study = open_study(*opening, storage)
     search = (
         Look(claim, _SEEDS * seed, without, stays)
         if searchable(claim)
         else Chances(claim, _SEEDS * seed, _QUICK * budget, stays, clock)
     )
-    study, reach = _study(claim, seed, storage, without, space, fixed), 4.0
-    unconfirmed, simplify = 0, _SHRINKING * budget if simplify is None else simplify
-    known: dict[Any, Seen] = {}
-    free = bool(called_free(claim))
-    while clock() - begun < budget:
-        if search.settings % _WANDERING == 2:
-            _wander(study, space, fixed, reach, seed, known)
-        asked, asked_at = study.ask(), clock()
-        own = suggested(space, asked, fixed, reach)
-        if own is None:
-            asked.set_constraint("rules", 1.0)
-            study.tell(asked, state=optuna.trial.TrialState.PRUNED)
-            continue
-        name = tuple(own.items())
-        if name in known and not free and _wander(study, space, fixed, reach, seed, known):
-            asked.set_constraint("hypotheses", max(-known[name].margin, 0.0))
-            study.tell(asked, max(known[name].value, -1e6))
-            continue
-        seen = known[name] = search.at(own, asked.number)
-        _report(study, asked, own, seen)
-        progress(search.settings, _ratio(search))
-        if seen.place is not None:
-            found = _confirmed(search, seen.place, clock() + simplify, stays, clock)
-            if found is not None:
-                return found
-            unconfirmed += 1
-        if search.settings % _WIDER == 0 and clock() - asked_at < _QUICK * budget:
-            reach *= 2
-        if not space.variables and search.settings >= 30:
-            break
-    return Survived(claim.name, search.settings, search.trials, search.climbed, _ratio(search), search.place,
-                    search.failed, clock() - begun, unconfirmed)  # fmt: skip
+    simplify = _SHRINKING * budget if simplify is None else simplify
+    run, unstored = _Run(claim, space, fixed, seed, budget, clock, simplify, search, clock()), ""
+    try:
+        try:
+            run.through(study, progress)
+        except Exception as error:
+            unstored = storage_failure(error, storage)
+            if not unstored:
+                raise
+            run.through(open_study(*opening, None), progress)
+    except KeyboardInterrupt:
+        if not (search.judged or run.confirming):
+            raise
+        heeded()
+        return run.ended(unstored, interrupted=True)
+    return run.ended(unstored)
 
 
-def _wander(
-    study: optuna.Study, space: Space, fixed: dict[str, Any], reach: float, seed: int, known: dict[Any, Seen]
-) -> bool:
-    """Have a setting from anywhere looked at soon: what is nearly true at many small settings holds others up.
+@dataclasses.dataclass
+class _Run:
+    """A search under way: what was looked at, until when, how far the settings reach, and what was found."""
 
-    Returns:
-        Whether there is one that is not known.
-    """
-    rng = np.random.default_rng([seed, len(study.trials)])
-    for _ in range(_TRIES):
-        own = anywhere(space, fixed, reach, rng)
-        if own is None or not set(own) - set(fixed):
-            return False
-        if tuple(own.items()) not in known:
-            study.enqueue_trial(steps_of(space, {name: value for name, value in own.items() if name not in fixed}))
-            return True
-    return False
+    claim: Claim
+    space: Space
+    fixed: dict[str, Any]
+    seed: int
+    budget: float
+    clock: Callable[[], float]
+    simplify: float
+    search: Look | Chances
+    begun: float
+    reach: float = 4.0
+    unconfirmed: int = 0
+    confirming: bool = False
+    found: Counterexample | None = None
+    known: dict[Any, Seen] = dataclasses.field(default_factory=dict)
+
+    @property
+    def late(self) -> bool:
+        """Whether the budget is spent."""
+        return self.clock() - self.begun >= self.budget
+
+    def through(self, study: optuna.Study, progress: Progress) -> None:
+        """Search one setting, and then others until the budget is spent or a counterexample is confirmed."""
+        search, free = self.search, bool(called_free(self.claim))
+        while self.found is None and not (self.late and search.settings):
+            heed()
+            if search.settings % _WANDERING == 2:
+                self.wander(study)
+            asked, asked_at = study.ask(), self.clock()
+            own = suggested(self.space, asked, self.fixed, self.reach)
+            if own is None:
+                asked.set_constraint("rules", 1.0)
+                study.tell(asked, state=optuna.trial.TrialState.PRUNED)
+                if self.late and not search.settings:
+                    self.look_at(self.space.resolve(self.fixed), asked.number)
+                continue
+            name = tuple(own.items())
+            if name in self.known and not free and self.wander(study):
+                asked.set_constraint("hypotheses", max(-self.known[name].margin, 0.0))
+                study.tell(asked, max(self.known[name].value, -1e6))
+                continue
+            seen = self.known[name] = self.look_at(own, asked.number)
+            _report(study, asked, own, seen)
+            progress(search.settings, _ratio(search))
+            if search.settings % _WIDER == 0 and self.clock() - asked_at < _QUICK * self.budget:
+                self.reach *= 2
+            if not self.space.variables and search.settings >= 30:
+                return
+
+    def look_at(self, setting: dict[str, Any], number: int) -> Seen:
+        """What a setting shows; one at which the claim's own code raises or leaves counts as failed."""
+        search = self.search
+        try:
+            seen = search.at(setting, number)
+            if seen.place is not None:
+                self.confirming = True
+                until = self.clock() + self.simplify
+                self.found = _confirmed(search, seen.place, until, frozenset(self.fixed), self.clock)
+                self.confirming, self.unconfirmed = False, self.unconfirmed + (self.found is None)
+        except (Exception, SystemExit) as error:
+            search.settings, search.failed = search.settings + 1, search.failed + 1
+            search.error = search.error or f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            self.confirming = False
+            return Seen(-math.inf, -1.0, setting)
+        return seen
+
+    def ended(self, unstored: str, interrupted: bool = False) -> Searched:
+        """What is said of the search."""
+        own, seconds = self.search, self.clock() - self.begun
+        if self.found is not None:
+            return dataclasses.replace(self.found, unstored=unstored)
+        if own.judged and not self.confirming:
+            return Survived(self.claim.name, own.settings, own.trials, own.climbed, _ratio(own), own.place, own.failed,
+                            seconds, self.unconfirmed, interrupted, unstored)  # fmt: skip
+        absent = f"{MissingDataError.__name__}: " in own.error or not own.failed
+        status = Status.INAPPLICABLE if absent else Status.FAILED
+        reason = own.error or "no problem satisfied the hypotheses"
+        if own.failed:
+            reason = f"no problem gave a number: {own.error}" if own.error else "no problem gave a number"
+        if self.confirming:
+            status = Status.INCONCLUSIVE
+            reason = "the search was interrupted while it confirmed a contradiction; run it again to the end"
+        return Untested(self.claim.name, own.settings, own.trials, own.failed, status, reason, seconds, interrupted,
+                        unstored)  # fmt: skip
+
+    def wander(self, study: optuna.Study) -> bool:
+        """Have a setting from anywhere looked at soon: what is nearly true at many small settings holds others up.
+
+        Returns:
+            Whether there is one that is not known.
+        """
+        rng = np.random.default_rng([self.seed, len(study.trials)])
+        for _ in range(_TRIES):
+            own = anywhere(self.space, self.fixed, self.reach, rng)
+            if own is None or not set(own) - set(self.fixed):
+                return False
+            if tuple(own.items()) not in self.known:
+                free = {name: value for name, value in own.items() if name not in self.fixed}
+                study.enqueue_trial(steps_of(self.space, free))
+                return True
+        return False
 
 
 def _ratio(search: Look | Chances) -> float | None:
@@ -191,7 +273,9 @@ def _confirmed(
         search.trials += short.trials
         return None if other is None else spelled_out(claim, other)
 
-    place, said, steps = shrink(claim, place, said, again, until, fixed, without, clock)
+    steps = 0
+    with contextlib.suppress(KeyboardInterrupt):  # what is confirmed stays, and the request is heeded after it
+        place, said, steps = shrink(claim, place, said, again, until, fixed, without, clock)
     blank = Counterexample(address(claim), place, 0.0, 0.0, 0.0, (), said, search.trials, steps)
     return evaluated(claim, blank)
 
@@ -203,34 +287,3 @@ def _check_hypothesis(claim: Claim, space: Space, without: str | None) -> None:
     names = [own.name for own in hypotheses_of(claim, claim.population.sample(space.default, key))]
     if without not in names:
         raise SettingError("hypothesis", found=without, rule=f"one of {'; '.join(names)}")
-
-
-def study_name(claim: Claim, without: str | None = None) -> str:
-    """What a database calls the searches for a claim: with its code, since ratios of other code say nothing of it."""
-    return " ".join([claim.name, fingerprint_of(claim), *([f"without {without}"] if without else [])])
-
-
-def _study(
-    claim: Claim, seed: int, storage: str | None, without: str | None, space: Space, fixed: dict[str, Any]
-) -> optuna.Study:
-    """Optuna's study of the claim; the default and the smallest setting come first."""
-    url = storage if storage is None or "://" in storage else f"sqlite:///{storage}"
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=8)
-    try:
-        study = optuna.create_study(
-            direction="maximize",
-            sampler=sampler,
-            storage=url,
-            study_name=claim.name if storage is None else study_name(claim, without),  # code takes seconds to read
-            load_if_exists=True,
-        )
-    except Exception as error:  # whatever the database's driver raises
-        raise SettingError(
-            "storage", found=f"{storage}: {' '.join(str(error).split())[:120]}",
-            rule="a file or the URL of a database that can be written to, such as search.db",
-        ) from error  # fmt: skip
-    if not study.trials:
-        for own in beginnings(space):
-            study.enqueue_trial(steps_of(space, {k: v for k, v in own.items() if k not in fixed}))
-    return study

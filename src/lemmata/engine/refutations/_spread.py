@@ -10,7 +10,7 @@ from lemmata.engine.claims import Claim, received, sent
 from lemmata.errors import SolverError
 from lemmata.workers import Lost, finished
 
-from ._found import Counterexample, Survived
+from ._found import Counterexample, Searched, Survived, Untested
 
 _APART = 10_007
 """Between the seeds of two searches for the same claim."""
@@ -22,9 +22,9 @@ def seed_of(seed: int, number: int) -> int:
 
 
 def searches(
-    executor: Executor | None, search: Callable[..., Counterexample | Survived], claims: Iterable[Claim], budget: float,
+    executor: Executor | None, search: Callable[..., Searched], claims: Iterable[Claim], budget: float,
     *, each: int = 1, seed: int = 0, told: Callable[[str], None] = lambda name: None, **options: Any,
-) -> Iterator[tuple[str, Counterexample | Survived | Lost]]:  # fmt: skip
+) -> Iterator[tuple[str, Searched | Lost]]:  # fmt: skip
     """Search claims, each so many times from seeds of its own, and give each claim's outcome as it is known.
 
     The first counterexample is a claim's outcome. Where none is found, what was searched is counted together, and the
@@ -46,7 +46,7 @@ def searches(
         for claim in claims
         for number in range(each)
     ]
-    found: dict[str, list[Counterexample | Survived | Lost]] = {}
+    found: dict[str, list[Searched | Lost]] = {}
     for (name, number), own in finished(executor, _searched, tasks):
         told(name)
         known = found.setdefault(name, [])
@@ -60,32 +60,33 @@ def searches(
             yield name, _together(name, known)
 
 
-def _searched(
-    search: Callable[..., Counterexample | Survived], claim: Claim | str, budget: float, options: dict[str, Any]
-) -> Counterexample | Survived:
+def _searched(search: Callable[..., Searched], claim: Claim | str, budget: float, options: dict[str, Any]) -> Searched:
     return search(received(claim), budget, **options)
 
 
-def _together(name: str, found: list[Counterexample | Survived | Lost]) -> Counterexample | Survived | Lost:
+def _together(name: str, found: list[Searched | Lost]) -> Searched | Lost:
     """What several searches for one claim say."""
     for own in found:
         if isinstance(own, Counterexample):
             return own
     survived = [own for own in found if isinstance(own, Survived)]
     if not survived:
+        untested = [own for own in found if isinstance(own, Untested)]
+        if untested:
+            return untested[0]
         lost = next(own for own in found if isinstance(own, Lost))
         return Lost(name, lost.error)
     best = max(survived, key=lambda own: -1.0 if own.ratio is None else own.ratio)
     total = lambda field: sum(getattr(own, field) for own in survived)
     return dataclasses.replace(
         best, settings=total("settings"), trials=total("trials"), climbed=total("climbed"), failed=total("failed"),
-        seconds=max(own.seconds for own in survived),
+        seconds=max(own.seconds for own in survived), unstored=max(own.unstored for own in survived),
     )  # fmt: skip
 
 
 def widely(
-    executor: Executor, search: Callable[..., Counterexample | Survived], claim: Claim, budget: float, **options: Any
-) -> Counterexample | Survived:
+    executor: Executor, search: Callable[..., Searched], claim: Claim, budget: float, **options: Any
+) -> Searched:
     """Search one claim from a seed for each worker of an executor.
 
     Raises:

@@ -9,9 +9,9 @@ import numpy as np
 
 from lemmata.core import require_float64
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Outcome, Status, Witness, fingerprint_of, run_trials
-from lemmata.errors import SettingError
+from lemmata.errors import SettingError, SolverError
 
-from ._found import Counterexample
+from ._found import Counterexample, Untested
 from ._pressure import searchable
 from ._problem import Facts, Place, facts
 from ._search import refute
@@ -76,6 +76,8 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
     Raises:
         PrecisionError: if float64 is off.
         SettingError: for a budget that is not above 0.
+        SolverError: if no problem could be judged.
+        KeyboardInterrupt: after Ctrl-C, since the search was cut short.
 
     >>> import jax
     >>> from lemmata.engine.claims import find
@@ -90,6 +92,10 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
     if has_tightness(claim) and not searchable(claim) and claim.expected is not Status.REFUTED:
         return _by_quantiles(claim, claim.relation.delta, seconds, seed)  # pyright: ignore[reportAttributeAccessIssue]
     found = refute(claim, seconds, seed=seed, clock=time.process_time)
+    if isinstance(found, Untested):
+        raise _unjudged(claim, found.reason)
+    if not isinstance(found, Counterexample) and found.interrupted:
+        raise KeyboardInterrupt
     own = fingerprint_of(claim)
     if isinstance(found, Counterexample) and has_tightness(claim) and found.alone and found.ratio <= _ATTAINED:
         return Tightness(claim.name, own, 1.0, "", None, found.trials, None, found.place, seconds)
@@ -102,12 +108,16 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
 def _by_quantiles(claim: Claim, delta: float, seconds: float, seed: int) -> Tightness:
     """The largest quantile of the ratio over settings: the default, then corners that the seed draws."""
     space, begun = claim.population.settings(), time.process_time()
-    best, where, settings, trials = -math.inf, None, 0, 0
+    best, where, settings, trials, judged, error = -math.inf, None, 0, 0, 0, ""
     for setting in (space.default, *space.corners(_MOST, seed)):
         if settings and time.process_time() - begun > seconds:
             break
         finished = run_trials(claim, setting, _DRAWN, seed + settings)
+        if finished.interrupted:
+            raise KeyboardInterrupt
+        error = error or next(iter(finished.errors), "")
         if finished.stacked is not None:
+            judged += int(finished.stacked.holds.sum())
             ratios = np.where(finished.stacked.holds, ratios_of(claim, finished.stacked), np.nan)
             known = np.flatnonzero(~np.isnan(ratios))
             if len(known):
@@ -116,8 +126,14 @@ def _by_quantiles(claim: Claim, delta: float, seconds: float, seed: int) -> Tigh
                 if ratios[at] > best:
                     best, where = float(ratios[at]), Place(setting, seed + settings, int(finished.numbers[at]))
         settings, trials = settings + 1, trials + len(finished.numbers)
+    if not judged:
+        raise _unjudged(claim, error or "no problem satisfied the hypotheses")
     ratio = best if -math.inf < best <= _ATTAINED else None
     return Tightness(claim.name, fingerprint_of(claim), ratio, "", settings, trials, 0, where, seconds)
+
+
+def _unjudged(claim: Claim, found: str) -> SolverError:
+    return SolverError(f"the search of {claim.name}", found=found, rule="at least one problem that can be judged")
 
 
 def ratios_of(claim: Claim, own: Outcome | Facts) -> np.ndarray:

@@ -1,11 +1,14 @@
 """The command line, with one file per command. Commands import JAX and lower subpackages only when they run."""
 
 import inspect
-import os
 import sys
 from typing import Annotated
 
 import typer
+
+from lemmata.code_files import forget_current_folder
+from lemmata.interruption import listening
+from lemmata.printable import open_streams
 
 from ._app import Commands, version
 from ._calibrate import calibrate
@@ -13,6 +16,7 @@ from ._compare import compare
 from ._emergence import emergence
 from ._flags import solve_in_turn as solve_in_turn
 from ._grokking import grokking
+from ._guard import guarded
 from ._in_context import in_context
 from ._judge import judge
 from ._ledger import ledger
@@ -59,8 +63,12 @@ def _options(
 
 def main() -> None:
     """Run the command line; the entry point `lemmata`."""
+    open_streams()
+    forget_current_folder()
     solve_in_turn()
-    for stream in ("stdout", "stderr"):
-        if getattr(sys, stream) is None:  # closed by the caller, as `lemmata list >&-` does
-            setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    app()
+    guarded(_run, sys.argv[1:])
+
+
+def _run() -> None:
+    with listening():
+        app()

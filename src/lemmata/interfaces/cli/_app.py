@@ -8,10 +8,12 @@ from typing import Any
 import typer
 import typer.core
 
-from lemmata.errors import DataError, LemmataError, SettingError
+from lemmata.errors import DataError, LemmataError, MemoryPlanError, SettingError
+from lemmata.interruption import exit_code
 
-REFUSED = 2
-INTERRUPTED = 130
+from ._guard import FAILED, REFUSED, left
+
+_NO_MEMORY = ("RESOURCE_EXHAUSTED", "std::bad_alloc", "Cannot allocate memory")
 UNREAD = 141
 """As of a program that the signal of a closed pipe ends; 1 would say that a claim is refuted."""
 
@@ -25,7 +27,10 @@ at_end = contextlib.ExitStack()
 
 
 class Commands(typer.core.TyperGroup):
-    """A group of commands whose errors of lemmata become one message and exit code 2, and Ctrl-C exit code 130."""
+    """A group of commands whose errors of lemmata become one message and exit code 2.
+
+    Ctrl-C has exit code 130. A program of the user's that ends the process is told, whatever code it gives.
+    """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the words mean: `verify --stale` is `judge --stale`, `verify --edges` is `walk`."""
@@ -47,9 +52,14 @@ class Commands(typer.core.TyperGroup):
         except LemmataError as error:
             complain(error)
             raise typer.Exit(REFUSED) from None
+        except EOFError as error:  # which typer takes for Ctrl-D, with the exit code of a refuted claim
+            complain(DataError("a file is shorter than it says", found=str(error) or None, rule="files are whole"))
+            raise typer.Exit(REFUSED) from None
         except KeyboardInterrupt:
             err.print("Interrupted before any result was finished.")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(exit_code()) from None
+        except SystemExit as error:  # lemmata itself ends with typer.Exit
+            raise typer.Exit(left([ctx.invoked_subcommand or ""], f"sys.exit({error.code!r})")) from None
         except BrokenPipeError:
             _drop_output()
             raise typer.Exit(UNREAD) from None
@@ -66,6 +76,17 @@ class Commands(typer.core.TyperGroup):
                 )
             )
             raise typer.Exit(REFUSED) from None
+        except Exception as error:
+            if not _lacked_memory(error):
+                raise
+            remedy = "free memory, raise the limit of the process, or use fewer rows"
+            complain(MemoryPlanError("there is not enough memory", found=str(error)[:200] or None, remedy=remedy))
+            raise typer.Exit(FAILED) from None
+
+
+def _lacked_memory(error: Exception) -> bool:
+    """Whether Python, NumPy, XLA or a library in C++ got no memory."""
+    return isinstance(error, MemoryError) or any(word in str(error) for word in _NO_MEMORY)
 
 
 def _refuse_moved(command: str, options: list[str]) -> None:

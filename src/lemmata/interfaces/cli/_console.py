@@ -36,6 +36,13 @@ def plain(text: str) -> None:
     sys.stdout.flush()
 
 
+def plain_json(text: str) -> None:
+    """A text of JSON on stdout, which stays JSON with the same content whatever the encoding of the terminal is."""
+    from lemmata.printable import json_for
+
+    plain(json_for(text, sys.stdout.encoding))
+
+
 def complain(error: Exception) -> None:
     """An error of lemmata on stderr: what, value, rule and remedy on lines of their own, controls made visible."""
     from lemmata.printable import clean

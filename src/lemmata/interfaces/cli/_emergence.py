@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 def emergence(
     data: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file with one model per row.")],
-    scale: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the scale of the model.")] = "scale",
+    scale: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN", help="Column of the size of each model, for example its parameters or its training rows."
+        ),
+    ] = "scale",
     accuracy: Annotated[
         str, typer.Option(metavar="COLUMN", help="Column of the share of solved items, from 0 to 1.")
     ] = "accuracy",
@@ -24,7 +29,7 @@ def emergence(
         str, typer.Option(metavar="COLUMN|N", help="Column of the number of items, or the number itself.")
     ] = "items",
     length: Annotated[float, typer.Option(metavar="L", help="Number of tokens of an answer.")] = 1.0,
-    chance: Annotated[float, typer.Option(metavar="P", help="Accuracy of guessing.")] = 0.0,
+    chance: Annotated[float, typer.Option(metavar="P", help="Accuracy of random guessing.")] = 0.0,
     at_length: Annotated[
         list[float] | None,
         typer.Option(metavar="L", help="Predict the scale of the jump for answers of L tokens. Repeatable."),
@@ -32,10 +37,11 @@ def emergence(
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.9,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tell whether a jump of accuracy with scale is sharper than a smooth loss makes it.
+    """Test whether the accuracy jumps more sharply with scale than a smooth loss explains.
 
-    If the loss of a token falls smoothly, the accuracy on answers of many tokens jumps. The command fits this law,
-    tests whether the jump is sharper, and says from which scale the items could show anything.
+    Even if the loss per token falls smoothly with scale, the accuracy on answers of many tokens can jump. The command
+    fits such a smooth curve and tests whether the jump in your table is sharper. It also prints the smallest scale at
+    which your number of items can show an accuracy above chance.
 
     Exit code: 0 on success; 2 after a usage error.
     """

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from lemmata.errors import DataError, SettingError
+from lemmata.interruption import heed, heeded
 
 from ._judging import Judging, check_limits
 
@@ -150,14 +151,15 @@ class FamilyRun:
                 for done in stream:
                     self.judged[done.verdict.name] = done.verdict
                     kept = self._add(done.task.claim, done.verdict)
-                    amiss = done.unrecorded or kept
-                    if amiss:
-                        self.notes.append(f"{done.verdict.name}, seed {done.verdict.seed}: not recorded: {amiss}")
+                    self._tell(done.verdict, done.unrecorded or kept)
                     yield done.task.claim, done.verdict
                     if done.verdict.interrupted:
+                        heeded()
                         self.interrupted = True
                         return
+                    heed()
         except KeyboardInterrupt:
+            heeded()
             self.interrupted = True
 
     def _add(self, claim: Any, verdict: Any) -> str:
@@ -171,6 +173,12 @@ class FamilyRun:
         except DataError as error:
             return str(error)
         return ""
+
+    def _tell(self, verdict: Any, amiss: str) -> None:
+        """Note that a verdict was not written; once, as its last status may not be written for the same reason."""
+        note = f"{verdict.name}, seed {verdict.seed}: not recorded: {amiss}"
+        if amiss and note not in self.notes:
+            self.notes.append(note)
 
     def together(self) -> list[Any]:
         """The verdicts held against the family, in the order of the claims."""
@@ -192,7 +200,7 @@ class FamilyRun:
         for verdict in held:
             raw = self.judged.get(verdict.name)
             if raw is not None and raw.status is not verdict.status:
-                self._add(claims[verdict.name], verdict)
+                self._tell(verdict, self._add(claims[verdict.name], verdict))
         return held
 
     def changes(self) -> list[Any]:

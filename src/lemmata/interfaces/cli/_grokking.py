@@ -22,22 +22,30 @@ def grokking(
         str | None, typer.Option(metavar="COLUMN", help="Column of the validation accuracy or loss.")
     ] = None,
     weight_decay: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the weight decays. Each of them is a run.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of the weight decay. Rows with the same weight decay form one run."
+        ),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(metavar="NAME", help="accuracy or loss, if the names of the columns do not say it.")
+        str | None,
+        typer.Option(metavar="NAME", help="accuracy or loss. Needed only if the column names contain neither word."),
     ] = None,
     threshold: Annotated[
         list[float] | None,
-        typer.Option(metavar="A", help="Accuracy to reach. Repeatable. Default: 0.5, 0.9 and 0.99."),
+        typer.Option(
+            metavar="A",
+            help="Accuracy at which a run counts as fitted or generalised. Repeatable. Default: 0.5, 0.9 and 0.99.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find the grokking delay in a training log: when each run fits, and when it generalises.
 
-    The command prints the times at each threshold with the logged steps around them, their ratio, whether one clock or
-    two explain the delay, and, for several weight decays, whether the delay is inverse to the weight decay. It finds
-    columns such as step, train_accuracy, validation_accuracy and weight_decay by their names.
+    For each accuracy threshold, the command prints the first step at which the training accuracy reaches it, the first
+    step at which the validation accuracy reaches it, and the ratio of the two steps. It says whether this ratio is the
+    same at every threshold. If the log has several weight decays, it also tests whether the delay is proportional to
+    1/weight decay. It finds columns such as step, train_accuracy, validation_accuracy and weight_decay by their names.
 
     Exit code: 0 on success; 2 after a usage error.
     """

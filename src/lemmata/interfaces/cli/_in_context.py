@@ -44,9 +44,12 @@ def in_context(
 
     Exit code: 0 on success; 2 after a usage error.
     """
+    from lemmata.printable import clean
+
+    from ._app import at_end
     from ._console import err, out, plain
-    from ._files import prepare_directory, strict_json, write_text
-    from ._job import begin
+    from ._files import prepare_directory, strict_json
+    from ._job import answered, begin
     from ._progress import StageProgress
     from ._study import check_seed
     from ._summary import describe_data
@@ -54,7 +57,8 @@ def in_context(
     check_seed(seed)
     with StageProgress(err) as progress:
         begin(progress)
-        from lemmata.interfaces.report import write_pictures
+        from lemmata.interfaces.report import pictures_of
+        from lemmata.results import digest, writing
         from lemmata.workflows.studies import load_dataset, run_in_context
 
         dataset = load_dataset(
@@ -63,20 +67,22 @@ def in_context(
         )  # fmt: skip
         folder = directory / "in_context"
         prepare_directory(directory, ("in_context",), ("in_context/run.json",))
+        result = at_end.enter_context(writing(folder, "run.json"))
         describe_data(err, dataset)
         run = run_in_context(
             dataset, features=features, layers=layers, penalty=penalty, sharpness=sharpness, width=width,
             held_out=held_out, seed=seed, progress=progress,
         )  # fmt: skip
         progress("Drawing", 0, 1)
-        text = strict_json(run)
-        pictures = write_pictures(run, folder)
-        written = write_text(folder / "run.json", text)
-    if as_json:
-        plain(text)
-        return
-    _print_table(run)
-    out.print(f"Wrote {written} and {', '.join(path.name for path in pictures)}", markup=False, highlight=False)
+        pictures = pictures_of(run)
+    if not pictures:
+        run["notes"] = [*run["notes"], "No pictures were drawn, because the memory of the process is limited."]
+    text = strict_json(run | {"pictures": {name: digest(picture) for name, picture in pictures.items()}})
+    with answered(lambda: plain(text) if as_json else _print_table(run)):
+        result.replace({"run.json": text + "\n", **pictures})
+    if not as_json:
+        written = " and ".join(filter(None, [str(folder / "run.json"), ", ".join(pictures)]))
+        out.print(clean(f"Wrote {written}"), markup=False, highlight=False)
 
 
 def _print_table(run: dict) -> None:

@@ -1,16 +1,20 @@
-"""What `lemmata study`, `compare` and `model` do alike: load, run, write the record and its page, say what it holds."""
+"""What `lemmata study`, `compare` and `model` do alike: load, run, print the answer, write the record and its page."""
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from lemmata.bundled import NO_NAMES, Bundled
+from lemmata.interruption import exit_code
 from lemmata.workflows.records import StoredRecord
 
 if TYPE_CHECKING:
+    from lemmata.results import Result
+
     from ._progress import StageProgress
 
 
@@ -63,41 +67,79 @@ class Job:
 
         Raises:
             MissingFileError: if the path of the data does not exist.
+            FileError: if a file cannot be written; the answer is printed before.
             Exit: with code 130 after Ctrl-C; finished results are written.
         """
         import time
 
-        from ._app import INTERRUPTED, at_end
-        from ._console import err, out, plain
-        from ._files import prepare_directory, write_text
+        from ._app import at_end
+        from ._console import err
+        from ._files import prepare_directory
         from ._progress import StageProgress
 
         self.names.look(data[-1])  # before anything is loaded
         started, file = time.monotonic(), self.record.file
         with StageProgress(err) as progress:
             begin(progress)
-            from lemmata.interfaces.report import write_page
-            from lemmata.printable import clean
+            from lemmata.results import writing
             from lemmata.workers import workers
 
             executor = at_end.enter_context(workers(jobs, dask))
             loaded = self.load(told, *data)
             prepare_directory(directory, (self.folder,), (file, f"{self.folder}/index.html"))
+            result = at_end.enter_context(writing(directory, file))
             record = self.run(loaded, told, progress, started, executor)
             record = dataclasses.replace(record, command=told.command(*data))
-            progress("Writing the report", 0, 1)
-            text = record.to_json()
-            written = write_text(directory / file, text)
-            for name, other in self.beside(loaded, record).items():
-                write_text(directory / self.folder / name, other.removesuffix("\n"))
-            page = write_page(directory / self.folder, record)
-        if as_json:
-            plain(text)
-        else:
-            self.say(out, clean(record))
-            for what, path in (("Report", page), ("Record", written)):
-                out.print(f"{what}: {clean(str(path))}", markup=False, highlight=False, soft_wrap=True)
+        with answered(self._told(record, as_json)):
+            self._write(loaded, record, result, directory, as_json)
         if record.interrupted:
             err.print("Interrupted; the finished results were written.")
-            raise typer.Exit(INTERRUPTED)
+            raise typer.Exit(exit_code())
         return record
+
+    def _told(self, record: Any, as_json: bool) -> Callable[[], None]:
+        """What prints the answer."""
+        from lemmata.printable import clean
+
+        from ._console import out, plain_json
+
+        return (lambda: plain_json(record.to_json())) if as_json else (lambda: self.say(out, clean(record)))
+
+    def _write(self, loaded: Any, record: Any, result: "Result", directory: Path, as_json: bool) -> None:
+        """Write the record, its page and what lies beside it, and say where they are."""
+        from lemmata.interfaces.report import left_by, page_of
+        from lemmata.printable import clean
+        from lemmata.results import digest
+
+        from ._console import err, out
+        from ._progress import StageProgress
+
+        page, written = directory / self.folder / "index.html", directory / self.record.file
+        with StageProgress(err) as progress:
+            progress("Writing the report", 0, 1)
+            text, beside = record.to_json(), self.beside(loaded, record)
+            shown = page_of(record, beside={name: digest(other) for name, other in beside.items()})
+            result.replace(
+                {self.record.file: text + "\n", f"{self.folder}/index.html": shown}
+                | {f"{self.folder}/{name}": other for name, other in beside.items()},
+                gone=[f"{self.folder}/{name}" for name in left_by(page)],  # of an earlier run, where this one has none
+            )
+        for what, path in (("Report", page), ("Record", written)) if not as_json else ():
+            out.print(f"{what}: {clean(str(path))}", markup=False, highlight=False, soft_wrap=True)
+
+
+@contextlib.contextmanager
+def answered(say: Callable[[], None]) -> Iterator[None]:
+    """Print the answer before this context writes it: neither a full disk nor a closed output takes both.
+
+    Args:
+        say: prints it.
+    """
+    unsaid = None
+    try:
+        say()
+    except OSError as error:  # of standard output; told after the writing
+        unsaid = error
+    yield
+    if unsaid is not None:
+        raise unsaid

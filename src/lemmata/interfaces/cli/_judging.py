@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lemmata.errors import SettingError
+from lemmata.errors import DataError, SettingError
 
 from ._options import Dask, Jobs
 
@@ -75,34 +75,66 @@ def check_limits(**limits: float | None) -> None:
 class Kept:
     """The ledger of a run: what runs its trials, and where its verdicts go.
 
-    Workers elsewhere do not see its file: their trials come back with the verdict.
+    Where the disk is full, trials run and verdicts are given all the same; `unrecorded` says why they were not kept.
+    Workers elsewhere do not see the ledger's file: their trials come back with the verdict.
     """
 
     def __init__(self, path: Path | None, seed: int, carried: bool = False):
-        from lemmata.engine.ledger import CarriedTrials, default_path, open_ledger, recorded_trials
+        from lemmata.engine.claims import run_trials
+        from lemmata.engine.ledger import (
+            CarriedTrials,
+            FullDiskError,
+            TolerantTrials,
+            default_path,
+            open_ledger,
+            recorded_trials,
+        )
 
         self.path: Path = path or default_path()
-        with open_ledger(self.path) as ledger:
-            self.number = ledger.begin(shlex.join(["lemmata", *sys.argv[1:]]), seed)
-        self.run = functools.partial(recorded_trials, self.path, self.number)
-        if carried:
-            self.run = CarriedTrials(self.path, self.number)
+        self.number = None
+        try:
+            with open_ledger(self.path) as ledger:
+                self.number = ledger.begin(shlex.join(["lemmata", *sys.argv[1:]]), seed)
+        except FullDiskError as error:
+            self.run = TolerantTrials(run_trials, str(error))
+            return
+        run = functools.partial(recorded_trials, self.path, self.number)
+        self.run = TolerantTrials(CarriedTrials(self.path, self.number) if carried else run)
+
+    @property
+    def unrecorded(self) -> str:
+        """Why something was not recorded; empty where all was."""
+        return self.run.unrecorded
 
     def add(self, claim: Any, verdict: Any) -> None:
-        """Write a verdict."""
+        """Write a verdict, where the ledger can be written."""
         from lemmata.engine.claims import fingerprint_of
         from lemmata.engine.ledger import open_ledger
 
-        with open_ledger(self.path) as ledger:
-            ledger.add_verdict(self.number, fingerprint_of(claim), verdict.to_json())
+        if self.number is None:
+            return
+        try:
+            with open_ledger(self.path) as ledger:
+                ledger.add_verdict(self.number, fingerprint_of(claim), verdict.to_json())
+        except DataError as error:
+            self.run.unrecorded = self.unrecorded or str(error)
+
+    def told(self) -> bool:
+        """Say on stderr why something was not recorded; whether that is so."""
+        from ._console import err
+
+        if self.unrecorded:
+            err.print(f"Not recorded: {self.unrecorded}", markup=False, highlight=False, soft_wrap=True)
+        return bool(self.unrecorded)
 
 
 def named_claims(names: list[str] | None) -> list[Any]:
     """The claims that some names mean, each once; SettingError where two have one name, which tells verdicts apart."""
-    from lemmata.engine.claims import find
+    from lemmata.engine.claims import check_foreign, find
 
     found: dict[str, Any] = {}
     for claim in (claim for name in names or [] for claim in find(name)):
+        check_foreign(claim)
         if found.setdefault(claim.name, claim) is not claim:
             raise SettingError(
                 f"claim {claim.name}",

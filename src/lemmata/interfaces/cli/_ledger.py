@@ -6,8 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from lemmata.errors import MissingFileError, SettingError
+from lemmata.errors import DataError, MissingFileError, SettingError
 
+_APART = 3
+"""The exit code where two runs judged no claim in common."""
 _ACTIONS = {
     "list": "[CLAIM]: all runs, or the trials and verdicts of one claim",
     "compare": "RUN RUN: verdicts that changed, and the reasons",
@@ -33,7 +35,10 @@ def ledger(
 ) -> None:
     """Read the ledger, the file in which `lemmata verify` stores every trial and every verdict.
 
-    Exit code: 0 on success; 1 if a replayed trial gives other numbers or the file is damaged; 2 after a usage error.
+    The command writes nothing into the ledger, so that it also reads one on a disk that is read-only.
+
+    Exit code: 0 on success; 1 if a replayed trial gives other numbers or the file is damaged; 2 after a usage error, or
+    if the ledger has nothing of what is asked for; 3 if two runs have no claim in common.
     """
     given = words or []
     counts = {"list": (0, 1), "compare": (2, 2), "replay": (2, 2), "export": (1, 1), "check": (0, 0)}
@@ -47,7 +52,7 @@ def ledger(
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from lemmata.engine.ledger import default_path, open_ledger
+    from lemmata.engine.ledger import default_path, read_ledger
 
     own = path or default_path()
     if not own.exists():
@@ -58,7 +63,7 @@ def ledger(
             rule=rule,
             remedy="name an existing ledger with --ledger PATH, or run `lemmata verify` first",
         )
-    with open_ledger(own) as opened:
+    with read_ledger(own) as opened:
         code, record, lines = _DO[action](opened, given, setting, seed)
     from ._console import plain
 
@@ -77,6 +82,8 @@ def _list(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
         )]  # fmt: skip
         lines = [f"{row['id']:4d}  {row['began']}  {row['verdicts']:4d} verdicts  {row['command']}" for row in rows]
         trials = ledger.query("SELECT count(*) AS n FROM trials")[0]["n"]
+        if not (rows or trials):
+            raise _nothing(ledger, "no run", "lemmata verify")
         return 0, rows, [*lines, f"{len(rows)} runs, {trials} trials in {ledger.path}"]
     from lemmata.engine.claims import find
 
@@ -94,7 +101,9 @@ def _list(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
         f"code {row['fingerprint'][:8]}  {row['setting']}" for row in rows
     ]  # fmt: skip
     lines += [f"{row['claim']}  run {row['run']}: {row['status']}, {row['reason']}" for row in verdicts]
-    return 0, {"trials": rows, "verdicts": verdicts}, lines or ["the ledger has no trial or verdict of it"]
+    if not lines:
+        raise _nothing(ledger, f"no trial or verdict of {words[0]}", f"lemmata verify {words[0]}")
+    return 0, {"trials": rows, "verdicts": verdicts}, lines
 
 
 def _compare(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
@@ -104,6 +113,10 @@ def _compare(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
 
     found = compare_runs(ledger, *(_number(word) for word in words))
     record = [dataclasses.asdict(change) for change in found]
+    judged = [{row["claim"] for row in ledger.query("SELECT claim FROM verdicts WHERE run = ?", _number(word))}
+              for word in words]  # fmt: skip
+    if not judged[0] & judged[1]:
+        return _APART, record, ["no claim has a verdict in both runs, so that nothing was compared"]
     return 0, record, [str(change) for change in found] or ["all verdicts that both runs have are the same"]
 
 
@@ -129,6 +142,8 @@ def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
 
 
 def _export(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
+    if not ledger.query("SELECT 1 FROM trials LIMIT 1"):
+        raise _nothing(ledger, "no trial", "lemmata verify")
     count = ledger.export(words[0])
     return 0, {"trials": count, "file": words[0]}, [f"{count} trials written to {words[0]}"]
 
@@ -136,6 +151,11 @@ def _export(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
 def _check(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
     found = ledger.check()
     return int(bool(found)), found, found or [f"{ledger.path} is undamaged"]
+
+
+def _nothing(ledger: Any, found: str, command: str) -> DataError:
+    remedy = f"run `{command}` first, or name another file with --ledger PATH"
+    return DataError(f"ledger {ledger.path}", found=found, rule="a ledger that holds what is asked for", remedy=remedy)
 
 
 def _number(word: str) -> int:

@@ -81,7 +81,7 @@ def list_claims(
     for before, row in zip([None, *rows], rows, strict=False):
         if wanted.get("verdict") == "refuted" and (before is None or _accused(before) != _accused(row)):
             number = sum(_accused(other) == _accused(row) for other in rows)
-            out.print(f"{_ACCUSED[_accused(row)]}: {number}", style="bold underline")
+            out.print(f"{_ACCUSED[_accused(row)]}: {number}", style="bold underline", markup=False)
         out.print(f"[bold]{row['name']}[/bold]  {row['status']}{_weakness(row)}{_tightness(row)}", highlight=False)
         said = f"  control: {row['control']['loose']}" if loose else f"  {row['title']}. {row['source']}; {row['kind']}"
         out.print(said, markup=False, highlight=False)
@@ -90,7 +90,7 @@ def list_claims(
     shown = f"{len(rows)} claim{'s' * (len(rows) != 1)}"
     if more:
         shown = f"The best {shown} of {len(rows) + len(more)}; `--first 0` prints all"
-    out.print(f"{shown}. `lemmata show NAME` prints one, `lemmata verify NAME` tests it.")
+    out.print(f"{shown}. `lemmata show NAME` prints one, `lemmata verify NAME` tests it.", markup=False)
 
 
 _ACCUSED = (
@@ -129,7 +129,7 @@ def _list_unrun(as_json: bool) -> None:
         places.setdefault(name.partition(".")[0], []).append(name.partition(".")[2])
     for place, names in places.items():
         out.print(f"[bold]{place}[/bold]  {', '.join(names)}", highlight=False)
-    out.print(f"{len(left)} of {len(public())} public functions and classes are not run by any claim.")
+    out.print(f"{len(left)} of {len(public())} public functions and classes are not run by any claim.", markup=False)
 
 
 def _accused(row: dict[str, Any]) -> int:
@@ -247,4 +247,4 @@ def _list_source(key: str, part: str, as_json: bool) -> None:
         if row["reason"]:
             out.print(f"  no claim: {row['reason']}", style="yellow", markup=False, highlight=False)
     gaps = sum(not row["claims"] for row in rows)
-    out.print(f"{len(rows)} statements, {gaps} without a claim.")
+    out.print(f"{len(rows)} statements, {gaps} without a claim.", markup=False)

@@ -55,7 +55,7 @@ def map_catalogue(
             rule="either --json, which prints the counts, or a page",
             remedy="leave one of them out",
         )
-    from lemmata.interfaces.site import Published, serve
+    from lemmata.interfaces.site import Published, own_files, serve
 
     where = Published(base_url, repository)
     if out is not None and not serving:
@@ -64,7 +64,8 @@ def map_catalogue(
 
     with tempfile.TemporaryDirectory() as place:
         page = _written(out or Path(place) / "site", where)
-        serve(page.parent, lambda address: plain(f"{address}  (Ctrl-C ends it)"))
+        names = frozenset(own_files(page.parent))
+        serve(page.parent, names, lambda address: plain(f"{address}  (Ctrl-C ends it)"))
 
 
 def _written(directory: Path, where: Any) -> Path:

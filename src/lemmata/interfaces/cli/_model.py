@@ -134,7 +134,7 @@ def _print(console: Any, record: ExaminationRecord) -> None:
         ),
     ):
         if lines:
-            console.print(title, style="dim")
+            console.print(title, style="dim", markup=False)
         for line in lines:
             console.print(f"  {line}", style="dim", markup=False, highlight=False)
 

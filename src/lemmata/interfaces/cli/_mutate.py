@@ -7,10 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from lemmata.errors import SettingError
+from lemmata.interruption import exit_code, heed
 
 from ._judging import Kept, LedgerPath, check_limits, named_claims
 from ._options import Jobs
 from ._subjects import Subjects, is_of, known_subjects
+from ._verdicts import EXIT
 
 
 def mutate(
@@ -43,8 +45,8 @@ def mutate(
     effects are switched off, and variables are exchanged. The score is the fraction of these wrong versions that the
     trials refute. Only supported claims that are neither vacuous nor loose count. Trials in the ledger are reused.
 
-    Exit code: 0 if all claims were tested; 2 after a usage error; 3 if time ran out before some claims; 4 if a claim
-    failed.
+    Exit code: 0 if all claims were tested; 2 after a usage error; 3 if time ran out before some claims, or no trial
+    satisfied the hypotheses; 4 if a claim failed; 130 after Ctrl-C.
     """
     from lemmata.engine.catalogue import told_mutations
     from lemmata.engine.claims import registry, write_beside
@@ -68,27 +70,45 @@ def mutate(
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    known, found, failed = {claim.name: claim for claim in chosen}, {}, {}
-    asked = {"seed": seed, "budget": budget, "level": level, "run": Kept(ledger, seed).run}
-    with workers(jobs) as executor:
-        for name, own in _mutated(chosen, asked, executor, minutes):
-            if isinstance(own, str):
-                failed[name] = own
-            else:
-                found[name] = own
-                if write:
-                    write_beside(known[name], "mutations", own)
-            if not (as_json or markdown):
-                told = f"failed: {own}" if isinstance(own, str) else told_mutations(own)
-                out.print(f"{name}  {told}", markup=False, highlight=False, soft_wrap=True)
+    known, found, failed, interrupted = {claim.name: claim for claim in chosen}, {}, {}, False
+    asked = {"seed": seed, "budget": budget, "level": level, "run": Kept(ledger, seed).run.run}
+    try:
+        with workers(jobs) as executor:
+            for name, own in _mutated(chosen, asked, executor, minutes):
+                if isinstance(own, str):
+                    failed[name] = own
+                else:
+                    found[name] = own
+                    if write:
+                        write_beside(known[name], "mutations", own)
+                if not (as_json or markdown):
+                    told = f"failed: {own}" if isinstance(own, str) else told_mutations(own)
+                    out.print(f"{name}  {told}", markup=False, highlight=False, soft_wrap=True)
+    except KeyboardInterrupt:
+        if not (found or failed):
+            raise
+        interrupted = True
     left = [name for name in known if name not in found and name not in failed]
     if as_json:
         plain(json.dumps({"claims": found, "failed": failed, "left": left}, indent=1))
     else:
         _print_scores(found)
         if left:
-            out.print(f"Claims not tested, because time ran out: {len(left)}.")
-    raise typer.Exit(4 if failed else 3 if left else 0)
+            why = "the run was interrupted" if interrupted else "time ran out"
+            out.print(f"Claims not tested, because {why}: {len(left)}.", markup=False)
+    raise typer.Exit(exit_code() if interrupted else _code(found, bool(failed), bool(left)))
+
+
+def _code(found: dict[str, dict[str, Any]], failed: bool, left: bool) -> int:
+    """The exit code of a run to the end; 3 also where no claim had a trial that counts."""
+    from ._console import err
+
+    if failed or any(own["status"] == "failed" for own in found.values()):
+        return EXIT["failed"]
+    if found and not any(own["trials"] for own in found.values()):
+        err.print("Nothing was tested: no trial of these claims satisfied the hypotheses.")
+        return EXIT["inapplicable"]
+    return EXIT["inconclusive"] if left else 0
 
 
 def _sampled(chosen: list[Any], sample: int | None, seed: int) -> list[Any]:
@@ -121,6 +141,7 @@ def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | Non
             yield claim.name, (sent(claim), asked)
 
     for name, own in finished(executor, _record, tasks()):
+        heed()  # a claim that Ctrl-C cut short was not tested
         yield name, own.error if isinstance(own, Lost) else own
 
 

@@ -20,10 +20,10 @@ Dask = Annotated[
     typer.Option(
         "--dask",
         metavar="ADDRESS",
-        help="Address of a Dask scheduler. Its workers then do the work, not local processes.",
+        help="Address HOST:PORT of a Dask scheduler, or its scheduler file. Its workers then do the work.",
     ),
 ]
-"""The address of a scheduler, tcp://10.0.0.1:8786."""
+"""The address of a scheduler, tcp://10.0.0.1:8786, or its file."""
 
 
 def with_options(function: Any, *kinds: type) -> Any:

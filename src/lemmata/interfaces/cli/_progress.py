@@ -7,6 +7,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from lemmata.interruption import heed
+
 
 class StageProgress:
     """A callable `(stage, done, total)` that shows the stages of one computation; a context manager.
@@ -48,7 +50,8 @@ class StageProgress:
             self._bars.stop()
 
     def __call__(self, stage: str, done: float | int = 0, total: float | int = 1) -> None:
-        """Say that `done` of `total` of the stage is finished."""
+        """Say that `done` of `total` of the stage is finished; a safe place to stop after Ctrl-C."""
+        heed()
         begins = stage != self._stage
         if self._bars:
             if begins:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lemmata.errors import SettingError
+from lemmata.errors import LemmataError, SettingError
+from lemmata.interruption import exit_code
 
 from ._judging import named_claims
 from ._options import Dask, Jobs, parse_settings
 from ._subjects import Subjects, is_of, known_subjects
+from ._verdicts import EXIT
 
 if TYPE_CHECKING:
     from lemmata.engine.claims import Claim
@@ -65,7 +67,8 @@ def refute(
     name a single claim, each worker searches it with another seed.
 
     Exit code: 0 if every claim survived, which is evidence and not a proof; 1 if a claim is false; 2 after a usage
-    error; 4 if a worker died during a search.
+    error; 3 if no problem satisfied the hypotheses of a claim; 4 if no problem of a claim gave a number, a worker died
+    during a search, or a result could not be written or stored; 130 after Ctrl-C.
     """
     from ._study import check_seed
 
@@ -73,11 +76,10 @@ def refute(
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from lemmata.engine.refutations import Counterexample, ablate
-    from lemmata.workers import Lost, workers
+    from lemmata.workers import workers
 
     from ._app import at_end
-    from ._console import err, out, plain
+    from ._console import err, plain
 
     given = parse_settings(setting)
     _check_asked(claims, subject, everything, write, {"--set": setting, "--without": without, "--needs": needs,
@@ -85,37 +87,103 @@ def refute(
     own = _asked(claims, subject, everything)
     if write:
         raise typer.Exit(_record(own, minutes, seed, as_json))
-    rows: list[dict[str, Any]] = []
     if needs:
-        for claim in own:
-            for one in ablate(claim, 60 * minutes, seed=seed):
-                out.print(str(one), markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(0)
+        raise typer.Exit(_needed(own, minutes, seed))
     executor = at_end.enter_context(workers(jobs, dask))
     options = {"setting": given, "seed": seed, "without": without, "storage": storage}
-    broken = lost = False
-    for name, found in _found(executor, own, 60 * minutes, options):
-        if isinstance(found, Lost):
-            lost = True
-            err.print(f"{name}: {found.error}", markup=False, highlight=False, soft_wrap=True)
-            continue
-        refuted = isinstance(found, Counterexample)
-        broken |= refuted
-        written = found.save(directory / name) if refuted and directory is not None else None
-        rows.append(_row(name, found, refuted, written))
-        if not as_json:
-            out.print(str(found), markup=False, highlight=False, soft_wrap=True)
-            if written is not None:
-                out.print(f"Written: {written}", markup=False, highlight=False, soft_wrap=True)
+    told = _Told(directory, as_json)
+    try:
+        for name, found in _found(executor, own, 60 * minutes, options):
+            told.add(name, found)
+            if getattr(found, "interrupted", False):
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        if not told.rows:
+            raise
+        told.interrupted = True
     if as_json:
-        plain(json.dumps(rows, indent=1))
-    raise typer.Exit(4 if lost else int(broken))
+        plain(json.dumps(told.rows, indent=1))
+    if told.interrupted:
+        err.print("Interrupted; the searches above are what was finished.")
+    raise typer.Exit(told.code)
+
+
+class _Told:
+    """What searches found, printed as it comes and then written; and the exit code."""
+
+    def __init__(self, directory: Path | None, as_json: bool):
+        self._directory, self._as_json = directory, as_json
+        self.rows: list[dict[str, Any]] = []
+        self._codes = {0}
+        self.interrupted = False
+
+    @property
+    def code(self) -> int:
+        """The exit code: 4 before all others, since something is missing, and 1 before 3."""
+        if self.interrupted:
+            return exit_code()
+        return next(code for code in (EXIT["failed"], EXIT["refuted"], EXIT["inapplicable"], 0) if code in self._codes)
+
+    def add(self, name: str, found: Any) -> None:
+        """Print what was found and write a counterexample; what cannot be written is told."""
+        from lemmata.engine.refutations import Counterexample, Untested
+        from lemmata.workers import Lost
+
+        from ._console import err, out
+
+        if isinstance(found, Lost):
+            self._amiss(f"{name}: {found.error}")
+            return
+        refuted = isinstance(found, Counterexample)
+        self._codes.add(EXIT[found.status] if isinstance(found, Untested) else int(refuted))
+        if isinstance(found, Untested) or not self._as_json:
+            console = err if self._as_json else out
+            console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+        written = self._written(name, found) if refuted and self._directory is not None else None
+        if written is not None and not self._as_json:
+            out.print(f"Written: {written}", markup=False, highlight=False, soft_wrap=True)
+        if found.unstored:
+            self._amiss(f"{name}: the search could not be stored: {found.unstored}")
+        self.rows.append(_row(name, found, refuted, written))
+
+    def _written(self, name: str, found: Any) -> Path | None:
+        assert self._directory is not None
+        try:
+            return found.save(self._directory / name)
+        except OSError as error:  # also of lemmata's own
+            self._amiss(f"{name}: the counterexample could not be written: {error}")
+            return None
+
+    def _amiss(self, words: str) -> None:
+        from ._console import err
+
+        self._codes.add(EXIT["failed"])
+        err.print(words, markup=False, highlight=False, soft_wrap=True)
+
+
+def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
+    """Print which hypotheses claims need; 3 where none can be dropped, and 4 where a search judged nothing."""
+    from lemmata.engine.refutations import ablate
+
+    from ._console import out
+
+    codes = set()
+    for claim in claims:
+        found = ablate(claim, 60 * minutes, seed=seed)
+        codes |= {EXIT["failed"] if one.untested else 0 for one in found} or {EXIT["inapplicable"]}
+        for one in found:
+            out.print(str(one), markup=False, highlight=False, soft_wrap=True)
+        if not found:
+            words = f"{claim.name}: no hypothesis can be checked, so that none was dropped"
+            out.print(words, markup=False, highlight=False, soft_wrap=True)
+    return max(codes)
 
 
 def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Each claim with what its search found, as it is finished."""
     from lemmata.engine.refutations import refute as search
     from lemmata.engine.refutations import searches
+    from lemmata.workers import Lost
 
     from ._console import err
     from ._progress import StageProgress
@@ -130,7 +198,12 @@ def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, A
             def moved(settings: int, ratio: float | None, name: str = claim.name, progress: Any = progress) -> None:
                 progress(f"{name}: {settings} settings" + ("" if ratio is None else f", ratio {ratio:.4g}"), 0, 1)
 
-            found = search(claim, budget, progress=moved, **options)
+            try:
+                found = search(claim, budget, progress=moved, **options)
+            except LemmataError:
+                raise
+            except Exception as error:  # a claim's own code may raise anything
+                found = Lost(claim.name, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
         yield claim.name, found
 
 
@@ -179,28 +252,37 @@ def _check_asked(
 
 
 def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> int:
-    """Search claims for the catalogue; 1 where one fails that is not known to be false."""
+    """Search claims for the catalogue; 1 where one fails that is not known to be false, 4 where one was not tested."""
     from lemmata.engine.catalogue import told_search
     from lemmata.engine.claims import Status
 
-    from ._console import out, plain
+    from ._console import err, out, plain
     from ._tightness import searched_one_by_one
 
-    rows, broken = [], False
+    rows, broken, failed = [], False, False
+    if not claims:
+        err.print("Nothing to search: the catalogue has a search of the current code of each of these claims.")
     for claim, record in searched_one_by_one(claims, minutes, seed):
+        if isinstance(record, str):
+            failed = True
+            err.print(f"{claim.name}: {record}", markup=False, highlight=False, soft_wrap=True)
+            continue
         broken |= bool(record["refuted"]) and claim.expected is not Status.REFUTED
         rows.append(record)
         if not as_json:
             out.print(f"{claim.name}: {told_search(record)}", markup=False, highlight=False, soft_wrap=True)
     if as_json:
         plain(json.dumps(rows, indent=1))
-    return int(broken)
+    return EXIT["failed"] if failed else int(broken)
 
 
 def _row(name: str, found: Any, refuted: bool, written: Path | None) -> dict[str, Any]:
-    place = found.place
-    ratio = found.ratio if found.ratio is None or math.isfinite(found.ratio) else None
+    from lemmata.engine.refutations import Untested
+
+    place, ratio = getattr(found, "place", None), getattr(found, "ratio", None)
+    ratio = ratio if ratio is None or math.isfinite(ratio) else None
     return {
-        "claim": name, "refuted": refuted, "ratio": ratio, "trials": found.trials,
-        "setting": None if place is None else place.setting, "program": None if written is None else str(written),
+        "claim": name, "refuted": refuted, "tested": not isinstance(found, Untested), "ratio": ratio,
+        "trials": found.trials, "setting": None if place is None else place.setting,
+        "program": None if written is None else str(written),
     }  # fmt: skip

@@ -28,15 +28,19 @@ def report(
 
     Exit code: 0 on success; 2 if a file is not such a record, or if the two records are of different kinds.
     """
-    from lemmata.interfaces.report import write_page
+    from lemmata.interfaces.report import mixed, write_page
+    from lemmata.printable import clean
+    from lemmata.results import finish
 
-    from ._console import plain
+    from ._console import err, plain
     from ._files import prepare_directory
 
     if len(records) > 2:
         raise SettingError(
             "lemmata report", found=f"{len(records)} records", rule="one record, or two records to compare"
         )
+    for path in records:
+        finish(path.parent, path.name)
     kinds = [kind_of(path) for path in records]
     if len(set(kinds)) > 1:
         known = next(kind for kind in kinds if kind is not studies.StudyRecord)
@@ -52,4 +56,8 @@ def report(
         )
     found = [kind.load(path) for kind, path in zip(kinds, records, strict=True)]
     prepare_directory(directory, folders=(), files=("index.html",))
-    plain(f"Report: {write_page(directory, *found)}")
+    names = " or ".join(map(str, records))
+    for sentence in (sentence for path in records for sentence in mixed(path)):
+        err.print(f"Warning: {clean(sentence)}", markup=False, highlight=False, soft_wrap=True)
+    other = found[1] if len(found) == 2 else None
+    plain(clean(f"Report: {write_page(directory, found[0], other, name=names)}"))

@@ -47,7 +47,7 @@ def print_summary(console: Console, record: StudyRecord, saves: bool = False) ->
     if record.models:
         console.print()
         console.print(_table(record))
-        console.print(_explained(record), style="dim", highlight=False)
+        console.print(_explained(record), style="dim", markup=False, highlight=False)
     for line in warnings(record):
         console.print(f"Note: {line}", markup=False, highlight=False)
     if told_save(record) and not saves:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lemmata.engine.claims import Claim
+from lemmata.errors import SolverError
 
 _KEPT = 25  # claims whose compiled functions are kept at a time; most share small ones
 
@@ -30,13 +31,16 @@ def is_recorded(claim: Claim) -> bool:
     return record["fingerprint"] == fingerprint_of(claim)
 
 
-def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Iterator[tuple[Claim, dict[str, Any]]]:
+def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Iterator[tuple[Claim, dict[str, Any] | str]]:
     """Search claims in turn and keep each record in the catalogue as soon as it is there.
 
     Args:
         claims: the claims.
         minutes: of processor time, for each of them.
         seed: of all randomness.
+
+    Returns:
+        Each claim with its record, or with why it could not be searched; the catalogue is then unchanged.
     """
     import jax
 
@@ -46,7 +50,11 @@ def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Itera
 
     known = list(registry().values())
     for number, claim in enumerate(claims):
-        record = measure_tightness(from_neighbour(claim, known), 60 * minutes, seed=seed).to_json()
+        try:
+            record = measure_tightness(from_neighbour(claim, known), 60 * minutes, seed=seed).to_json()
+        except SolverError as error:
+            yield claim, str(error)
+            continue
         kept = {name: value for name, value in record.items() if name not in ("claim", "seconds")}
         write_record(claim, {**records()[claim.name], "search": kept})
         yield claim, record

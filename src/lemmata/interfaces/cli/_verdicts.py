@@ -40,12 +40,14 @@ def amiss(claims: list[Any], verdicts: dict[str, Any]) -> int:
 
 def show_verdict(verdict: Any, short: bool) -> None:
     """A verdict in a few lines."""
-    from lemmata.engine.claims import UNSEEN
+    from rich.markup import escape
+
+    from lemmata.engine.claims import UNSEEN, advice_on
 
     from ._console import out
 
-    colour = COLOUR.get(verdict.status, "yellow")
-    out.print(f"[{colour} bold]{verdict.status}[/]  {verdict.name}  [dim]{verdict.source}[/dim]", highlight=False)
+    colour, source = COLOUR.get(verdict.status, "yellow"), escape(str(verdict.source))
+    out.print(f"[{colour} bold]{verdict.status}[/]  {verdict.name}  [dim]{source}[/dim]", highlight=False)
     lines = [f"  {verdict.reason}"]
     vacuous = "" if verdict.vacuous is None else f"; vacuous in {verdict.vacuous:.0%} of the components"
     low, middle, high = verdict.slack or (None, None, None)
@@ -60,7 +62,7 @@ def show_verdict(verdict: Any, short: bool) -> None:
             lines.append(f"  at {_setting(corner.setting)}: {found}")
         lines.append(f"  settings: {_setting(verdict.setting)}; seed {verdict.seed}; worst trial {verdict.worst}")
         if not verdict.reason.startswith(UNSEEN):  # that reason names its own remedy
-            lines.append(f"  {verdict.remedy}")
+            lines.append(f"  {advice_on(verdict)}")
     for line in lines:
         out.print(line, markup=False, highlight=False)
 

@@ -8,10 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from lemmata.errors import SettingError
+from lemmata.interruption import exit_code, heed
 
 from ._judging import Judging, Kept, LedgerPath, check_limits, named_claims
 from ._options import Jobs
 from ._subjects import Subjects, is_of, known_subjects
+from ._verdicts import EXIT
 
 SECONDS = 60.0
 """A trial may take so long, unless --trial-seconds says otherwise."""
@@ -52,12 +54,13 @@ def walk(
     the same as this command.
 
     Exit code: 0 if no claim failed or was unexpectedly refuted; 1 if a claim was refuted; 2 after a usage error; 3 if
-    time ran out before some claims; 4 if a claim failed.
+    time ran out before some claims, or no setting could be tested; 4 if a claim failed, or trials could not be
+    recorded; 130 after Ctrl-C.
     """
     from lemmata.engine.catalogue import told_walk
     from lemmata.engine.claims import write_beside
 
-    from ._console import out, plain
+    from ._console import err, out, plain
 
     if not (claims or everything or subject):
         raise SettingError(
@@ -69,28 +72,55 @@ def walk(
     Judging(budget=budget, level=level, seed=seed).check()
     check_limits(minutes=minutes, trial_seconds=trial_seconds, place_seconds=place_seconds)
     chosen = _in_order(_chosen(claims, subject), again or bool(claims))
+    if not chosen:
+        err.print(
+            "Nothing to walk: each of these claims has a recorded walk of its current code. Use --again to repeat."
+        )
     import jax
 
     jax.config.update("jax_enable_x64", True)
     known, told = {claim.name: claim for claim in chosen}, {}
     asked = {"seed": seed, "budget": budget, "level": level}
-    limits = {"limit": trial_seconds, "most": place_seconds, "jobs": jobs, "run": Kept(ledger, seed).run}
-    for name, own in _walked(chosen, asked, limits, minutes):
-        told[name] = own
-        if not as_json:
-            out.print(f"{name}  walked: {told_walk(own)}", markup=False, highlight=False, soft_wrap=True)
-            for place in own["where"]:
-                out.print(f"  {place['status']} at {_spelled(place['setting'])}: {place['reason']}",
-                          markup=False, highlight=False, soft_wrap=True)  # fmt: skip
-        if write:
-            write_beside(known[name], "walk", own)
+    kept = Kept(ledger, seed)
+    limits = {"limit": trial_seconds, "most": place_seconds, "jobs": jobs, "run": kept.run.run}
+    interrupted = False
+    try:
+        for name, own in _walked(chosen, asked, limits, minutes, kept):
+            told[name] = own
+            if not as_json:
+                out.print(f"{name}  walked: {told_walk(own)}", markup=False, highlight=False, soft_wrap=True)
+                for place in own["where"]:
+                    out.print(f"  {place['status']} at {_spelled(place['setting'])}: {place['reason']}",
+                              markup=False, highlight=False, soft_wrap=True)  # fmt: skip
+            if write:
+                write_beside(known[name], "walk", own)
+    except KeyboardInterrupt:
+        if not told:
+            raise
+        interrupted = True
     left = [name for name in known if name not in told]
     if as_json:
         plain(json.dumps({"claims": told, "left": left}, indent=1))
     elif left:
-        out.print(f"Claims not tested, because time ran out: {len(left)}.")
+        why = "the walk was interrupted" if interrupted else "time ran out"
+        out.print(f"Claims not tested, because {why}: {len(left)}.", markup=False)
+    unrecorded = kept.told()
+    raise typer.Exit(exit_code() if interrupted else 4 if unrecorded else _code(told, left))
+
+
+def _code(told: dict[str, dict[str, Any]], left: list[str]) -> int:
+    """The exit code of a walk to the end; 3 also where no claim has a setting to vary, or none was finished in time."""
+    from ._console import err
+
     wrong = {place["status"] for own in told.values() for place in own["where"]}
-    raise typer.Exit(4 if "failed" in wrong else 1 if wrong else 3 if left else 0)
+    judged = sum(count for own in told.values() for status, count in own.items() if status in EXIT)
+    failed = sum(own.get("failed", 0) for own in told.values())
+    if "failed" in wrong or (failed and failed == judged):
+        return EXIT["failed"]
+    if told and not judged:
+        err.print("Nothing was tested: no claim has a setting to vary, or no setting was finished in time.")
+        return EXIT["inconclusive"]
+    return EXIT["refuted"] if wrong else EXIT["inconclusive"] if left else 0
 
 
 def _chosen(claims: list[str] | None, subject: list[str] | None) -> list[Any]:
@@ -116,7 +146,7 @@ def _in_order(chosen: list[Any], again: bool) -> list[Any]:
 
 
 def _walked(
-    chosen: list[Any], asked: dict[str, Any], limits: dict[str, Any], minutes: float | None
+    chosen: list[Any], asked: dict[str, Any], limits: dict[str, Any], minutes: float | None, kept: Kept
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The record of each claim by its name, as its last setting is judged."""
     from lemmata.engine.claims import run_keyed, walk_of, walk_record
@@ -139,7 +169,9 @@ def _walked(
             yield from own
 
     for done in run_keyed(tasks(), around=kept_compilations, **limits):
+        heed()
         claim = done.task.claim
+        kept.run.unrecorded = kept.unrecorded or done.unrecorded
         found[claim.name].append(done)
         if len(found[claim.name]) == waiting[claim.name]:
             yield claim.name, walk_record(claim, found.pop(claim.name))

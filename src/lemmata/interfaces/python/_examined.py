@@ -11,8 +11,7 @@ import jax
 import polars as pl
 
 from lemmata.facts import Facts, states_facts
-from lemmata.files import replace_text
-from lemmata.interfaces.report import action_sentences, model_fragment, model_sentences, strip_chart
+from lemmata.interfaces.report import action_sentences, model_fragment, model_sentences, strip_chart, write_page
 from lemmata.options import EXAMINATION, check_limit
 from lemmata.subjects.trained_models import bare_model, read_trained
 from lemmata.workflows.examinations import (
@@ -76,9 +75,8 @@ class ModelStudy(Finished[ExaminationRecord]):
 
     def report(self, directory: str | Path) -> Path:
         """Write the page and rows.csv into a directory, and return the path of the page."""
-        if self.rows is not None:
-            replace_text(Path(directory) / ROWS, self.rows.write_csv())
-        return super().report(directory)
+        beside = None if self.rows is None else {ROWS: self.rows.write_csv()}
+        return write_page(directory, self.record, beside=beside)
 
     @property
     def answer(self) -> str:

@@ -6,6 +6,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from lemmata.files import replace_text
 from lemmata.interfaces.report import write_page
+from lemmata.results import finish
 from lemmata.workflows.records import StoredRecord
 
 R = TypeVar("R", bound=StoredRecord)
@@ -43,4 +44,5 @@ class Finished(Generic[R]):
             MissingFileError: there is no such file.
             DataError: it is no record of this kind and version.
         """
+        finish(Path(path).parent, Path(path).name)
         return cls(cls.kind.load(path))

@@ -4,8 +4,8 @@ import zipfile
 from pathlib import Path
 
 from lemmata.errors import SettingError
-from lemmata.files import replace_bytes, replace_text
 from lemmata.interfaces.report import model_card
+from lemmata.results import digest, replace_files
 from lemmata.workflows.studies import FinalModel, StudyRecord
 
 
@@ -34,6 +34,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
             rule="skops stores scikit-learn estimators, but no code of your own",
             remedy="use study.best() in Python, or name another model of the study",
         ) from error
-    replace_bytes(path, content)
-    replace_text(path.with_suffix(".md"), model_card(final, record, path.name, trusted))
+    card = model_card(final, record, path.name, trusted)
+    card += f"\nThis card is about the file whose SHA-256 is `{digest(content)}`.\n"
+    replace_files(path.parent, path.name, {path.name: content, path.with_suffix(".md").name: card})
     return path

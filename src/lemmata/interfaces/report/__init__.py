@@ -7,7 +7,7 @@ from ._families import families_fragment as families_fragment
 from ._in_context import attention_picture as attention_picture
 from ._in_context import coefficients_picture as coefficients_picture
 from ._in_context import errors_picture as errors_picture
-from ._in_context import write_pictures as write_pictures
+from ._in_context import pictures_of as pictures_of
 from ._model import model_fragment as model_fragment
 from ._model import model_sentences as model_sentences
 from ._model import silence as silence
@@ -15,7 +15,11 @@ from ._model import strip_chart as strip_chart
 from ._model_card import model_card as model_card
 from ._page import page_text as page_text
 from ._page import svg_of as svg_of
+from ._pages import left_by as left_by
+from ._pages import mixed as mixed
+from ._pages import page_of as page_of
 from ._pages import write_page as write_page
+from ._policy import secured as secured
 from ._prose import prose as prose
 from ._text import bounds_of as bounds_of
 from ._text import number as number
@@ -30,6 +34,7 @@ from ._theme import INK as INK
 from ._theme import linear_ticks as linear_ticks
 from ._theme import themed as themed
 from ._theme import ticks as ticks
+from ._vega import VEGA as VEGA
 from ._verified import write_verified as write_verified
 from ._views import typeset as typeset
 from ._views import warnings as warnings

@@ -1,12 +1,10 @@
 """Two studies side by side: the same table before and after, two tables, two targets."""
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from lemmata.files import replace_text
 from lemmata.printable import clean
 from lemmata.workflows.records.studies import ModelResult, StudyRecord
 
@@ -18,27 +16,15 @@ from ._text import MISSING, told, told_asked, told_interval, told_rows
 from ._theme import colour, configured
 
 
-def write_comparison(first: StudyRecord, second: StudyRecord, directory: str | Path) -> Path:
-    """Write `directory/index.html`: answers, learning curves and models of two studies side by side.
+def comparison(first: StudyRecord, second: StudyRecord) -> str:
+    """The text of a page: answers, learning curves and models of two studies side by side.
 
     The curves of the two best models stand in one picture where both studies have the same metric.
 
     Args:
         first: a study.
         second: another.
-        directory: created where it does not exist.
-
-    Returns:
-        The path of the page.
-
-    Raises:
-        DataError: the page cannot be written; what stood there before is untouched.
     """
-    return replace_text(Path(directory) / "index.html", comparison(first, second))
-
-
-def comparison(first: StudyRecord, second: StudyRecord) -> str:
-    """The text of the page."""
     records = [clean(first, lines=True), clean(second, lines=True)]
     pictures = drawn(_pictures(records), _described(records))
     return template("comparison.html").render(

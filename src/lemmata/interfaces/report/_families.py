@@ -1,12 +1,10 @@
 """The page of a comparison: which family of mixers wins, its curves, its costs."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from lemmata.files import replace_text
 from lemmata.printable import clean
 from lemmata.workflows.records.comparisons import ComparisonRecord, CostPoint, FamilyResult, PairResult
 
@@ -17,22 +15,6 @@ from ._theme import colour, colour_of, configured, ticks
 FLOOR = 1e-4
 """Smaller errors are drawn here."""
 Row = dict[str, Any]
-
-
-def write_families(record: ComparisonRecord, directory: str | Path) -> Path:
-    """Write `directory/index.html`: one page that needs no other file and no network.
-
-    Args:
-        record: a comparison.
-        directory: created where it does not exist.
-
-    Returns:
-        The path of the page.
-
-    Raises:
-        DataError: the page cannot be written; what stood there before is untouched.
-    """
-    return replace_text(Path(directory) / "index.html", families_page(record))
 
 
 def families_page(record: ComparisonRecord) -> str:

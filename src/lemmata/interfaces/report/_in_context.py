@@ -1,14 +1,11 @@
 """The pictures of a transformer in context, drawn from its record alone."""
 
-from pathlib import Path
 from typing import Any
 
 import altair as alt
-import vl_convert
-
-from lemmata.files import replace_text
 
 from ._theme import COLOURS, INK, themed
+from ._vega import svg_text
 
 Run = dict[str, Any]
 
@@ -70,19 +67,15 @@ def _layers(path: dict[str, Any]) -> alt.X:
     return alt.X("layer:Q", title="layer", scale=scale, axis=alt.Axis(tickCount=6, grid=False, titleColor=INK))
 
 
-def write_pictures(run: Run, directory: Path) -> list[Path]:
-    """Write coefficients, errors and attention scores as SVG files.
+def pictures_of(run: Run) -> dict[str, str]:
+    """Coefficients, errors and attention scores as SVG, by the names of their files; none where none can be drawn.
 
     Args:
         run: the record of `lemmata.workflows.studies.run_in_context`.
-        directory: where they go; it is made.
-
-    Raises:
-        DataError: a picture cannot be written; one of its name stays as it was.
     """
     charts = {
         "errors": errors_picture(run), "coefficients": coefficients_picture(run, "with momentum"),
         "coefficients_plain": coefficients_picture(run, "plain"), "attention": attention_picture(run, "with momentum"),
     }  # fmt: skip
-    drawn = {name: vl_convert.vegalite_to_svg(themed(chart)) for name, chart in charts.items()}
-    return [replace_text(directory / f"{name}.svg", picture) for name, picture in drawn.items()]
+    drawn = {f"{name}.svg": svg_text(themed(chart)) for name, chart in charts.items()}
+    return {name: picture for name, picture in drawn.items() if picture is not None}

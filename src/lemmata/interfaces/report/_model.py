@@ -1,13 +1,11 @@
 """The page of a trained model: what theory predicted about it, what was measured, and what says nothing."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 
 from lemmata.facts import DOCUMENTS, FACTS
-from lemmata.files import replace_text
 from lemmata.printable import clean
 from lemmata.workflows.records.examinations import (
     ROWS,
@@ -38,40 +36,22 @@ _ASKED = {  # what a gauge waits for, by the hypothesis that does not hold witho
 _AGREES, _MISSES = COLOURS[2], COLOURS[7]
 
 
-def write_model(record: ExaminationRecord, directory: str | Path) -> Path:
-    """Write `directory/index.html`: one page that needs no other file and no network.
-
-    Args:
-        record: an examination.
-        directory: created where it does not exist.
-
-    Returns:
-        The path of the page.
-
-    Raises:
-        DataError: the page cannot be written; what stood there before is untouched.
-    """
-    return replace_text(Path(directory) / "index.html", model_page(record, (Path(directory) / ROWS).is_file()))
-
-
-def write_models(first: ExaminationRecord, second: ExaminationRecord, directory: str | Path) -> Path:
-    """Write `directory/index.html`: two examinations side by side, a row a gauge; see `write_model`.
+def models_page(first: ExaminationRecord, second: ExaminationRecord) -> str:
+    """The text of the page of two examinations side by side, a row a gauge.
 
     Args:
         first: an examination.
         second: another, of another model or of the same one later.
-        directory: created where it does not exist.
     """
     records = [clean(record, lines=True) for record in (first, second)]
     names = dict.fromkeys(own.name for record in records for own in record.gauges)
     found = [[record.gauge(name) for record in records] for name in names]
     rows = [{"title": next(own for own in pair if own).title, "cells": [own and _row(own) for own in pair]}
             for pair in found]  # fmt: skip
-    text = template("models.html").render(
+    return template("models.html").render(
         records=records, rows=rows, metas=[_meta(record) for record in records], version=records[0].lemmata,
         sentences=[model_sentences(record) for record in records],
     )  # fmt: skip
-    return replace_text(Path(directory) / "index.html", text)
 
 
 def model_page(record: ExaminationRecord, beside: bool = False) -> str:

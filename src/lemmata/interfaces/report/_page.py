@@ -1,21 +1,14 @@
 """The page: the record is cleaned, drawn, and set into one template with everything it needs inside."""
 
-import contextlib
 import functools
-import importlib.metadata
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import jinja2
-import platformdirs
-import vl_convert
 from markupsafe import Markup
 
-from lemmata.errors import DataError
-from lemmata.files import replace_text
 from lemmata.printable import clean
 from lemmata.workflows.records.studies import StudyRecord
 
@@ -23,30 +16,15 @@ from . import _charts as charts
 from . import _views as views
 from ._curves import drawn_models, learning_curve_chart
 from ._described import described
+from ._policy import secured
 from ._text import number, script_json, told, told_asked, told_interval, told_marks, told_save, verdict
 from ._theme import themed
+from ._vega import bundle, svg_text
 
 WIDE = {"width": 500, "height": 290}
-
-
-def write_report(record: StudyRecord, directory: str | Path) -> Path:
-    """Write `directory/index.html`: one page that needs no other file and no network.
-
-    Pictures stand in the page twice: as SVG, which every browser and printer shows, and as a Vega-Lite specification,
-    which replaces it by one with tooltips and downloads where scripts run. Names that the user controls are escaped
-    wherever they appear; control characters in them are made visible.
-
-    Args:
-        record: a study.
-        directory: created where it does not exist.
-
-    Returns:
-        The path of the page.
-
-    Raises:
-        DataError: the page cannot be written; what stood there before is untouched.
-    """
-    return replace_text(Path(directory) / "index.html", page(record))
+_UNDRAWN = Markup(
+    '<p class="soft">This picture was not drawn, because the memory of the process was limited. It shows: {}</p>'
+)
 
 
 def page(record: StudyRecord) -> str:
@@ -121,7 +99,9 @@ def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
         words: what it shows, for those who do not see it.
         name: a name that no other picture of the page has.
     """
-    svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_vega_lite())
+    svg = svg_text(spec)
+    if svg is None:
+        return _UNDRAWN.format(words)
     # Clip paths are numbered anew in every picture: in one page they need names of their own.
     svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
     # A reader's font may be wider than the one in which names were measured: what stands out is shown, not cut.
@@ -136,36 +116,19 @@ def _is_configured(chart: Any) -> bool:
 def shipped(pictures: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """What the scripts of a page need: the specifications, and Vega itself."""
     specs = {name: {"spec": item["spec"], "csv": item["csv"]} for name, item in pictures.items()}
-    return {"specs": specs, "bundle": _bundle() if specs else "", "embed": _script()}
-
-
-def _vega_lite() -> str:
-    """The version of Vega-Lite that altair writes, as far as the converter has it."""
-    wanted = alt.SCHEMA_VERSION.lstrip("v").rsplit(".", 1)[0]
-    known = vl_convert.get_vegalite_versions()
-    return wanted if wanted in known else known[-1]
-
-
-@functools.cache
-def _bundle() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed in one script, which cannot close the element that it stands in.
-
-    Bundling takes longer than all the rest of a page, and gives the same for a version: it is kept in the user's cache.
-    """
-    name = f"vega-{importlib.metadata.version('vl-convert-python')}-{_vega_lite()}.js"
-    kept = platformdirs.user_cache_path("lemmata", appauthor=False) / name
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return Markup(kept.read_text(encoding="utf-8"))
-    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_vega_lite())
-    script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    with contextlib.suppress(DataError, OSError):  # a place that takes no file costs time alone
-        replace_text(kept, script)
-    return Markup(script)
+    return {"specs": specs, "bundle": bundle() if specs else "", "embed": _script()}
 
 
 @functools.cache
 def _script() -> Markup:
     return Markup((Path(__file__).parent / "templates" / "report.js").read_text(encoding="utf-8"))
+
+
+class _Page(jinja2.Template):
+    """A template whose pages say what they may run and load."""
+
+    def render(self, *given: Any, **named: Any) -> str:
+        return secured(super().render(*given, **named))
 
 
 @functools.cache
@@ -178,6 +141,7 @@ def template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.template_class = _Page
     environment.filters |= {
         "number": _or_missing(number),
         "verdict": _or_missing(verdict),

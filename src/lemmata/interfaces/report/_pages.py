@@ -1,37 +1,136 @@
-"""The page of a record, whichever job left it."""
+"""The page of a record, whichever job left it, and whether a page and the files beside it are of one run."""
 
+import html
+import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lemmata.files import open_file
+from lemmata.results import digest, replace_files
+from lemmata.stored import refusing
 from lemmata.workflows.records import StoredRecord, comparisons, examinations, studies
 
-from ._comparison import write_comparison
-from ._families import write_families
-from ._model import write_model, write_models
-from ._page import write_report
+from ._comparison import comparison
+from ._families import families_page
+from ._model import model_page, models_page
+from ._page import page
 
+PAGE = "index.html"
+_FOLDERS = ("report", "compare", "model", "")
+"""Where pages stand beside a record."""
 _ONE: dict[type, Any] = {
-    studies.StudyRecord: write_report,
-    comparisons.ComparisonRecord: write_families,
-    examinations.ExaminationRecord: write_model,
+    studies.StudyRecord: lambda record, beside: page(record),
+    comparisons.ComparisonRecord: lambda record, beside: families_page(record),
+    examinations.ExaminationRecord: model_page,
 }
-_TWO: dict[type, Any] = {studies.StudyRecord: write_comparison, examinations.ExaminationRecord: write_models}
+_TWO: dict[type, Any] = {studies.StudyRecord: comparison, examinations.ExaminationRecord: models_page}
+_HEAD = '<meta name="generator"'
+_FILES = re.compile(r'<meta name="lemmata-files" content="([^"]*)">')
+_START = 2**16  # bytes of a page in which its head has what it says of files
 
 
-def write_page(directory: str | Path, record: StoredRecord, other: StoredRecord | None = None) -> Path:
+def page_of(record: StoredRecord, other: StoredRecord | None = None, beside: Mapping[str, str] | None = None) -> str:
+    """The text of a page: of a record, or of two side by side. The head of the former says of which files it is.
+
+    Args:
+        record: of a study, a comparison or an examination.
+        other: another record of the same kind; of a study or an examination.
+        beside: the digests of the files that stand beside the page, by their names.
+    """
+    if other is not None:
+        return _TWO[type(record)](record, other)
+    digests = {record.file: digest(record.to_json() + "\n"), **(beside or {})}
+    said = html.escape(json.dumps(digests))
+    text = _ONE[type(record)](record, bool(beside))
+    return text.replace(_HEAD, f'<meta name="lemmata-files" content="{said}">\n{_HEAD}', 1)
+
+
+def write_page(
+    directory: str | Path,
+    record: StoredRecord,
+    other: StoredRecord | None = None,
+    beside: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> Path:
     """Write `directory/index.html`, which opens offline: a record's page, or one that sets two side by side.
+
+    Pictures stand in the page twice: as SVG, which every browser and printer shows, and as a Vega-Lite specification,
+    which replaces it by one with tooltips and downloads where scripts run. Names that the user controls are escaped
+    wherever they appear; control characters in them are made visible.
 
     Args:
         directory: created where it does not exist.
         record: of a study, a comparison or an examination.
         other: another record of the same kind; of a study or an examination.
+        beside: the texts of files that are written with the page, by their names. Without them, those that stand there
+            and belong to the record stay.
+        name: of the file or the files that they were read from, for errors.
 
     Returns:
         The path of the page.
 
     Raises:
-        DataError: the page cannot be written; what stood there before is untouched.
+        DataError: the page cannot be written, or the values of a record do not fit together; what stood there before
+            is untouched.
     """
-    if other is None:
-        return _ONE[type(record)](record, directory)
-    return _TWO[type(record)](record, other, directory)
+    path, files = Path(directory) / PAGE, dict(beside or {})
+    digests = {name: digest(text) for name, text in files.items()}
+    if beside is None and other is None and files_of(path).get(record.file) == digest(record.to_json() + "\n"):
+        digests = {name: files_of(path)[name] for name in left_by(path)}
+    with refusing(record.told(name), "values that a page can show"):
+        text = page_of(record, other, digests)
+    replace_files(directory, PAGE, {**files, PAGE: text}, gone=[name for name in left_by(path) if name not in digests])
+    return path
+
+
+def files_of(path: Path) -> dict[str, str]:
+    """The digests of files that a page names, by their names; none where it is no page of lemmata or names none.
+
+    Args:
+        path: of the page.
+    """
+    try:
+        with open_file(path) as file:
+            found = _FILES.search(file.read(_START).decode(errors="replace"))
+        told = json.loads(html.unescape(found[1])) if found else {}
+    except (OSError, ValueError, RecursionError):
+        return {}
+    told = told if isinstance(told, dict) else {}
+    return {name: value for name, value in told.items() if isinstance(value, str) and Path(name).name == name}
+
+
+def left_by(path: Path) -> list[str]:
+    """The files that an earlier result left beside its page, as it wrote them: they go where the next has none.
+
+    Args:
+        path: of the page.
+    """
+    records = {kind.file for kind in _ONE}
+    return [name for name, value in files_of(path).items() if name not in records and _is(path.parent / name, value)]
+
+
+def mixed(record: Path) -> list[str]:
+    """What does not belong together of a result: its record, its page and the files beside that, in sentences.
+
+    Args:
+        record: the path of the record.
+    """
+    found = []
+    for path in (record.parent / folder / PAGE for folder in _FOLDERS):
+        files = files_of(path)
+        for name, value in files.items() if record.name in files else ():
+            own = record if name == record.name else path.parent / name
+            if own.exists() and not _is(own, value):
+                found.append(f"{path} and {own} are of different runs: the page names another content of {name}.")
+    return found
+
+
+def _is(path: Path, value: str) -> bool:
+    """Whether a file has the content of this digest."""
+    try:
+        with open_file(path) as file:
+            return digest(file.read()) == value
+    except OSError:
+        return False

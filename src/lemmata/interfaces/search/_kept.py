@@ -3,11 +3,11 @@
 import contextlib
 import hashlib
 import importlib.resources
-import json
 from collections.abc import Sequence
 
 from lemmata.errors import FileError
 from lemmata.files import replace_text
+from lemmata.stored import sealed, unsealed
 
 from ._shelf import Item, Shelf, shelf
 
@@ -23,13 +23,12 @@ def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
 
     path = platformdirs.user_cache_path("lemmata", appauthor=False) / f"search-{name}.json"
     key = _key(items)
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        if kept["key"] == key:
-            return Shelf(name, tuple(items), dict(kept["postings"]))
+    known = unsealed(path, key)
+    if known is not None:
+        return Shelf(name, tuple(items), known["postings"])
     found = shelf(name, items)
     with contextlib.suppress(FileError):  # where nothing can be kept it is made again
-        replace_text(path, json.dumps({"key": key, "postings": found.postings}, ensure_ascii=False))
+        replace_text(path, sealed(key, {"postings": found.postings}))
     return found
 
 

@@ -1,7 +1,6 @@
 """Writing the site: all pages are made first, then written; files that are not the site's own stay as they are."""
 
 import collections
-import hashlib
 import importlib.resources
 import json
 import pathlib
@@ -9,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from lemmata.engine.catalogue import rows, tags
-from lemmata.errors import DataError, SettingError
-from lemmata.files import replace_bytes, replace_text
+from lemmata.errors import SettingError
+from lemmata.results import finish, is_own, writing
+from lemmata.stored import Told, built, parsed, read_bytes
 
 from ._claims import claim_page, withdrawn_page
 from ._documents import document_pages
@@ -54,24 +54,19 @@ def write_site(
         DataError: if a page cannot be written.
     """
     directory = pathlib.Path(directory)
-    earlier = own_files(directory)
-    pages = site(progress, where)
-    foreign = sorted(name for name in pages if name not in earlier and (directory / name).exists())
-    if foreign:
-        raise SettingError(
-            f"--out {directory}", found=f"{foreign[0]}, which does not belong to the site", rule=_RULE, remedy=_REMEDY
-        )
-    # Where this is interrupted, the next run knows what of it was written: a file of that name and that text.
-    begun = {name: _digest(text) for name, text in pages.items()}
-    replace_text(directory / MANIFEST, json.dumps({"written": sorted(earlier), "begun": begun}, indent=0) + "\n")
-    for name, text in pages.items():
-        if isinstance(text, bytes):
-            replace_bytes(directory / name, text)
-        else:
-            replace_text(directory / name, text)
-    replace_text(directory / MANIFEST, json.dumps(sorted(pages), indent=0) + "\n")
-    for name in sorted(earlier - set(pages)):
-        (directory / name).unlink(missing_ok=True)
+    own_files(directory)  # refuses a directory of others before anything stands in it
+    with writing(directory, MANIFEST) as result:
+        earlier = own_files(directory)
+        pages = site(progress, where)
+        foreign = sorted(
+            name for name in pages
+            if _through_link(directory, name) or (name not in earlier and (directory / name).exists())
+        )  # fmt: skip
+        if foreign:
+            found = f"{foreign[0]}, which does not belong to the site"
+            raise SettingError(f"--out {directory}", found=found, rule=_RULE, remedy=_REMEDY)
+        manifest = json.dumps(sorted(pages), indent=0) + "\n"
+        result.replace({**pages, MANIFEST: manifest}, gone=sorted(earlier - set(pages)))
     return directory / "index.html"
 
 
@@ -82,21 +77,19 @@ _REMEDY = "choose another directory with --out"
 def own_files(directory: pathlib.Path) -> set[str]:
     """The files of the site that a directory holds, none where it is empty or does not exist.
 
-    Of a site that was not finished, those files belong to it that hold what was to be written.
-
     Raises:
         SettingError: if the path is a file, or a directory with files that are not a site.
         DataError: if its list of files cannot be read.
     """
+    finish(directory, MANIFEST)
     if not directory.exists():
         return set()
     if not directory.is_dir():
         raise SettingError(f"--out {directory}", found="a file", rule=_RULE, remedy=_REMEDY)
     manifest = directory / MANIFEST
     if not manifest.is_file():
-        others = sorted(path.name for path in directory.iterdir())
+        others = sorted(path.name for path in directory.iterdir() if not is_own(path.name))
         if others:
-            found = f"{len(others)} others, {others[0]} the first"
             raise SettingError(
                 f"--out {directory} is not empty",
                 found=f"{len(others)} other files, the first of them {others[0]}",
@@ -104,30 +97,28 @@ def own_files(directory: pathlib.Path) -> set[str]:
                 remedy=_REMEDY,
             )
         return set()
-    try:
-        known = json.loads(manifest.read_text(encoding="utf-8"))
-        names, begun = (known["written"], known["begun"]) if isinstance(known, dict) else (known, {})
-        found = {name for name in names if _below(name)}
-        return found | {name for name, digest in begun.items() if _below(name) and _holds(directory / name, digest)}
-    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise DataError(
-            f"file {manifest}", found=str(error), rule="a JSON list of the files of the site", remedy=_REMEDY
-        ) from error
-
-
-def _digest(text: str | bytes) -> str:
-    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()[:32]
-
-
-def _holds(path: pathlib.Path, digest: str) -> bool:
-    """Whether a file is there with the text of this digest."""
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest()[:32] == digest
+    told = Told(f"file {manifest}", "the list of the files of a site", _REMEDY)
+    names = built(list[str], parsed(read_bytes(manifest, told.name, told.about), told), told)
+    for name in names:
+        if not name or "\0" in name:
+            told.refuse(repr(name), "names of files")
+    return {name for name in names if _below(name) and not _through_link(directory, name)}
 
 
 def _below(name: str) -> bool:
     """Whether a name of the list stays within the directory."""
     path = pathlib.PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
+    return (
+        path.as_posix() == name
+        and not path.is_absolute()
+        and not {".", ".."} & {name, *path.parts}
+        and "\0" not in name
+    )
+
+
+def _through_link(directory: pathlib.Path, name: str) -> bool:
+    """Whether a folder on the way to a file is a link, which may lead out of the directory."""
+    return any((directory / folder).is_symlink() for folder in pathlib.PurePosixPath(name).parents[:-1])
 
 
 def site(

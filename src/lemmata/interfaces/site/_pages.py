@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from lemmata.interfaces.report import number
+from lemmata.interfaces.report import number, secured
 from lemmata.version import __version__
 
 PARTS = (
@@ -16,6 +16,7 @@ PARTS = (
 )  # fmt: skip
 """The parts of the site, by the address of their first page."""
 _LONGEST = 200
+_SEARCHING = ("claims.html", "search.html")  # which load the index of the search as a script
 HEAD = "<!-- what search engines read -->\n"
 """The place in the head of a page for what depends on where the site is published."""
 
@@ -41,7 +42,8 @@ def page(template: str, address: str, part: str, title: str, about: str = "", **
         "version": __version__,
         "head": Markup(HEAD),
     }
-    return _template(template).render(root=root, parts=parts, **told, **context) + "\n"
+    text = _template(template).render(root=root, parts=parts, **told, **context) + "\n"
+    return secured(text, folder=True, scripts=address in _SEARCHING)
 
 
 def _short(text: str) -> str:

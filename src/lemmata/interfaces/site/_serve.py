@@ -3,44 +3,104 @@
 import functools
 import http
 import http.server
+import os
 import pathlib
+import re
+import stat
 import sys
+import urllib.parse
 from collections.abc import Callable
 from typing import Any
 
 ADDRESS = "127.0.0.1"
 PORT = 8000
 """The port that is tried first; where it is taken, the system gives a free one."""
+_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]+)?", re.IGNORECASE)
+_FRONT = "index.html"
+_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".json": "application/json",
+          ".svg": "image/svg+xml", ".png": "image/png", ".xml": "application/xml", ".csv": "text/csv",
+          ".txt": "text/plain", ".md": "text/plain", ".py": "text/plain"}  # fmt: skip
+_PATIENCE = 20  # seconds that a browser has for its request
 
 
-class _Pages(http.server.SimpleHTTPRequestHandler):
-    """Files of one directory, without lists of its folders."""
+class _Pages(http.server.BaseHTTPRequestHandler):
+    """The files of a site by their names, and nothing else."""
 
-    def list_directory(self, path: Any) -> None:
-        self.send_error(http.HTTPStatus.NOT_FOUND)
+    timeout = _PATIENCE
+
+    def __init__(self, *given: Any, directory: pathlib.Path, names: frozenset[str]):
+        self._directory, self._names = directory, names
+        super().__init__(*given)
+
+    def do_GET(self) -> None:
+        """Send a file of the site."""
+        content = self._content()
+        if content is not None and self.command != "HEAD":
+            self.wfile.write(content)
+
+    do_HEAD = do_GET
+
+    def _content(self) -> bytes | None:
+        """The file that is asked for, once the head of the answer is sent; None where an error was."""
+        # Another site's name that leads to this machine (DNS rebinding) is not this site.
+        if _HOST.fullmatch(self.headers.get("Host") or "") is None:
+            return self.send_error(http.HTTPStatus.MISDIRECTED_REQUEST)
+        name = urllib.parse.unquote(self.path.partition("?")[0].partition("#")[0]).removeprefix("/") or _FRONT
+        content = _read(self._directory, name) if name in self._names else None
+        if content is None:
+            return self.send_error(http.HTTPStatus.NOT_FOUND)
+        kind = _KINDS.get(pathlib.PurePosixPath(name).suffix, "application/octet-stream")
+        self.send_response(http.HTTPStatus.OK)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8" if kind != "image/png" else kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-cache")
+        self.end_headers()
+        return content
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: standard error is for what goes wrong."""
 
 
+def _read(directory: pathlib.Path, name: str) -> bytes | None:
+    """A file below the directory, reached through no link; None where there is none."""
+    path = directory
+    for part in pathlib.PurePosixPath(name).parts:
+        path = path / part
+        if path.is_symlink():
+            return None
+    try:
+        # A name may become a link, or a pipe that nobody writes to, after it was looked at.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with open(handle, "rb") as file:
+            return file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    except OSError:
+        return None
+
+
 class _Server(http.server.ThreadingHTTPServer):
-    """A server that takes no notice of a browser that hangs up in the middle of an answer."""
+    """A server that takes no notice of a browser that hangs up in the middle of an answer, or never asks."""
+
+    daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
+        """Say in one line what went wrong, and go on."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError | TimeoutError):
+            print(f"A request failed: {type(error).__name__}: {error}", file=sys.stderr)
 
 
-def serve(directory: pathlib.Path, ready: Callable[[str], None]) -> None:
-    """Serve a directory to this machine alone, until Ctrl-C.
+def serve(directory: pathlib.Path, names: frozenset[str], ready: Callable[[str], None]) -> None:
+    """Serve a site to this machine alone, until Ctrl-C.
 
     Args:
         directory: a site that was written.
+        names: of its files; no others are served, and none that is a link.
         ready: called with the address once it answers.
     """
-    handler = functools.partial(_Pages, directory=str(directory))
+    handler = functools.partial(_Pages, directory=directory, names=names)
     with _server(handler) as server:
-        ready(f"http://{ADDRESS}:{server.server_address[1]}/index.html")
+        ready(f"http://{ADDRESS}:{server.server_address[1]}/{_FRONT}")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

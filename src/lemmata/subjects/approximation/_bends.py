@@ -25,9 +25,9 @@ class Bends(NamedTuple):
         places: t of every change of sign, layer by layer.
         layers: number of the layer of each place.
         units: number of the unit in its layer.
-        ends: of the pieces, in order, with the ends of the line.
+        ends: the ends of the pieces, in order, with the ends of the line.
         values: activations of the last layer on each piece: values + t slopes.
-        slopes: of these activations.
+        slopes: the slopes of these activations.
     """
 
     places: Float[np.ndarray, " k"]

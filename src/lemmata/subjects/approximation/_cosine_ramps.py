@@ -74,7 +74,7 @@ class CosineClasses(Population[CosineRamps]):
 
     Attributes:
         longest: the length of the longest frequencies; None is 7 tau.
-        radius: of the ball of the points.
+        radius: the radius of the ball of the points.
     """
 
     free = ("x",)

@@ -27,7 +27,7 @@ class Hinges:
     Args:
         units: its hinges, each of which is one ReLU unit.
         fewest: no function with fewer hinges is within the tolerance at the points.
-        places: of the hinges.
+        places: the places of the hinges.
         weights: the change of the slope at each hinge, which is the outgoing weight of its unit.
         slope, height: of the affine function to the left of all hinges, at the first point.
         error: the largest difference at the points.
@@ -35,8 +35,8 @@ class Hinges:
         predicted: the number of units from the second derivative of the curve, for small tolerances.
         tolerances, counts: other tolerances, and the hinges that are found for them.
         x, y: the points, in order.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     units: int
@@ -228,8 +228,9 @@ def _root_curvature(x: np.ndarray, y: np.ndarray, pieces: int) -> float:
 def _conditions(units: int, fewest: int, predicted: float, n: int) -> tuple[Condition, ...]:
     ratio = (predicted + 1) / (fewest + 1)
     return (
-        Condition("no function has fewer hinges (hinges beyond the proof)", float(units - fewest), units == fewest,
-                  "between the two numbers, some other places might do"),
+        Condition("no function has fewer hinges (units minus the proved minimum)",
+                  float(units - fewest), units == fewest,
+                  "between the two numbers, hinges at other places may be enough"),
         Condition("points for each piece", n / (units + 1), n / (units + 1) >= _SAMPLES,
                   "else the curve between the points is unknown"),
         Condition("the curvature predicts the number (ratio of pieces)", ratio, 0.8 <= ratio <= 1.25,

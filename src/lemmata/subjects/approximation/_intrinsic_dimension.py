@@ -27,14 +27,15 @@ class IntrinsicDimension:
 
     Args:
         dimension: 1 over the mean of log(r_2/r_1), where r_1 and r_2 are the distances to the nearest two rows.
-        interval: of it, from a bootstrap of the rows, widened because neighbours are shared. The upper end may be inf.
+        interval: a confidence interval of the dimension, from a bootstrap of the rows, widened because neighbours are
+            shared. The upper end may be inf.
         sizes: numbers of rows, halved again and again.
         dimensions: the estimates from random subsets of these sizes. They ask at larger distances.
         rows: different rows.
         columns: of the rows.
-        level: confidence of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     dimension: float
@@ -76,8 +77,8 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     Args:
         x: rows, (n, columns); images or other arrays become rows of all their numbers. Distances depend on the units
             of the columns, which are taken as they are.
-        level: confidence of the interval.
-        seed: of subsets and resamples.
+        level: the confidence level of the interval.
+        seed: the random seed of subsets and resamples.
 
     Raises:
         SettingError: for a level outside (0, 1), or a seed that is not a whole number of at least 0.
@@ -113,7 +114,7 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     if ties > 0.5:
         raise DataError(
             "x",
-            found=f"{100 * ties:.3g} % of the rows equally far from the nearest two others, as in a lattice",
+            found=f"{100 * ties:.3g} % of the rows equally far from their two nearest neighbours, as on a lattice",
             rule="at most 50 %, because the estimate compares these two distances",
             remedy="pass values that are not rounded",
         )
@@ -165,12 +166,13 @@ def _conditions(
         Condition("the density is constant over the distances to the nearest two rows", None, None,
                   "else the estimate depends on the number of rows"),
         Condition("estimates of all rows and of the smallest subsets agree (their ratio)", ratio, ratio <= _STABLE,
-                  "else noise fills more dimensions at small distances, or the set bends at large ones"),
-        Condition("log2 of the rows is above the dimension", float(np.log2(different)),
+                  "else noise raises the dimension at small distances, or the rows "
+                  "lie on a surface that is curved at large distances"),
+        Condition("the base-2 logarithm of the number of rows is above the dimension", float(np.log2(different)),
                   bool(np.log2(different) > dimension), "else every row is near a boundary, and the estimate is low"),
         Condition("the interval begins at or below the number of columns", low, low <= columns,
                   "else the estimate is impossible, as for rounded values"),
-        Condition("share of rows that are equally far from the nearest two others", ties, ties <= _FEW_TIES,
+        Condition("share of rows that are equally far from their two nearest neighbours", ties, ties <= _FEW_TIES,
                   "values are rounded or whole, and the estimate is too high"),
         Condition("duplicate rows, which are left out", float(rows - different), rows == different,
                   "values that are rounded, or copies"),

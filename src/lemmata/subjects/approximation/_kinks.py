@@ -33,8 +33,8 @@ class Kinks:
             layers if there are no biases.
         spread: the standard deviation of the first number of `expected`.
         a, b: the ends of the segment.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     places: Float[np.ndarray, " k"]
@@ -177,7 +177,8 @@ def _expected(network: PiecewiseLinear, a: np.ndarray, b: np.ndarray) -> tuple[f
 def _conditions(crossings: tuple[int, ...], expected: float, spread: float, unseen: int) -> tuple[Condition, ...]:
     distance = abs(crossings[0] - expected) / spread if spread > 0 else 0.0
     return (
-        Condition("the first layer crosses like random weights (distance in standard deviations)", distance,
+        Condition("the first layer has as many crossings as random weights (difference in standard deviations)",
+                  distance,
                   distance <= 3, "else training, or scales that differ between inputs, moved the kinks"),
         Condition("crossings that change no output", float(unseen), None, "later units do not pass them on"),
     )  # fmt: skip

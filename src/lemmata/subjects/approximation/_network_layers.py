@@ -83,8 +83,8 @@ def piecewise_linear_layers(network: Any, params: Any, shape: tuple[int, ...]) -
 
     Args:
         network: a `Serial` of lemmata, an `eqx.nn.MLP` or `eqx.nn.Sequential`, or a `torch.nn.Sequential`.
-        params: of a `Serial`.
-        shape: of one input.
+        params: the parameters of a `Serial`.
+        shape: the shape of one input.
 
     Raises:
         SettingError: for other networks, and for layers that are not affine and do not bend only at 0.
@@ -242,7 +242,7 @@ def _equinox(module: Any) -> Iterator[Step]:
         yield from _activation("Lambda", module.fn, module)
     else:
         if isinstance(module, eqx.nn.Dropout) and module.p and not module.inference:
-            found, rule = "dropout in training mode", "layers that are the same function at every call"
+            found, rule = "dropout in training mode", "layers whose outputs do not change from call to call"
             remedy = "pass equinox.nn.inference_mode(network)"
             raise SettingError("network", found=found, rule=rule, remedy=remedy)
         yield Step(type(module).__name__, _mapped(module))
@@ -279,7 +279,10 @@ def _torch(torch: Any, network: Any) -> Iterator[Step]:
     for module in network.modules():
         name, fixed = type(module).__name__, getattr(module, "running_mean", 0) is not None
         if (module.training and any(word in name for word in ("Dropout", "Norm", "RReLU"))) or not fixed:
-            found, rule = "dropout or normalisation in training mode", "layers that are the same function at every call"
+            found, rule = (
+                "dropout or normalisation in training mode",
+                "layers whose outputs do not change from call to call",
+            )
             remedy = "call network.eval() first" if fixed else f"replace {name}, which has no running means"
             raise SettingError("network", found=found, rule=rule, remedy=remedy)
     like = next(iter(network.parameters()), torch.zeros(()))
@@ -307,7 +310,7 @@ def checked_input(name: str, x: Any) -> Float[np.ndarray, "..."]:
     """One input as an array of float64.
 
     Args:
-        name: of it, for messages.
+        name: the name of the argument, for messages.
         x: the numbers.
     """
     found = numbers_of(name, x)

@@ -33,7 +33,7 @@ def sampled_periodic(normal: Float[Array, "rows forty"], functions: int, others:
 
     Args:
         normal: 1 + 2 functions rows of standard normal numbers.
-        functions: how many.
+        functions: the number of functions.
         others: the standard deviation of the other amplitudes.
     """
     half = [(i, j) for i in range(5) for j in range(-4, 5) if (i, j) > (0, 0)]

@@ -2,7 +2,7 @@
 
 This theory gives the Barron parameters of these examples in closed form. For linear functions it assumes spectra
 without an atom at 0, as linear functions on the whole space have them. For combinations it adds the spectra of
-different classes, whereas the source takes the largest. The theory leaves unexplained which other classes have finite
+different classes, whereas the source takes the largest. The theory does not explain which other classes have finite
 parameters.
 """
 
@@ -107,7 +107,7 @@ def residuals_of_steps(
     Args:
         problem: <a, x>.
         x: the points.
-        size: of the coefficients.
+        size: the size of the coefficients.
         normal: standard normal numbers, d + 1 for each step.
     """
     d, count = problem.functions.dimension, len(normal)
@@ -286,8 +286,8 @@ def sum_of_parameters(problem: Combined) -> Float[Array, ""]:
 
 
 class CombinationAsPrinted(Claim[Combined]):
-    """The source says, as printed: let functions f_i belong to classes with the Barron parameters C_i. The combinations
-    <a, f> + b with |a|_1 <= C_a and |b| <= C_b have the Barron parameter
+    """The source makes the following statement, which is false as printed. Let functions f_i belong to classes with the
+    Barron parameters C_i. The combinations <a, f> + b with |a|_1 <= C_a and |b| <= C_b have the Barron parameter
 
         C <= 2 C_a max_i C_i + C_b.
 
@@ -344,7 +344,7 @@ class Combination(Claim[Combined]):
     unexplained = _OVERLAP
 
     def predict(self, problem: Combined) -> Array:
-        """The bound with the sum."""
+        """The bound with the sum of the integrals."""
         return problem.shift + problem.slope * (problem.offsets().max() + problem.moments().sum())
 
     def measure(self, problem: Combined, key: Key[Array, ""]) -> Array:

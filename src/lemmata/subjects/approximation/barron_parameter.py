@@ -1,8 +1,8 @@
 """The Barron parameter: the first moment of a spectrum, by closed forms and by numerical integration.
 
-This theory controls the Barron parameter sup |f(0)| + integral of |omega| F_sup(omega) of a function or a class. It
-assumes a Fourier representation on the unit ball, of the function itself or of an extension. It leaves unexplained
-which extension has the smallest parameter.
+This theory describes the Barron parameter sup |f(0)| + integral of |omega| F_sup(omega) of a function or a class. It
+assumes a Fourier representation on the unit ball, of the function itself or of an extension. It does not explain which
+extension has the smallest parameter.
 
 `lemmata.functions` computes it: for a class (`barron_parameter`), from a Fourier transform (`spectral_moment`), from
 values (`moment_from_grid` and `moment_from_samples`), and by closed forms and bounds (`gaussian_moment`,
@@ -140,7 +140,7 @@ def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
 
     Args:
         problem: the class.
-        order: of the norm of k.
+        order: the order of the norm of k.
     """
     points, omega = lattice()
     values = jnp.stack([function(points) for function in problem.functions()], axis=1)
@@ -171,7 +171,7 @@ class GradientParameter(Claim[Periodic]):
         return parameter_by_functions(problem, 2)
 
     def measure(self, problem: Periodic, key: Key[Array, ""]) -> Array:
-        """By gradients, differentiated automatically; the value at 0 from the amplitudes."""
+        """Computed by gradients, differentiated automatically; the value at 0 from the amplitudes."""
         points, _ = lattice()
         spectra = []
         for function in problem.functions():
@@ -264,7 +264,7 @@ class PolynomialBound(Claim[RidgePolynomial]):
         return ridge_polynomial_bound(problem.coefficients, problem.period)
 
     def measure(self, problem: RidgePolynomial, key: Key[Array, ""]) -> Array:
-        """By the discrete transform of 512 values of a period."""
+        """Computed by the discrete transform of 512 values of a period."""
         t = -1 + problem.period * jnp.arange(512) / 512
         cubic = polynomial_extension(problem.coefficients, problem.period)
         evaluate = lambda series, at: jnp.polyval(series[::-1], at)

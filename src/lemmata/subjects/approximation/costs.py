@@ -1,8 +1,8 @@
 """The cost of layers on sequences: orders in the length of the sequence and in the number of parameters.
 
-This theory controls the number of floating-point operations, as the compiler counts them in the program before
-optimisation, and the working memory of the compiled program. It leaves unexplained running times, which depend on
-caches and threads, and the cost of training.
+This theory describes the number of floating-point operations, as the compiler counts them in the program before
+optimisation, and the working memory of the compiled program. It does not explain running times, which depend on caches
+and threads, or the cost of training.
 """
 
 import functools
@@ -80,7 +80,7 @@ def recurrence(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
 
 
 def convolution(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """The same as a convolution with 0.9^t by fast Fourier transforms of twice the length."""
+    """The recurrence as a convolution with 0.9^t by fast Fourier transforms of twice the length."""
     t = len(x)
     response = 0.9 ** jnp.arange(t)[:, None]
     spectra = [jnp.fft.rfft(signal, 2 * t, axis=0) for signal in (x, response)]

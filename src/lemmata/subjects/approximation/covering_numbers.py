@@ -1,8 +1,8 @@
 """Covering numbers: of the ball, of pairs (f, x) as Theorem 1 counts them, and of classes in the supremum norm.
 
-This theory controls the number of cases in a union bound, and with it how many features suffice. It assumes a finite
-Barron parameter. It leaves unexplained classes with infinitely many parameters, whose covers in the supremum norm are
-not counted here.
+This theory describes the number of cases in a union bound, and with it how many features suffice. It assumes a finite
+Barron parameter. It does not explain classes with infinitely many parameters, whose covers in the supremum norm are not
+counted here.
 
 The cover (23) of pairs counts only values, so its size does not depend on the class. The proof of Lemma 1 takes one
 function of the cover for all x, but a cover of pairs does not give one. The product of a cover of the class in the
@@ -115,7 +115,7 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
         return jnp.full(3, _columns(problem, largest))
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """From the waves of the class, of which one alone attains the largest value."""
+        """Computed from the waves of the class, of which one alone attains the largest value."""
         return jnp.stack([_columns(problem, problem.largest(int(m))) for m in RICHNESS[1:]])
 
 

@@ -1,6 +1,6 @@
 """Squares and products by deep ReLU networks, with an error that falls exponentially in the number of units.
 
-This theory controls the error of an explicit network, and compares it with the best layer of as many units. It assumes
+This theory describes the error of an explicit network, and compares it with the best layer of as many units. It assumes
 that the weights are chosen by hand. It does not explain whether training finds such weights.
 """
 

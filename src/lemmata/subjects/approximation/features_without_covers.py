@@ -1,9 +1,9 @@
 """Features that serve a whole class, without a cover of the class: what remains true of Lemma 1.
 
-This theory controls the largest distance, over a class, between its functions and the span of n random ramps with
+This theory describes the largest distance, over a class, between its functions and the span of n random ramps with
 coefficients of bounded l_1 norm. It assumes that M = integral of |omega| F_sup of the class is finite, and that
-features are drawn from the distribution of the class. It leaves unexplained which coefficients attain the distance,
-since the proof is by duality.
+features are drawn from the distribution of the class. It does not explain which coefficients attain the distance, since
+the proof is by duality.
 
 The class lies within M/(4 tau) of all g = E rho phi, |rho(theta)| <= 3 M, where the mean is over features theta = (u,
 t) of its distribution (`approximation.ramp_integrals`). For a norm with dual ball B, let A be the span of the constant
@@ -13,9 +13,9 @@ and of n features with coefficients of at most 3 M/n each. Then
 
 where phi_mu is the integral of phi over mu and P_n the mean over the n features. The reason is that dist(g, A) is the
 largest value, over mu, of the integral of g over mu minus (3 M/n) sum |phi_mu(theta_i)|. The integral of g, E rho
-phi_mu, is largest at rho = 3 M sign(phi_mu). What is left is the deviation of a mean, uniformly over mu. Symmetrisation
-and contraction bound its expectation. McDiarmid's inequality bounds its excess: one feature moves it by at most 1/(2n),
-since |phi_mu| <= 1/2.
+phi_mu, is largest at rho = 3 M sign(phi_mu). It remains to bound the deviation of a mean, uniformly over mu.
+Symmetrisation and contraction bound its expectation. McDiarmid's inequality bounds its excess: one feature moves it by
+at most 1/(2n), since |phi_mu| <= 1/2.
 """
 
 import math

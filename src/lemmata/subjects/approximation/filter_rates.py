@@ -1,9 +1,9 @@
 """Linear recurrences as approximators: rate n^(-2s) for impulse responses in H^s, no approximation of functions of the
 inputs.
 
-This theory controls the squared error with which n states of a linear recurrence reproduce a periodic impulse response.
-It also controls how well a linear readout of the states represents functions of the inputs. It assumes linear
-recurrences that do not depend on their inputs. It leaves unexplained nonlinear readouts and selective recurrences.
+This theory describes the squared error with which n states of a linear recurrence reproduce a periodic impulse
+response. It also says how well a linear readout of the states represents functions of the inputs. It assumes linear
+recurrences that do not depend on their inputs. It does not explain nonlinear readouts and selective recurrences.
 """
 
 import jax.numpy as jnp

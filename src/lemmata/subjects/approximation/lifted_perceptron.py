@@ -1,7 +1,7 @@
 """The perceptron after a feature map: an ellipse becomes a plane.
 
 This theory bounds the number of mistakes on rows that a plane separates in the features. It assumes a margin. It does
-not explain rows without a margin, and features that are learned.
+not explain rows without a margin, or features that are learned.
 """
 
 import equinox as eqx
@@ -58,11 +58,8 @@ class SignedRows(Population[SignedFeatures]):
 class LiftedPerceptron(Claim[SignedFeatures]):
     """Let points of the plane be inside or outside an ellipse. In the features (1, x1, x2, x1², x2², x1 x2), a plane
     separates the classes. Let g be its largest margin, and R the largest length of a row of features. The perceptron,
-    which passes over the rows in any order, makes at most
-
-        (R/g)²
-
-    mistakes until it makes none. Orthonormal rows attain the bound: n rows with any signs give n mistakes.
+    which passes over the rows in any order, makes at most (R/g)² mistakes in total. Orthonormal rows attain the bound:
+    n rows with any signs give n mistakes.
     """
 
     title = "After a quadratic feature map, the perceptron learns an ellipse"

@@ -1,8 +1,8 @@
 """Networks of logistic units: their spectrum lies on lines, and its first moment is a quarter of their slopes.
 
 This theory gives the Barron parameter of networks with given units and bounded coefficients in closed form. It assumes
-the logistic activation, whose derivative is positive definite. It leaves unexplained other activations, and which units
-to take.
+the logistic activation, whose derivative is positive definite. It does not explain other activations, or which units to
+take.
 """
 
 import equinox as eqx

@@ -1,6 +1,6 @@
 """Lookup tables: how far the nearest stored point is, and which dimension the distances reveal.
 
-This theory controls the distances between uniform points. It assumes points that fill a set of some dimension evenly.
+This theory describes the distances between uniform points. It assumes points that fill a set of some dimension evenly.
 It does not explain learners that use more smoothness than the Lipschitz constant.
 """
 
@@ -76,7 +76,8 @@ def _ball(d: int) -> Array:
 
 class TorusLookup(Claim[Torus]):
     """Store a 1-Lipschitz function at n uniform points of the d-dimensional torus of side 1, and answer with the value
-    at the nearest point. The function "distance to the nearest stored point" is the worst. Its mean error is
+    at the nearest point. The largest mean error occurs for the function "distance to the nearest stored point". This
+    error is
 
         V_d^(-1/d) Gamma(1 + 1/d) Gamma(n + 1)/Gamma(n + 1 + 1/d),
 
@@ -106,8 +107,8 @@ class TorusLookup(Claim[Torus]):
 
 
 class TwoNearestNeighbours(Claim[Torus]):
-    """Let points fill a set of dimension d with a density that is constant over the distances to the nearest two
-    points. Let r_1 <= r_2 be these distances. Then
+    """Let points fill a set of dimension d, and let r_1 <= r_2 be the distances of a point to its two nearest
+    neighbours. Let the density be constant within the distance r_2. Then
 
         E log(r_2/r_1) = 1/d.
 
@@ -117,7 +118,7 @@ class TwoNearestNeighbours(Claim[Torus]):
 
     # Given r_2, the nearest point is uniform in the ball of this radius, so (r_1/r_2)^d is uniform in [0, 1].
 
-    title = "The distances to the nearest two points reveal the dimension"
+    title = "The ratio of the distances to the two nearest neighbours determines the dimension"
     source = Source("facco2017", note="main result, the ratio of the distances to the nearest two points")
     population = Tori(("2", "5", "10"), 2000, 2000)
     relation = EqualInMean(margin=0.03, resolution=0.03)

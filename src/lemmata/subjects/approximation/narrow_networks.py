@@ -1,6 +1,6 @@
 """Narrow networks: with no more units per layer than inputs, no level set is bounded.
 
-This theory controls the level sets of networks of any depth. It assumes layers that are no wider than the input. It
+This theory describes the level sets of networks of any depth. It assumes layers that are no wider than the input. It
 does not explain approximation in the mean, for which thin strips do not matter.
 """
 
@@ -150,8 +150,8 @@ class BumpOfOneMoreUnit(Claim[BumpToBuild]):
 
         max(0, h - max_i |x_i - p_i|)
 
-    with the centre p and the height h > 0. Its level sets above 0 are bounded. So d units per layer, for which no level
-    set is bounded, are one too few.
+    with the centre p and the height h > 0. Its level sets above 0 are bounded. So one unit more per layer than in
+    networks without bounded level sets is enough for a bump.
     """
 
     # Layers keep the coordinates that are still needed positive. In turn, each coordinate u becomes |u| = 2 relu(u) - u

@@ -1,7 +1,7 @@
 """Units with polynomial activations: what they cannot approximate, and which products they compute.
 
 This theory counts dimensions and units. It assumes random weights, or weights that are chosen by hand. It does not
-explain errors in between, and what training finds.
+explain errors in between, or what training finds.
 """
 
 import itertools
@@ -60,7 +60,7 @@ class PolynomialActivationsFail(Claim[FeatureTable]):
         C(d + r, r)
 
     dimensions, those of the polynomials of degree at most r, whatever the width. So wide layers with a polynomial
-    activation are no universal approximators. With tanh on the same weights and sufficiently many rows, the number of
+    activation are not universal approximators. With tanh on the same weights and sufficiently many rows, the number of
     dimensions is the width.
     """
 

@@ -1,7 +1,7 @@
 """A comparison of two printed rates: ((log n)/n)^(2s/d) for attention, n^(-s/d) for linear recurrences.
 
-This theory controls which of the two formulas is smaller, at every number of parameters n, smoothness s and dimension
-d. It takes both hidden constants as 1; for large n it also covers any constants. It leaves unexplained whether either
+This theory describes which of the two formulas is smaller, at every number of parameters n, smoothness s and dimension
+d. It takes both hidden constants as 1; for large n it also covers any constants. It does not explain whether either
 architecture attains its formula. Other sections say what linear spaces and recurrences do attain.
 """
 
@@ -175,8 +175,8 @@ class RatioOfPrintedRates(Claim[RateComparison]):
 
 
 class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
-    """The source says, as printed: at fixed n, recurrences strictly dominate in terms of the rate if the dimension d
-    exceeds 2,
+    """The source states that at fixed n, recurrences strictly dominate in terms of the rate if the dimension d exceeds
+    2:
 
         n^(-s/d) < ((log n)/n)^(2s/d)   for d > 2.
 

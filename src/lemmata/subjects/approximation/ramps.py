@@ -1,8 +1,8 @@
 """Functions of one variable as integrals of ramps: the lemma behind universal features.
 
-This theory controls how well the ramps phi(tau (z - t)), t in [-2, 1], with phi(s) = min(max(s + 1/2, 0), 1), represent
-a function g on [-1, 1] with slopes of at most 1, and with how much weight. It assumes |g(-1)| <= 1. It takes the
-weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would give.
+This theory describes how well the ramps phi(tau (z - t)), t in [-2, 1], with phi(s) = min(max(s + 1/2, 0), 1),
+represent a function g on [-1, 1] with slopes of at most 1, and with how much weight. It assumes |g(-1)| <= 1. It takes
+the weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would give.
 """
 
 import equinox as eqx
@@ -172,7 +172,7 @@ def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
     """The largest distance of values from their best constant, or from 0 where that is less.
 
     Args:
-        values: of a function.
+        values: the values of a function.
     """
     return jnp.minimum((values.max() - values.min()) / 2, jnp.abs(values).max())
 
@@ -240,16 +240,16 @@ class WaveByRamps(Claim[Wave]):
 
 
 class LineByRampsAsPrinted(Claim[Line]):
-    """The source says, as printed, with a misprint: let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1, let
-    tau >= 2, and let phi(s) = min(max(s + 1/2, 0), 1) be the ramp. There is a gamma on [-2, 1] such that the integral
-    of |gamma| is at most 3 and
+    """The source makes the following statement, which has a misprint. Let g be a function on [-1, 1] with |g'| <= 1 and
+    |g(-1)| <= 1, let tau >= 2, and let phi(s) = min(max(s + 1/2, 0), 1) be the ramp. There is a gamma on [-2, 1] such
+    that the integral of |gamma| is at most 3 and
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau = 3/tau.
 
-    The inequality fails. At z = -1, only t > 1 - 1/(2 tau) counts, with phi <= 1/2. Take the weights 5/9, -1/3, 1/9 on
-    the points -1, -1 + 1/(2 tau) and -1 + 1/tau. For every t, the sum of the ramps with these weights is at most 1/18.
-    So whatever gamma is, the distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18, which is 1/6 for g = 1
-    and every tau.
+    The inequality is false. At z = -1, only the t above 1 - 1/(2 tau) contribute, and for these phi is at most 1/2.
+    Take the weights 5/9, -1/3, 1/9 on the points -1, -1 + 1/(2 tau) and -1 + 1/tau. For every t, the sum of the ramps
+    with these weights is at most 1/18. So whatever gamma is, the distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9
+    g(z_3)| - 3/18, which is 1/6 for g = 1 and every tau.
     """
 
     title = "As printed, functions with bounded slopes are near integrals of ramps at z + t"

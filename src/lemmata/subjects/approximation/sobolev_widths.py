@@ -1,8 +1,8 @@
 """The best linear approximation of Sobolev functions: n^(-2s/d), without a logarithm and with any kernel.
 
-This theory controls the largest squared L2 error over the unit ball of H^s on the torus of d dimensions. It covers
+This theory describes the largest squared L2 error over the unit ball of H^s on the torus of d dimensions. It covers
 every method whose outputs form a linear space of n dimensions. Fourier sums attain the optimum, and no kernel does
-better. The theory leaves unexplained methods whose space depends on the function, such as deep networks, which can do
+better. The theory does not explain methods whose space depends on the function, such as deep networks, which can do
 better.
 """
 
@@ -46,15 +46,15 @@ class SobolevWidthRate(Claim[SobolevBall]):
         return -2 * problem.smoothness / problem.dimension
 
     def measure_at(self, problem: SobolevBall, key: Key[Array, ""], n: float) -> Array:
-        """By counting lattice points."""
+        """Computed by counting lattice points."""
         return problem.width(int(n))
 
 
 class KernelSectionsWorstError(Claim[KernelSections]):
     """Let k be any kernel on the circle, symmetric or not, and consider the span of n sections k(., c_i) at any centres
     c_i. Approximate the functions of the unit ball of H^s in this span. The worst squared L2 error is at least the
-    (n+1)-th largest of the numbers (1 + k²)^(-s), where k is an integer and not the kernel. Equispaced sections of
-    exp(beta cos) nearly attain this width.
+    (n+1)-th largest of the numbers (1 + k²)^(-s), where k runs over the integers. Equispaced sections of exp(beta cos)
+    nearly attain this width.
     """
 
     title = "No span of kernel sections beats the width of a Sobolev ball on the circle"

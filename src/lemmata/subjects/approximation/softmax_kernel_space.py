@@ -1,10 +1,10 @@
 """Approximation by functions of bounded norm in the space of the softmax kernel: their distance from a denoiser.
 
-This theory controls the least mean square distance of F* from the ball of squared norm R in the space of <u, v>
+This theory describes the least mean square distance of F* from the ball of squared norm R in the space of <u, v>
 exp(sigma² <u, v>). This is the tangent kernel of each output of a wide softmax network. The kernel is entire. Up to a
 small remainder, a function of norm sqrt(R) is a polynomial of a degree near log R. So the distance from a target with a
-kink falls like a power of log R, not of R. The theory assumes inputs in the unit ball. It leaves unexplained targets
-that are as smooth as the kernel.
+kink falls like a power of log R, not of R. The theory assumes inputs in the unit ball. It does not explain targets that
+are as smooth as the kernel.
 """
 
 import math
@@ -192,9 +192,9 @@ def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
 
 
 class ApproximationAsPrinted(Claim[Approximation]):
-    """The source says, as printed: let F* have d coordinates and be Lipschitz in x. For R_H above a constant, the space
-    of the softmax network's tangent kernel has a function F_H of squared norm |F_H|² <= d R_H with E |F_H - F*|² <= d
-    A(R_H)², where
+    """The source makes the following statement. Let F* have d coordinates and be Lipschitz in x. For R_H above a
+    constant, the space of the softmax network's tangent kernel has a function F_H of squared norm |F_H|² <= d R_H with
+    E |F_H - F*|² <= d A(R_H)², where
 
         A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda.
 

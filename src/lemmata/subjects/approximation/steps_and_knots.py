@@ -1,6 +1,6 @@
 """Steps and affine pieces on an interval: how many units a function of one variable needs.
 
-This theory controls the error of the best steps and of the best affine pieces in the largest deviation. It assumes one
+This theory describes the error of the best steps and of the best affine pieces in the largest deviation. It assumes one
 variable, and knots that are placed for the function. It does not explain whether training finds these knots.
 """
 
@@ -61,8 +61,8 @@ class StepsForALine(Claim[LineToStep]):
         return problem.slope / (2 * problem.steps)
 
     def measure(self, problem: LineToStep, key: Key[Array, ""]) -> Array:
-        """By dynamic programming over all partitions of 2K + 1 points into K pieces: two points per piece and one more
-        force a piece with three points, so the points already have the full error.
+        """Computed by dynamic programming over all partitions of 2K + 1 points into K pieces: two points per piece and
+        one more force a piece with three points, so the points already have the full error.
         """
         x = jnp.linspace(0.0, 1.0, 2 * problem.steps + 1)
         y = problem.slope * x + problem.height
@@ -222,7 +222,7 @@ class CosineToFit(eqx.Module):
 class FrequencyCostsUnits(Claim[CosineToFit]):
     """Fix a tolerance. The least number of affine pieces that fit cos(2 pi q x) on [0, 1] within this tolerance grows
     like q¹. It does not grow like the curvature, that is, like q². On the interval [0, 1/q], which holds one period,
-    the number does not depend on q: the trials divide by it.
+    the number does not depend on q. The trials divide the number on [0, 1] by this number.
     """
 
     title = "The number of hinges for a cosine is proportional to its frequency"

@@ -1,8 +1,8 @@
 """Features that serve a whole class: one draw for all functions and all points, by a union bound over a cover.
 
-This theory controls the largest distance, over a class, between its functions and what n features represent with the
-coefficients of the functions of a cover. It assumes a cover of the class in the supremum norm. It leaves unexplained
-how few features suffice with coefficients of the functions themselves (`approximation.features_without_covers`).
+This theory describes the largest distance, over a class, between its functions and what n features represent with the
+coefficients of the functions of a cover. It assumes a cover of the class in the supremum norm. It does not explain how
+few features suffice with coefficients of the functions themselves (`approximation.features_without_covers`).
 """
 
 import math
@@ -26,9 +26,10 @@ _OWN_COEFFICIENTS = "coefficients of the functions themselves"
 
 
 class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
-    """The source says, as printed: let f belong to a class with the Barron parameter C_F. Let phi_i be the n random
-    ramps of slope tau of Lemma 1. Take the cover (23) of pairs, to precision epsilon and with |N_epsilon| elements.
-    This cover contains a pair whose function f-hat gives, for all x of the unit ball,
+    """The source makes the following statement, which is false as printed. Let f belong to a class with the Barron
+    parameter C_F. Let phi_i be the n random ramps of slope tau of Lemma 1. Take the cover (23) of pairs, to precision
+    epsilon and with |N_epsilon| elements. This cover contains a pair whose function f-hat gives, for all x of the unit
+    ball,
 
         |f(x) - f(0) - (1/n) sum_i rho_f-hat(t_i, omega_i) phi_i(x)|
             <= C_F (epsilon + 3 delta_tau + sqrt(c log|N_epsilon| / n) + 4 tau epsilon),     delta_tau = 1/tau.

@@ -1,9 +1,9 @@
 """Universal features: one random set of ramps that represents every function of a class with small coefficients.
 
-This theory controls how well n random ramps phi(tau (<u_i, x> - t_i)), drawn for the class and not for the function,
+This theory describes how well n random ramps phi(tau (<u_i, x> - t_i)), drawn for the class and not for the function,
 represent the functions of the class linearly. It also bounds the l_1 norm of the coefficients. It assumes a class with
-a finite Barron parameter and a distribution of its frequencies. It leaves unexplained the rate for the best
-coefficients, which are not those of the proof.
+a finite Barron parameter and a distribution of its frequencies. It does not explain the rate for the best coefficients,
+which are not those of the proof.
 """
 
 import math
@@ -63,7 +63,7 @@ class Represented(eqx.Module):
 
         Args:
             start: the first.
-            number: how many.
+            number: the number of features.
         """
         chosen = slice(start, start + number)
         return UniversalFeatures(self.features.omega[chosen], self.features.thresholds[chosen], self.features.sharpness)
@@ -89,7 +89,7 @@ def sampled_represented(setting: dict, key: Key[Array, ""], points: int) -> Repr
     Args:
         setting: `family`, `d`, `n` features and `tau`.
         key: randomness.
-        points: how many.
+        points: the number of points.
     """
     d = setting["d"]
     of = {

@@ -138,7 +138,7 @@ def two_values(problem: NoisyFunction) -> Hypothesis:
 
 
 def noise_rate(problem: NoisyFunction) -> Hypothesis:
-    """That noise leaves at least as many signs as it flips."""
+    """Check that noise flips at most half of the signs."""
     return Hypothesis(
         "the noise rate", problem.eta, "<=", 0.5, "above 1/2, noise is a flip of all signs and less noise"
     )

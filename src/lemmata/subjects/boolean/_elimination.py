@@ -20,7 +20,7 @@ class Elimination:
 
     Args:
         solution: a parity of the inputs that fits all rows, as bits; None if none does.
-        rank: of the rows over F_2.
+        rank: the rank of the rows over F_2.
         spare: rows that the others determine.
         clash: rows whose inputs add up to 0 and whose labels add up to 1, if there are any.
     """
@@ -82,9 +82,9 @@ class Blocks:
 
     Args:
         stages: blocks that are made 0 by adding rows in pairs, before the last block is solved.
-        bits: of each of these.
+        bits: the number of bits of each of these.
         rows: that are left at least.
-        advantage: of a sum of 2^stages labels, (1 - 2 noise)^(2^stages).
+        advantage: the advantage of a sum of 2^stages labels, (1 - 2 noise)^(2^stages).
     """
 
     stages: int
@@ -129,7 +129,7 @@ def noisy_parity(
         y: labels.
         noise: the rate of wrong labels.
         constant: whether the negation of a parity is one, too.
-        generator: of the order of the inputs, and of the rows that others are added to.
+        generator: the generator of the order of the inputs, and of the rows that others are added to.
     """
     n, d = x.shape
     order = generator.permutation(d)

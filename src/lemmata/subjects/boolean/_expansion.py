@@ -48,26 +48,26 @@ class BooleanSpectrum:
     """The Fourier expansion of a function f of d binary inputs.
 
     Args:
-        names: of the inputs.
+        names: the names of the inputs.
         exact: whether all 2^d values were computed.
         two_valued: whether f has the values -1 and 1 alone (0 and 1 are read as these).
         sets: the sets of inputs of the listed coefficients; the empty one is the mean of f.
-        coefficients: of these sets, the largest in absolute value first.
-        intervals: of the coefficients; they hold together with probability `level`.
+        coefficients: the coefficients of these sets, the largest in absolute value first.
+        intervals: confidence intervals of the coefficients; they hold together with probability `level`.
         rest: no coefficient that is not listed is larger in absolute value. For a sampled f, this is the root of the
             weight that the found ones leave, with the same probability.
         power: E f², the sum of all weights.
-        weights: of each degree 0, ..., d; for a sampled f those of the coefficients found alone.
-        influences: of each input.
+        weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients found.
+        influences: the influences of each input.
         influence_intervals: each with probability `level`.
-        rates: of noise.
+        rates: the rates of noise.
         sensitivity: E (f(x) - f(x'))² / 4 at each rate, for two-valued f the probability that f changes.
         sensitivity_intervals: each with probability `level`.
-        evaluations: of f.
-        level: of the intervals; 1 where everything is exact.
+        evaluations: the number of evaluations of f.
+        level: the confidence level of the intervals; 1 where everything is exact.
         table: all 2^d coefficients, in the order of `lemmata.functions.degrees`; None for a sampled f.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     names: tuple[str, ...]
@@ -179,7 +179,11 @@ class BooleanSpectrum:
         place = int(np.argmin(np.abs(self.rates - _SHOWN_RATE)))
         lines.append(
             f"flipping each input with probability {self.rates[place]:g} "
-            + ("changes f with probability " if self.two_valued else "gives a quarter of the mean squared change of ")
+            + (
+                "changes f with probability "
+                if self.two_valued
+                else "gives a mean squared change of f, divided by 4, of "
+            )
             + f"{_rounded(self.sensitivity[place])}{self._range(self.sensitivity_intervals[place])}"
         )
         lines.append(self._plan())

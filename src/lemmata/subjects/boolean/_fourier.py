@@ -24,7 +24,7 @@ _EVALUATIONS = 1e9  # of a function, at most: an hour of the fastest ones
 _LARGEST, _SMALLEST = 1e100, 1e-100  # values whose squares are numbers
 _RATES = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 _EVEN = Condition(
-    "inputs are independent, and equally often -1 and 1", None, None, "on other inputs these are other numbers"
+    "inputs are independent, and equally often -1 and 1", None, None, "on other inputs the numbers differ"
 )
 
 
@@ -48,7 +48,7 @@ def boolean_fourier(
         sum of (1 - (1 - 2 eta)^|S|) f^(S)² / 2.
 
     If f has the values -1 and 1, the influence of i is the probability that f changes when input i is flipped, and the
-    last number is the probability that f changes. Outputs 0 and 1 and booleans are read as -1 and 1.
+    last number is the probability that f changes. Outputs of 0 and 1 and booleans are converted to -1 and 1.
 
     Up to 20 inputs all 2^d values are computed and everything is exact, by the fast transform. With more inputs, set
     `threshold`: Goldreich and Levin's search looks for the sets whose coefficients are at least the threshold in
@@ -57,12 +57,12 @@ def boolean_fourier(
     Args:
         f_or_values: a function of a batch of points (n, d) that returns n numbers, an object with a method predict, or
             a table of the 2^d values in the order of `lemmata.functions.cube`.
-        names: of the inputs, or their number; a table may do without.
+        names: the names of the inputs, or their number; a table may do without.
         codes: the two values by which f is given an input, for -1 and for 1: (0, 1) for a model of columns of 0 and 1.
         largest: how many coefficients are listed.
         threshold: None computes all coefficients; a number in (0, 1) searches for those that reach it.
-        level: of each interval of sampling; those of the coefficients hold together.
-        seed: of the points of sampling.
+        level: the confidence level of each interval of sampling; those of the coefficients hold together.
+        seed: the random seed of the points of sampling.
 
     Raises:
         SettingError, ShapeError: for invalid arguments, or more inputs than can be enumerated without a threshold; the
@@ -185,8 +185,8 @@ def _sampled(
         conditions=(
             _EVEN,
             Condition(f"f reads its inputs as {f.codes.words}"),
-            Condition("no group of sets was dropped for want of room", None, complete, "else raise the threshold"),
-            Condition("weight of f that the coefficients found hold", float(weights.sum()), None,
+            Condition("no group of sets was dropped to save memory", None, complete, "else raise the threshold"),
+            Condition("weight of f in the coefficients found", float(weights.sum()), None,
                       "weights by degree count these alone"),
         ),
     )  # fmt: skip
@@ -199,5 +199,5 @@ def _twice(values: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:
 def _values_condition(two: bool) -> tuple[Condition, ...]:
     if two:
         return ()
-    why = "else influences and noise curve are quarters of mean squared changes, not probabilities"
+    why = "else influences and noise curve are mean squared changes divided by 4, not probabilities"
     return (Condition("f has the values -1 and 1", None, False, why),)

@@ -31,7 +31,7 @@ _PAIRS = 200  # columns of which all pairs are tested for independence
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LowDegreeFit:
-    """A fit of low degree, and what the formula says of its error.
+    """A fit of low degree, and its expected error by the formula.
 
     Args:
         degree: the largest degree of the products that are used.
@@ -41,9 +41,9 @@ class LowDegreeFit:
         products: how many products there are up to each degree.
         rows: of the fit.
         sets: the sets of columns with the largest coefficients.
-        coefficients: of these sets, for two classes.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        coefficients: the coefficients of these sets, for two classes.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     degree: int
@@ -97,8 +97,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
     minimises an estimate of this that is unbiased for each degree, in which (m c² - 1)/(m - 1) stands for f^(S)² where
     c is the estimated coefficient.
 
-    A column with two values is 1 at the larger one and -1 at the other. A column with more is 1 above its median.
-    More than two classes are each learned against the rest.
+    A column with two values is 1 at the larger one and -1 at the other. A column with more values is 1 above its median
+    and -1 otherwise. More than two classes are each learned against the rest.
 
     Args:
         degree: "auto", or the largest number of columns of a product.
@@ -168,10 +168,10 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         conditions = (
             Condition("rows are independent draws of one distribution"),
             _uniform(signs),
-            Condition("columns with two values", float(np.mean([len(np.unique(c)) <= 2 for c in X.T])), None,
+            Condition("share of columns with two values", float(np.mean([len(np.unique(c)) <= 2 for c in X.T])), None,
                       "a column with more is divided at its median"),
             Condition("columns left out, because they are constant or repeat another column", float(d - len(names))),
-            Condition("degrees above were considered (largest one considered)", float(most),
+            Condition("higher degrees were considered (the largest)", float(most),
                       self.degree != "auto" or self.degree_ < most or most == len(names),
                       "a higher degree has more products than `terms`, but may have a smaller error"),
         )  # fmt: skip
@@ -272,6 +272,7 @@ def _uniform(signs: np.ndarray) -> Condition:
     tests = max(d, 1) + min(d, _PAIRS) * (min(d, _PAIRS) - 1) / 2
     limit = float(stats.norm.isf(0.0005 / tests) / math.sqrt(rows))
     return Condition(
-        f"columns are even and independent (largest mean of a column or of a product of two; chance gives {limit:.2g})",
-        largest, largest <= limit, "else the expected errors are wrong, and coefficients mix",
+        f"columns are balanced and independent (largest mean of a column or of a product of two; chance gives "
+        f"{limit:.2g})",
+        largest, largest <= limit, "else the expected errors are wrong, and each coefficient contains parts of others",
     )  # fmt: skip

@@ -80,7 +80,7 @@ class Function:
 
     Args:
         f: a function of a batch of points (n, d), or an object with a method predict.
-        codes: of its inputs.
+        codes: the codes of its inputs.
     """
 
     def __init__(self, f: Any, codes: Codes):
@@ -99,7 +99,7 @@ class Function:
         return np.concatenate(parts)
 
     def signs(self, points: Int[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-        """The same, of a function with two values.
+        """The outputs of a function with two values.
 
         Raises:
             DataError: if it has others.

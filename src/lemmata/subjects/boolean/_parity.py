@@ -37,15 +37,15 @@ class Parity:
         columns: the numbers of these columns.
         width: how many columns there are.
         signs: whether the columns were given as -1 and 1.
-        method: how it was found.
-        rank: of the rows over F_2, for elimination.
+        method: how the parity was found.
+        rank: the rank of the rows over F_2, for elimination.
         held: rows that the method did not need or did not see, on which the parity was verified.
-        wrong: of these, the rows with another label.
-        interval: of the error at a new row, from the held rows.
+        wrong: the number of held-out rows whose label differs.
+        interval: a confidence interval of the error at a new row, from the held rows.
         chance: the probability that a wrong parity agrees as well with the held rows.
-        level: of the interval.
-        conditions: what the answer rests on.
-        claims: which state it.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the answer rests.
+        claims: names of the claims that state it.
     """
 
     inputs: tuple[str, ...]
@@ -107,19 +107,19 @@ def solve_parity(
     labels of a function that is no parity satisfy each such row with probability 1/2. If the rows contradict every
     parity, the error names rows that show it.
 
-    With noise, three quarters of the rows are used and the others verify the parity. For up to 20 columns, all
-    parities are compared by the fast transform. For more, rows that agree on a block of columns are added in pairs
-    until 20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability
-    (1 - (1 - 2 noise)^k)/2, so that each block costs advantage. The number of blocks is the one that leaves the most
-    evidence.
+    With noise, three quarters of the rows are used and the others verify the parity. For up to 20 columns, all parities
+    are compared by the fast transform. For more, rows that agree on a block of columns are added in pairs until 20
+    columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability (1 - (1 - 2
+    noise)^k)/2, so each block that is removed makes the sums noisier. The number of blocks is the one that leaves the
+    most evidence.
 
     Args:
         x: rows of d binary columns, 0 and 1, -1 and 1, or booleans; of -1 and 1, -1 is the bit 1.
         y: binary labels, likewise.
         noise: the probability that a label is wrong, at least 0 and below 1/2.
         constant: whether y may be the sum and 1.
-        level: of the interval of the error.
-        seed: of the rows that are held out, and of the blocks.
+        level: the confidence level of the interval of the error.
+        seed: the random seed of the rows that are held out, and of the blocks.
 
     Raises:
         SettingError: for an invalid noise or level.
@@ -179,9 +179,9 @@ def _by_elimination(
     if solved.solution is None:
         shown = ", ".join(str(row) for row in solved.clash[:8]) + (", ..." if len(solved.clash) > 8 else "")
         raise DataError(
-            "rows contradict every parity, which is noise in the labels",
+            "rows contradict every parity, so some labels are wrong",
             found=f"{len(solved.clash)} row{'s' if len(solved.clash) > 1 else ''} ({shown}, counted from 0) whose "
-            "inputs add up to 0 and labels to 1",
+            "inputs add up to 0 modulo 2, but whose labels add up to 1",
             rule="labels that are a parity of the columns" + (" or its negation" if constant else ""),
             remedy="set noise to the share of wrong labels, for example noise=0.05"
             + ("" if constant else ", or constant=True if y may be negated"),
@@ -192,8 +192,8 @@ def _by_elimination(
     chance = 0.5**solved.spare
     return _parity_of(
         bits[:d], bool(constant and bits[-1]), names, "elimination", solved.rank, solved.spare, 0, chance, level,
-        Condition("rows that the solution does not need", float(solved.spare), chance <= _CHANCE,
-                  "10 or more are needed to exclude labels that are no parity"),
+        Condition("number of rows that check the solution", float(solved.spare), chance <= _CHANCE,
+                  "10 or more are needed to rule out labels that are not a parity"),
     )  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def _with_noise(
     return _parity_of(
         bits, negated, names, method, None, len(held), wrong, chance, level,
         Condition("share of held-out labels that differ, against the noise given", wrong / len(held),
-                  bool(low <= wrong <= high), "else the noise is another one"),
+                  bool(low <= wrong <= high), "else the noise differs from the one given"),
         Condition("parities that differ in one or two columns agree clearly less (largest probability of such a gap "
                   "by chance)", near, near <= _CHANCE, "else a column is nearly constant, or nearly equals another"),
     )  # fmt: skip

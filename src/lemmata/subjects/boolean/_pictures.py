@@ -13,7 +13,7 @@ def bars(heights: Float[np.ndarray, " k"], across: str, up: str, marked: int | N
     """A bar for 0, 1, ..., one of them marked.
 
     Args:
-        heights: of the bars.
+        heights: the heights of the bars.
         across: title of the axis of the numbers.
         up: title of the axis of the heights.
         marked: the number of a bar.
@@ -38,8 +38,8 @@ def band(
     Args:
         across: places on the axis.
         values: at them.
-        limits: of the values.
-        titles: of both axes.
+        limits: the limits of the values.
+        titles: the titles of both axes.
     """
     import altair as alt
 

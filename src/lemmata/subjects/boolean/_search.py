@@ -23,7 +23,7 @@ class Search:
     Args:
         d: inputs.
         threshold: coefficients of at least that absolute value are looked for.
-        rates: of the noise curve, how many.
+        rates: the number of rates of the noise curve.
     """
 
     d: int
@@ -54,13 +54,13 @@ class Search:
 
     @property
     def evaluations(self) -> int:
-        """Of the function, in all."""
+        """The number of evaluations of the function, in all."""
         paired = _PAIRED * (1 + self.d + self.rates)
         return len(self.levels) * self.suffixes * self.prefixes + self.sample + paired
 
 
 def large_sets(f: Function, search: Search, generator: np.random.Generator) -> tuple[Bool[np.ndarray, "k d"], bool]:
-    """Sets whose coefficients may reach the threshold, and whether none was dropped for want of room.
+    """Sets whose coefficients may reach the threshold, and whether none was dropped to save memory.
 
     The sum of f^(S)² over all S whose part among the first k inputs is U is E_z (E_x f(x, z) chi_U(x))², where x are
     the first k inputs and z the others. A group below half of threshold² is dropped with all its sets. Of the squared
@@ -69,7 +69,7 @@ def large_sets(f: Function, search: Search, generator: np.random.Generator) -> t
     Args:
         f: a function with the values -1 and 1.
         search: its sizes.
-        generator: of the points.
+        generator: the generator of the points.
     """
     sets, done, complete = np.zeros((1, 0), bool), 0, True
     for level in search.levels:

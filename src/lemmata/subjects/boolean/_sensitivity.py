@@ -36,9 +36,9 @@ class NoiseSensitivity:
         apart: the share of pairs of different rows whose answers differ: the value of an answer to an unrelated row.
         rows: different rows that were used.
         draws: changed rows that the model has answered, at each rate.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     rates: Float[np.ndarray, " r"]
@@ -88,10 +88,10 @@ def noise_sensitivity(
 ) -> NoiseSensitivity:
     """How often a classifier changes its answer when each input is changed with probability eta, at rows of yours.
 
-    A column with two values is flipped: it takes its other value. A column with one keeps it. A column with more takes
-    the value that a random other row has there. For independent even binary columns this is the noise sensitivity of
-    Boolean functions, which `boolean_fourier` computes exactly. Taking the value of another row with probability 2 eta
-    is the same as flipping with probability eta there.
+    A column with two values is flipped: it takes its other value. A column with one value keeps this value. A column
+    with more takes the value that a random other row has there. For independent even binary columns this is the noise
+    sensitivity of Boolean functions, which `boolean_fourier` computes exactly. Taking the value of another row with
+    probability 2 eta is the same as flipping with probability eta there.
 
     If there are at least `draws` rows, each draw has a row of its own, and the interval is Clopper and Pearson's. With
     fewer, each row is changed several times, and the interval is that of as many independent draws as give the same
@@ -104,8 +104,8 @@ def noise_sensitivity(
         eta: the probability, or several of them.
         columns: "auto" as above; "flip" refuses columns with more than two values, "replace" replaces in all.
         draws: changed rows at each rate, at least.
-        level: of the intervals.
-        seed: of the draws.
+        level: the confidence level of the intervals.
+        seed: the random seed of the draws.
 
     Raises:
         SettingError: for a model that cannot be called, or invalid settings.

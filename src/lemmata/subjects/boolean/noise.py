@@ -128,8 +128,8 @@ class LittleNoiseCountsInfluence(Claim[NoisyFunction]):
 
         eta I.
 
-    At a fixed d, the two sides agree in the limit of a small eta. So the noise sensitivity of every function is linear
-    in eta if eta is far below 1/d, also that of the majority. The order sqrt(eta) holds only for eta far above 1/d.
+    At a fixed d, the two sides agree in the limit of a small eta. So if eta is far below 1/d, the noise sensitivity of
+    every function, including the majority, is linear in eta. The order sqrt(eta) holds only for eta far above 1/d.
     """
 
     title = "The noise sensitivity is at most eta times the total influence"

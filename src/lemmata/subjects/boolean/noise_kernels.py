@@ -1,4 +1,5 @@
-"""Low-degree learning beside the kernel that it approximates: the noise curve decides which one errs less.
+"""Low-degree learning compared with the kernel that it approximates: the noise curve decides which has the smaller
+error.
 
 This theory is about estimates of a Boolean function that shrink each empirical Fourier coefficient by a factor that
 depends on the degree. It gives their expected error exactly, from the weight by degree alone. It assumes labels without
@@ -34,7 +35,7 @@ class SampledFunction(eqx.Module):
     """A function on the cube with values -1 and 1, a number of samples, a noise level, and a degree.
 
     Args:
-        values: of the function, at the points of `cube`.
+        values: the values of the function, at the points of `cube`.
         rho: correlation of the kernel prod_j (1 + rho x_j z_j) / m.
         samples: the number m of labelled points.
         below: low-degree learning keeps the degrees below this one.
@@ -173,9 +174,9 @@ def _stability(problem: SampledFunction, power: int) -> Array:
 
 class LowDegreeAgainstNoiseKernel(Claim[SampledFunction]):
     """Let f have values -1 and 1 on {-1, 1}^d, and let W_k be its Fourier weight of degree k. From m uniform labelled
-    points, low-degree learning keeps the empirical coefficients of degree below a. The noise kernel multiplies those of
-    degree k by rho^k. With V_k = (C(d, k) - W_k)/m, the expected squared error of low-degree learning minus that of the
-    kernel is
+    points, low-degree learning keeps the empirical coefficients of degree below a. The noise kernel multiplies the
+    empirical coefficients of degree k by rho^k. With V_k = (C(d, k) - W_k)/m, the expected squared error of low-degree
+    learning minus that of the kernel is
 
         sum_(k < a) [V_k - (1 - rho^k)² W_k - rho^(2k) V_k] + sum_(k >= a) [W_k - (1 - rho^k)² W_k - rho^(2k) V_k].
 
@@ -211,9 +212,10 @@ def _dropped_variance(problem: SampledFunction) -> Array:
 
 class BestFactorsByDegree(Claim[SampledFunction]):
     """Let f have values -1 and 1 on {-1, 1}^d, let W_k be its Fourier weight of degree k, and let V_k = (C(d, k) -
-    W_k)/m. Multiply the empirical coefficients of degree k from m uniform labelled points by c_k. Of all factors,
-    c_k = W_k/(W_k + V_k) has the least expected squared error. This least error is the sum of W_k V_k/(W_k + V_k) over
-    all degrees. No low-degree learner and no kernel that depends on the inner product alone can be better than this.
+    W_k)/m. Multiply the empirical coefficients of degree k from m uniform labelled points by c_k. Of all factors, c_k =
+    W_k/(W_k + V_k) has the least expected squared error. This least error is the sum of W_k V_k/(W_k + V_k) over all
+    degrees. This is a lower bound for every low-degree learner and for every kernel that depends only on the inner
+    product.
     """
 
     title = "The least expected error of estimates that shrink each degree by a factor"

@@ -1,4 +1,4 @@
-"""Parities: elimination finds them from few examples, and noise spoils elimination.
+"""Parities: elimination finds them from few examples, but fails if labels are noisy.
 
 A parity is the product of the coordinates in an unknown set. This theory counts the examples that elimination needs,
 computes what adding noisy examples does to their noise, and finds noisy parities by cancelling blocks of bits. It
@@ -37,7 +37,7 @@ class ParityByElimination(Claim[UnknownParity]):
     where the sum is less than 1.6067 for every d.
     """
 
-    title = "Elimination finds a parity of d bits from d + 1.61 examples in the mean"
+    title = "Elimination finds a parity of d bits from at most d + 1.61 examples on average"
     source = Source("emergence2026", "Figure 10.19", "Definition 10.22", note="with the mean number of examples")
     stated = Kind.OWN
     population = UnknownParities()
@@ -67,7 +67,7 @@ class PilingUp(Claim[NoisyLabels]):
 
         1/2 - (1/2) (1 - 2 eta_1) ... (1 - 2 eta_k),
 
-    which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over a coin falls exponentially with k.
+    which is 1/2 - (1 - 2 eta)^k/2 if all rates are eta. So the advantage over guessing falls exponentially with k.
     """
 
     title = "Adding noisy examples multiplies their advantages"
@@ -138,17 +138,17 @@ class ReducedAdvantage(Claim[NoisyParity]):
 
 
 class NoisyParityByBlocks(Claim[NoisyParity]):
-    """Let labels of a parity of d = a b bits be flipped with probability eta. For each of the a blocks of b bits,
-    cancel the other blocks by sums of 2^(a-1) examples, and take the parity of this block that agrees most with the
-    summed labels. From 40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this finds the parity. So the found
-    parity agrees with new noisy labels with a correlation of at least
+    """Let labels of a parity of d = a b bits be flipped with probability eta. Treat each of the a blocks of b bits
+    alone: cancel the other blocks by adding up 2^(a-1) examples, and take the parity of the block that agrees most with
+    the sums of the labels. From 40 * 2^b examples, with a <= 3, 6 <= b <= 8 and eta <= 0.12, this finds the parity. So
+    the found parity agrees with new noisy labels with a correlation of at least
 
         0.95 (1 - 2 eta).
 
     The time is of the order a^2 2^b, in place of 2^(a b) for a search over all sets.
     """
 
-    title = "The algorithm of Blum, Kalai and Wasserman finds a parity in spite of noise"
+    title = "The algorithm of Blum, Kalai and Wasserman finds a parity from noisy labels"
     source = Source("blum2003", "Main result", note="for two and three blocks of bits")
     stated = Kind.OWN
     population = NoisyParities()

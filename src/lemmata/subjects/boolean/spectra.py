@@ -213,8 +213,8 @@ class MajorityHasLargestInfluence(Claim[NoisyFunction]):
 
         I <= d binom(d-1, m) 2^(1-d).
 
-    This is the total influence of the majority, and about sqrt(2 d/pi). The reason is that I = E f(x) (x_1 + ... +
-    x_d), and that the majority has the sign of the sum.
+    The right side is the total influence of the majority, which is about sqrt(2 d/pi). The reason is that I = E f(x)
+    (x_1 + ... + x_d), and that the majority has the sign of the sum.
     """
 
     title = "Of all monotone functions, the majority has the largest total influence"
@@ -296,7 +296,7 @@ class Hypercontractive(Claim[TwoNorms]):
         return jnp.sqrt((problem.p - 1) / (problem.q - 1))
 
     def measure(self, problem: TwoNorms, key: Key[Array, ""]) -> Array:
-        """By bisection: the norm of T_rho f rises with rho."""
+        """Computed by bisection: the norm of T_rho f rises with rho."""
         norm = lambda values, p: jnp.mean(jnp.abs(values) ** p) ** (1 / p)
         allowed = norm(problem.values, problem.p)
 

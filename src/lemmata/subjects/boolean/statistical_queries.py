@@ -1,4 +1,4 @@
-"""Statistical queries: averages over the distribution, which samples answer and which do not see parities.
+"""Statistical queries: averages over the distribution, which samples estimate and which hardly depend on parities.
 
 A statistical query asks for the expectation of a function of an example, up to a tolerance. This theory counts the
 examples that answer many queries, and the parities that one query can exclude (blum1994). It assumes inputs that are
@@ -93,7 +93,7 @@ class LabelledCube(eqx.Module):
     """Labels -1 or 1 at the points of `cube(d)`, and a number of examples.
 
     Args:
-        labels: of all points.
+        labels: the labels of all points.
         rows: m.
     """
 

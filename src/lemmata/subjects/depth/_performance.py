@@ -24,7 +24,8 @@ class Certificate:
     Args:
         bound: T.
         attained: the value of f(x_n) - f* at |x_0 - x*| = 1 of a function that was found.
-        multipliers: of the inequalities of all ordered pairs of points; the last point is the minimiser.
+        multipliers: the multipliers of the inequalities of all ordered pairs of points; the last point is the
+            minimiser.
         least: the least eigenvalue of the matrix that must be positive semidefinite.
     """
 
@@ -108,7 +109,7 @@ def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-
     Args:
         steps: h_0, ..., h_(n-1); the iteration is x_(i+1) = x_i - h_i grad f(x_i)/B.
         convexity: mu/B, below 1.
-        accuracy: of the bound, relative.
+        accuracy: the accuracy of the bound, relative.
     """
     matrices, factors = inequalities(np.asarray(steps, float), convexity)
     size, dim = len(matrices), len(matrices[0])

@@ -47,8 +47,8 @@ class Sparsified:
         rows: how many rows.
         network_units: how many units the network has.
         hidden: the function that gives the outputs of all units.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     units: Int[np.ndarray, " k"]
@@ -203,7 +203,12 @@ def sparsify(network: Any, x: Any, units: int) -> Sparsified:
         hidden=hidden,
         conditions=(
             Condition("the error is that of these rows", why="rows of another distribution may have a larger error"),
-            Condition("rows for each unit", len(rows) / count, len(rows) >= 5 * count, "few rows are fitted too well"),
+            Condition(
+                "rows for each unit",
+                len(rows) / count,
+                len(rows) >= 5 * count,
+                "with few rows, the new weights overfit",
+            ),
         ),
     )
 

@@ -32,9 +32,10 @@ class WorstCase:
             nan if rounding prevents the accuracy.
         steps: the steps.
         smoothness, convexity: of the functions.
-        multipliers: of the inequalities between the points x_0, ..., x_n, x* (rows) and each other (columns).
-        conditions: what the bound rests on.
-        claims: which state it.
+        multipliers: the multipliers of the inequalities between the points x_0, ..., x_n, x* (rows) and each other
+            (columns).
+        conditions: the conditions on which the bound rests.
+        claims: names of the claims that state it.
     """
 
     bound: float

@@ -161,9 +161,9 @@ class DegreesAndShapes(Population[DegreeAndShape]):
 
 class RidgeCaptureFalls(Claim[DegreeAndShape]):
     """Let x be normal in d dimensions. One ridge function captures a share of order d^(-k) of the radial target
-    L_k^(d/2 - 1)(|x|²/2) of degree 2k. So m ridge functions along orthogonal directions capture a share of order
-    m d^(-k). If the target is itself a ridge function of this degree, one ridge function captures it fully for every d,
-    so that the exponent is 0.
+    L_k^(d/2 - 1)(|x|²/2) of degree 2k. So m ridge functions along orthogonal directions capture a share of order m
+    d^(-k). If the target is itself a ridge function of this degree, one ridge function captures the whole target for
+    every d, so the exponent is 0.
     """
 
     title = "One ridge function captures a share of order d^(-k) of a radial target of degree 2k"
@@ -181,7 +181,7 @@ class RidgeCaptureFalls(Claim[DegreeAndShape]):
         return -problem.k * problem.radial
 
     def measure_at(self, problem: DegreeAndShape, key: Key[Array, ""], d: float) -> Array:
-        """From the coefficient at the Hermite polynomial of degree 2k along the direction."""
+        """Computed from the coefficient at the Hermite polynomial of degree 2k along the direction."""
         k = int(problem.k)
         found = coefficients(k, int(d), bool(problem.radial))
         return found[2 * k] ** 2 / found[-1]

@@ -110,7 +110,7 @@ class TentPieces(Claim[Iterates]):
         return jnp.stack([2 ** (k - 1), 2**k, 2**k + 2, 3 * k, 2 * k])
 
     def measure(self, problem: Iterates, key: Key[Array, ""]) -> Array:
-        """From the weights of the network, in rational arithmetic."""
+        """Computed from the weights of the network, in rational arithmetic."""
         weights, biases = tent_network(int(problem.k))
         line = network_output(weights, biases)
         inside = [x for x in line.turns(lambda before, after: before != after) if 0 < x < 1]
@@ -168,7 +168,7 @@ class NetworkPieces(Claim[DeepLine]):
         return jnp.prod(jnp.asarray(problem.widths, float) + 1)
 
     def measure(self, problem: DeepLine, key: Key[Array, ""]) -> Array:
-        """By exact propagation of the knots."""
+        """Computed by exact propagation of the knots."""
         return jnp.asarray(float(problem.line().pieces))
 
     def trivial(self, problem: DeepLine) -> Array:
@@ -202,9 +202,9 @@ class MissingTriangles(Claim[FewPieces]):
 
         int_0^1 |m^(k)(x) - g(x)| dx >= 1/4 - (9/32) P/2^k.
 
-    The constant function 1/2 has the error 1/4. On an interval, a line is better than 1/4 per length by at most (9/32)
-    2^-k. It gains this by following one run of the tent map, and 1/8 of a run beyond both ends. The trials compare with
-    the best g whose pieces begin and end at multiples of 2^-k/4.
+    The constant function 1/2 has the error 1/4. On every interval, the error of a line is at least 1/4 of the length of
+    the interval, minus (9/32) 2^-k. The best line follows one straight piece of the tent map, and extends beyond both
+    its ends by 1/8 of its length. The trials compare with the best g whose pieces begin and end at multiples of 2^-k/4.
     """
 
     title = "A function with few affine pieces misses most triangles of an iterated tent map"
@@ -230,5 +230,5 @@ class MissingTriangles(Claim[FewPieces]):
         return 1 / 4 - 9 / 32 * problem.pieces / 2**problem.k
 
     def measure(self, problem: FewPieces, key: Key[Array, ""]) -> Array:
-        """By dynamic programming over the ends of pieces, with the best line for every piece."""
+        """Computed by dynamic programming over the ends of pieces, with the best line for every piece."""
         return jnp.asarray(best_errors(problem.k)[int(problem.pieces) - 1])

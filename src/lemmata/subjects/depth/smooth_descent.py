@@ -1,7 +1,7 @@
 """Descent on smooth functions: what one step gains, and how fast strongly convex functions are minimised.
 
 This theory bounds the decrease of one gradient step, and the distance from the minimiser after n steps. It assumes that
-the smoothness is known and that gradients are exact. It does not explain descent with noisy gradients, and networks,
+the smoothness is known and that gradients are exact. It does not explain descent with noisy gradients, or networks,
 whose loss is not convex.
 """
 

@@ -1,8 +1,8 @@
 """Sparsification: few atoms approximate a point of the convex hull of many.
 
 This theory bounds the squared distance between X and a mean of k atoms, if X is in the convex hull of bounded atoms. It
-holds in every dimension. It does not explain why greedy choice is often far better than the bound, and how the atoms
-of a network are found by training.
+holds in every dimension. It does not explain why greedy choice is often far better than the bound, or how the atoms of
+a network are found by training.
 """
 
 import jax

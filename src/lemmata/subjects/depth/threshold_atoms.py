@@ -87,8 +87,9 @@ class ThresholdAtoms(Claim[Wave]):
 
         h(z) - h(0) = int_0^B h'(b) 1{z >= b} db - int_(-B)^0 h'(b) 1{z < b} db.
 
-    For a wave h(z) = cos(2 pi w z + phase), the total mass of this signed measure is the integral of |h'|. It is 4 for
-    each period, plus the rest, and so at most 4 pi |w| B. The trials test h at random z, and the mass.
+    For a wave h(z) = cos(2 pi w z + phase), the total mass of this signed measure is the integral of |h'|. This mass is
+    4 for each full period, plus the part from the rest of the interval, and at most 4 pi |w| B. The trials test h at
+    random z, and the total mass.
     """
 
     title = "A wave along one direction is a signed mixture of threshold atoms"
@@ -132,7 +133,7 @@ class FewThresholds(Claim[Wave]):
     The first bound is attained if h is monotone on one of the intervals.
     """
 
-    title = "The mass of a mixture of steps bounds the error of M steps"
+    title = "A wave of total variation V is within V/(2 M) of a sum of M steps"
     source = Source(
         "emergence2026", "Figure 3.5", note="the size of the measure controls how many atoms; with constants"
     )

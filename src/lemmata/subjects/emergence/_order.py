@@ -33,14 +33,14 @@ class TransitionOrder:
 
     Args:
         sizes: ascending.
-        widths: of the transition at each size, in the unit of the control parameter.
+        widths: the widths of the transition at each size, in the unit of the control parameter.
         places: where half of the rise is reached.
         exponent: slope of log width against log size.
-        interval: of the exponent, at confidence `level`.
+        interval: a confidence interval of the exponent, of level `level`.
         level: confidence.
         kinds: explanations whose exponent lies in the interval.
-        conditions: what the exponent rests on.
-        claims: which state the exponents.
+        conditions: the conditions on which the exponent rests.
+        claims: names of the claims that state the exponents.
     """
 
     sizes: Float[np.ndarray, " m"]
@@ -62,7 +62,7 @@ class TransitionOrder:
         if not self.kinds:
             lines.append("this agrees with none of the exponents 0, -1/2 and -1")
         if len(self.kinds) > 1:
-            lines.append("these sizes cannot tell them apart")
+            lines.append("these sizes do not decide between them")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
@@ -95,7 +95,7 @@ def transition_order(
         curves: for each size, a positive number, the pair (control parameter, measured value), two columns of numbers.
         low: the first share of the rise.
         high: the second share of the rise.
-        level: confidence of the interval.
+        level: the confidence level of the interval.
 
     Raises:
         SettingError: for shares or a level outside (0, 1), or low not below high.
@@ -136,23 +136,26 @@ def transition_order(
             "each curve goes on for half a width on both sides of its rise",
             margin,
             margin >= 0.5,
-            "else the width is that of the measured range",
+            "else the width depends on the measured range",
         ),
         Condition(
-            "each rise has at least 3 points inside", float(points), points >= 3, "else the width is that of the grid"
+            "each rise has at least 3 points inside", float(points), points >= 3, "else the width depends on the grid"
         ),
         Condition("the sizes span a factor of at least 4", spread, spread >= 4, "a slope needs different sizes"),
         Condition(
-            "the logarithm of the width is straight", float(bend), bool(abs(bend) < 0.25), "small sizes may differ"
+            "the logarithm of the width is linear in that of the size",
+            float(bend),
+            bool(abs(bend) < 0.25),
+            "small sizes may differ",
         ),
     )
     return TransitionOrder(sizes, ends - starts, halves, slope, interval, level, kinds, conditions)
 
 
 def _size(size: Any) -> float:
-    number = numbers_of("a size of curves", size)
+    number = numbers_of("a size in curves", size)
     if number.shape or not number > 0:
-        raise DataError("a size of curves", found=repr(size)[:40], rule="one positive number")
+        raise DataError("a size in curves", found=repr(size)[:40], rule="one positive number")
     return float(number)
 
 
@@ -178,16 +181,18 @@ def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, fl
         above = share >= level
         after = int(np.argmax(above))
         if not above[after:].all():
-            rule = "a curve that passes each share of its rise once"
+            rule = "a curve that crosses each share of its rise once"
             remedy = "smooth the curve, or choose other shares low and high"
-            raise DataError(f"the curve of size {size}", found=f"several passes of {level:g}", rule=rule, remedy=remedy)
+            raise DataError(
+                f"the curve of size {size}", found=f"several crossings of {level:g}", rule=rule, remedy=remedy
+            )
         part = (level - share[after - 1]) / (share[after] - share[after - 1])
         places.append(float(x[after - 1] + part * (x[after] - x[after - 1])))
     if not places[2] > places[0]:
         raise DataError(f"the curve of size {size}", found="a width of 0", rule="points inside the rise")
     inner = int(np.sum((x > places[0]) & (x < places[2])))
     if not inner:
-        rule = "measured points between both shares: otherwise the width is that of the grid"
+        rule = "measured points between both shares: otherwise the width depends on the grid"
         raise DataError(
             f"the curve of size {size}", found="no point inside the rise", rule=rule, remedy="measure more points there"
         )

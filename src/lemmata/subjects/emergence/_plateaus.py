@@ -24,8 +24,8 @@ class Plateaus:
         unigram: the entropy of the stationary distribution.
         bigram: the mean entropy of the rows, the least loss of any predictor.
         stationary: the stationary distribution.
-        conditions: what the losses rest on.
-        claims: which state them.
+        conditions: the conditions on which the losses rest.
+        claims: names of the claims that state them.
     """
 
     uniform: float
@@ -36,7 +36,9 @@ class Plateaus:
     claims: tuple[str, ...] = _CLAIMS
 
     def regret(self, length: float | int) -> float:
-        """The mean loss per symbol above `bigram` that learning the rows from a context costs: S(S-1)/2 log(T)/T."""
+        """The mean additional loss per symbol, compared with `bigram`, of learning the rows from a context: S(S-1)/2
+        log(T)/T.
+        """
         size, T = len(self.stationary), positive("length", length)
         return size * (size - 1) / 2 * max(float(np.log(T)), 0.0) / T
 
@@ -88,7 +90,7 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     if not sums.all():
         remedy = "if this symbol is never followed by another, leave it out, or let it return to the start"
         what = f"transition_matrix in row {int(np.argmin(sums))}, counted from 0"
-        raise DataError(what, found="zeros alone", rule="a sum of 1", remedy=remedy)
+        raise DataError(what, found="only zeros", rule="a sum of 1", remedy=remedy)
     wrong = np.abs(sums - 1) > 1e-6
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -101,7 +103,10 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     count, labels = connected_components(rows > 0, directed=True, connection="strong")
     closed = [k for k in range(count) if not rows[labels == k][:, labels != k].any()]
     if len(closed) > 1:
-        rule, remedy = "one, so that the losses do not depend on the start", "pass one closed set of symbols at a time"
+        rule, remedy = (
+            "one, so that the losses do not depend on the start",
+            "pass the rows and columns of one closed set of symbols at a time",
+        )
         raise DataError("transition_matrix", found=f"{len(closed)} closed sets of symbols", rule=rule, remedy=remedy)
     law = np.zeros(len(rows))
     own = np.flatnonzero(labels == closed[0])
@@ -111,7 +116,7 @@ def plateaus(transition_matrix: Any) -> Plateaus:
     passing = len(rows) - len(own)
     conditions = (
         Condition(
-            "every symbol comes back", float(passing), not passing, "a symbol that does not is not in the losses"
+            "every symbol comes back", float(passing), not passing, "the losses leave out symbols that never come back"
         ),
         Condition("the context is long, and the predictors know the chain"),
     )

@@ -46,11 +46,11 @@ class EmergenceReport:
         length: tokens of an answer.
         chance: accuracy of guessing.
         top: fitted accuracy of an infinite model: 1, unless the loss of a token has a floor.
-        level: confidence of the intervals.
+        level: the confidence level of the intervals.
         steepest: without a fitted floor, the largest exponent among the laws with a floor that the accuracies do not
             reject; the intervals do not contain it. With a fitted floor, `alpha`.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     scale: Float[np.ndarray, " sizes"]
@@ -80,7 +80,8 @@ class EmergenceReport:
     def sharper(self) -> bool:
         """Whether the jump is shown to be sharper than a smooth loss makes it, at the level 0.05.
 
-        It is not shown if the law with a jump does not fit either: then the accuracies scatter more than counts do.
+        It is not shown if the law with a jump does not fit either, because the accuracies then vary more than binomial
+        counts.
         """
         return self.p_value < 0.05 <= self.misfit_with_jump
 
@@ -107,10 +108,10 @@ class EmergenceReport:
         ends, slopes = (f"{a:.3g} to {b:.3g}" for a, b in (self.half_interval, self.alpha_interval))
         percent = f"{100 * self.level:g} %"
         lines = [
-            f"half of the rise to {self.top:.3g} is reached at {self.half:.3g}, {percent} interval {ends}",
+            f"half of the rise to {self.top:.3g} is reached at scale {self.half:.3g}, {percent} interval {ends}",
             f"the loss of a token above its floor falls like scale^-{self.alpha:.3g}, {percent} interval {slopes}",
-            f"so 10 % to 90 % of the rise take a factor {self.width:.3g} in scale",
-            f"{self.items.max():.0f} items show more than chance from {self.onset:.3g} on",
+            f"so the rise from 10 % to 90 % takes a factor {self.width:.3g} in scale",
+            f"{self.items.max():.0f} items show more than chance from scale {self.onset:.3g} on",
         ]
         if self.steepest > self.alpha_interval[1]:
             lines.append(
@@ -193,7 +194,7 @@ def emergence_report(
         items: number of items of the benchmark: one number, or one for each model.
         length: number of tokens L of an answer.
         chance: accuracy of guessing, below 1.
-        level: confidence of the intervals.
+        level: the confidence level of the intervals.
 
     Raises:
         SettingError: for a length, chance or level outside its range.
@@ -307,7 +308,7 @@ def _fixes(alpha: float, error: float, share: np.ndarray, n: np.ndarray) -> None
     remedy = f"add models with sizes between {n[place]:.4g} and {n[place + 1]:.4g}"
     if high - low < 0.3:
         found, remedy = f"a rise from {share[0]:.3g} to {share[-1]:.3g} that fits many exponents", "add sizes, or items"
-    rule = "accuracies that determine an exponent, so at least two sizes inside a clear rise"
+    rule = "accuracies that determine an exponent, which takes at least two sizes inside a clear rise"
     raise DataError("accuracy", found=found, rule=rule, remedy=remedy)
 
 
@@ -347,6 +348,11 @@ def _conditions(misfit: float, rising: float, half: float, n: np.ndarray) -> tup
     return (
         Condition("the smooth law fits the accuracies", misfit, misfit >= 0.05, "the numbers rest on the law"),
         Condition("the jump lies between the sizes", half, inside_range, "outside, it is an extrapolation"),
-        Condition("tables drawn from the fit rise", float(rising), bool(rising > 0.99), "else the interval has no end"),
+        Condition(
+            "accuracies drawn from the fit rise with the scale",
+            float(rising),
+            bool(rising > 0.99),
+            "else the interval has no end",
+        ),
         Condition("items are answered independently", None, None, "the intervals rest on binomial counts"),
     )

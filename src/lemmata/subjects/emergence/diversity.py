@@ -57,7 +57,7 @@ class AbstractDiversity(Claim[PretrainingTasks]):
     trials = 8
 
     def measure_at(self, problem: PretrainingTasks, key: Key[Array, ""], n: float) -> Array:
-        """From the eigenvalues of the drawn tasks."""
+        """Computed from the eigenvalues of the drawn tasks."""
         return problem.error_on_new_tasks(n)
 
 
@@ -92,8 +92,8 @@ class CriticalDiversity(Claim[Dimension]):
 
         alpha^(-1/2)/2
 
-    in the limit of a large d and then of a large alpha. For alpha above about d², the smallest eigenvalue, of the order
-    1/d², ends this law.
+    in the limit of a large d and then of a large alpha. Above about alpha = d², this rate ends, because the smallest
+    eigenvalue is of the order 1/d².
     """
 
     title = "With as many tasks as dimensions, the error on new tasks falls like alpha^(-1/2)/2"
@@ -149,11 +149,11 @@ class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
 
         min_j |w - w_j|²,
 
-    the squared distance from the nearest known task. If w is one of the known tasks, the error tends to 0. So such a
-    memoriser stays at an error of the order of |w|² unless log M is of the order of d, while ridge regression learns w.
+    the squared distance from the nearest known task. If w is one of the known tasks, the error tends to 0. So the error
+    of this predictor stays of the order of |w|² unless log M is of the order of d, although ridge regression learns w.
     """
 
-    title = "A predictor that knows M tasks ends at the one that is nearest to a new task"
+    title = "A Bayes predictor for M known tasks answers a new task with the nearest known task"
     source = Source("raventos2023", "main result", note="its discrete Bayes predictor, with the limit for long prompts")
     stated = Kind.STEP
     population = Drawn(

@@ -84,7 +84,7 @@ class ExactMatchWidth(Claim[LongTask]):
         return jnp.stack([half, TENFOLD / problem.alpha])
 
     def measure(self, problem: LongTask, key: Key[Array, ""]) -> Array:
-        """By bisection on the product of the accuracies of the tokens."""
+        """Computed by bisection on the product of the accuracies of the tokens."""
         return jnp.stack([jnp.exp(problem.scale_at(0.5)), problem.scale_at(0.9) - problem.scale_at(0.1)])
 
     def condition(self, problem: LongTask) -> Array:
@@ -121,12 +121,9 @@ class Benchmarks(Population[Benchmark]):
 
 class ResolutionOfBenchmark(Claim[Benchmark]):
     """A model of scale N solves a task of L tokens with the probability a = exp(-L c N^-alpha). On a benchmark with n
-    items, it solves n a items in expectation, and it solves none with the probability (1 - a)^n. One solved item is
-    expected from the scale
-
-        N = (L c/log n)^(1/alpha)
-
-    on. So a benchmark with n_2 > n_1 items shows the onset earlier: log N is smaller by (1/alpha) log(log n_2/log n_1).
+    items, it solves n a items in expectation, and it solves none with the probability (1 - a)^n. At the scale N = (L
+    c/log n)^(1/alpha), one solved item is expected. So a benchmark with n_2 > n_1 items shows the onset earlier: log N
+    is smaller by (1/alpha) log(log n_2/log n_1).
     """
 
     title = "A benchmark with more items shows the onset of an ability at a smaller scale"
@@ -149,7 +146,7 @@ class ResolutionOfBenchmark(Claim[Benchmark]):
         return jnp.stack([onset, (jnp.log(n * problem.times) / jnp.log(n)) ** (1 / task.alpha)])
 
     def measure(self, problem: Benchmark, key: Key[Array, ""]) -> Array:
-        """By bisection on the expected number of solved items."""
+        """Computed by bisection on the expected number of solved items."""
         first, second = (
             crossing(lambda at, items=items: items * problem.task.accuracy(at), 1.0, -40.0, 60.0)
             for items in (problem.few, problem.few * problem.times)
@@ -168,7 +165,7 @@ class Slices(eqx.Module):
         rise: how much the accuracy of each slice rises in total.
         place: where each slice rises.
         width: how wide each rise is.
-        share: of each slice in the benchmark.
+        share: the share of each slice in the benchmark.
         logistic: whether F is the logistic function; otherwise it is the normal distribution function.
     """
 
@@ -206,13 +203,13 @@ class SlicesDrawn(Population[Slices]):
 
 class AveragesDoNotSharpen(Claim[Slices]):
     """Let the accuracy on slice k of a benchmark rise by r_k > 0 in total as log N grows. Call the largest slope of a
-    curve, divided by its total rise, its sharpness. Then the average accuracy, with any shares w_k of the slices, is no
-    sharper than the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a mean of
-    the normalised slopes of the slices. For equal slices, both are equal. The slices may fall in between, as long as
-    each r_k is positive.
+    curve, divided by its total rise, its sharpness. Then the average accuracy, with any shares w_k of the slices, is at
+    most as sharp as the sharpest slice. The reason is that the slope of the average, divided by sum_k w_k r_k, is a
+    mean of the normalised slopes of the slices. For equal slices, both are equal. The accuracy on a slice may fall in
+    between, as long as r_k is positive.
     """
 
-    title = "The average over slices that all improve is no sharper than the sharpest slice"
+    title = "The average over slices that all improve is at most as sharp as the sharpest slice"
     source = Source("emergence2026", "Figure 22.4", note="for averages of slices; what it says of hiding is not denied")
     stated = Kind.OWN
     population = SlicesDrawn()
@@ -294,8 +291,8 @@ _normal = jax.scipy.stats.norm.cdf
 
 
 class SpreadWidensSlices(Claim[SpreadSlices]):
-    """The accuracy on a slice is Phi(log N - t), where Phi is the normal distribution function, and the places t of the
-    slices are normal with mean 0 and standard deviation s. Then the average accuracy is
+    """The accuracy on a slice is Phi(log N - t), where Phi is the normal distribution function, and the thresholds t of
+    the slices are normal with mean 0 and standard deviation s. Then the average accuracy is
 
         Phi(log N/sqrt(1 + s²)).
 

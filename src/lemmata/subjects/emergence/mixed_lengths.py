@@ -55,7 +55,7 @@ class MixedLengthsWiden(Claim[MixedTask]):
         return _width(problem.k, problem.alpha)
 
     def measure(self, problem: MixedTask, key: Key[Array, ""]) -> Array:
-        """By bisection on the accuracy over 4000 drawn lengths."""
+        """Computed by bisection on the accuracy over 4000 drawn lengths."""
         lengths = jax.random.gamma(key, problem.k, (4000,)) / problem.k
         accuracy = lambda at: jnp.mean(jnp.exp(-lengths * jnp.exp(-problem.alpha * at)))
         return crossing(accuracy, 0.9, -60.0, 60.0) - crossing(accuracy, 0.1, -60.0, 60.0)

@@ -48,8 +48,8 @@ SKILLS = Drawn(Skills, positive("a", "the frequencies have a finite sum"), a=uni
 
 class LossInSkills(Claim[Skills]):
     """The k-th most frequent of infinitely many skills is needed with a probability proportional to k^-(1 + a), a > 0.
-    The loss is the probability that a skill is needed that has not been learned. If the n most frequent skills are
-    learned, the loss falls like
+    The loss is the probability that the needed skill has not been learned. If the n most frequent skills are learned,
+    the loss falls like
 
         n^-a.
     """
@@ -154,7 +154,7 @@ class RandomGraphs(Population[RandomGraph]):
 
 
 class AbstractGiantComponent(Claim[RandomGraph]):
-    """The largest connected component of a random graph, against the equations of its limit."""
+    """Shared parts of the claims that compare the largest connected component of a random graph with its limit."""
 
     relation = EqualInMean(margin=0.015, resolution=0.015, relative=False)
     control = Control(
@@ -198,7 +198,7 @@ class ConceptPercolation(AbstractGiantComponent):
     up to differences that vanish with n. A giant component exists exactly for q sqrt(n m) > 1.
     """
 
-    title = "Entities and properties join into one component at q sqrt(n m) = 1"
+    title = "A giant component of entities and properties appears at q sqrt(n m) = 1"
     source = Source("emergence2026", "Figure 22.6", note="the model of Lubana et al. (2024), with sizes")
     stated = Kind.STEP
     population = RandomGraphs(properties=4)

@@ -102,7 +102,7 @@ class CriticalWidth(Claim[Magnet]):
     predict = -0.5
 
     def measure_at(self, problem: Magnet, key: Key[Array, ""], n: float) -> Array:
-        """By bisection on exact sums over the magnetisations."""
+        """Computed by bisection on exact sums over the magnetisations."""
         cooling = lambda cold: problem.binder(int(n), problem.coupling * jnp.exp(-cold))
         return crossing(cooling, problem.low + 0.2, -3.0, 3.0) - crossing(cooling, problem.low, -3.0, 3.0)
 
@@ -126,7 +126,7 @@ class FieldJump(Claim[Magnet]):
     predict = -1.0
 
     def measure_at(self, problem: Magnet, key: Key[Array, ""], n: float) -> Array:
-        """By bisection on exact sums over the magnetisations."""
+        """Computed by bisection on exact sums over the magnetisations."""
 
         def mean(logarithm: Array) -> Array:
             m, p = problem.law(int(n), problem.cold * problem.coupling, jnp.exp(logarithm))
@@ -149,7 +149,7 @@ class TwoStatesWidth(Claim[TwoStates]):
 
         2 log(9)/(a N).
 
-    The width is proportional to 1/N, and the place does not depend on N.
+    The width is proportional to 1/N, and the place x_0 of the rise does not depend on N.
     """
 
     title = "A switch between two states has a width proportional to 1/N"
@@ -163,7 +163,7 @@ class TwoStatesWidth(Claim[TwoStates]):
     predict = -1.0
 
     def measure_at(self, problem: TwoStates, key: Key[Array, ""], n: float) -> Array:
-        """By bisection on the weights of the two states."""
+        """Computed by bisection on the weights of the two states."""
 
         def share(x: Array) -> Array:
             energies = jnp.stack([jnp.zeros(()), -n * problem.slope * (x - problem.place)])
@@ -208,11 +208,11 @@ class SaddleToSaddle(Claim[Mode]):
         log(s/u_0 - 1)/(2 s),
 
     and it rises from s/10 to 9s/10 within log(81)/(2 s), whatever the start. So for a smaller start the jump comes
-    later but is as wide: the width relative to the waiting time tends to 0. A single layer does not wait: it passes s/2
-    at the time log(2 (1 - u_0/s)), which is bounded.
+    later but has the same width, and the width divided by the waiting time tends to 0. A single layer has no such
+    waiting time: it reaches s/2 at the time log(2 (1 - u_0/s)), which is bounded.
     """
 
-    title = "A small start delays the learning of a mode, but does not widen it"
+    title = "A small start delays the learning of a mode, but does not make its rise wider"
     source = Source("saxe2014", "main result", note="the solution for one mode from a balanced start")
     stated = Kind.STEP
     population = Drawn(

@@ -100,7 +100,7 @@ def most_linear(n: int, d: int, failure: float) -> int:
 
 
 def most_decoded(n: int, d: int, failure: float) -> int:
-    """The same of sparse decoding.
+    """The largest number of random directions that sparse decoding misses at most so often; 0 if there is none.
 
     Args:
         n: how many directions there are.

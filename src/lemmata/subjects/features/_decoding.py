@@ -17,7 +17,7 @@ def orderings(n: int, most: int, draws: int, seed: int) -> Int[np.ndarray, "draw
         n: how many directions there are.
         most: how many are drawn.
         draws: rows.
-        seed: of the draws.
+        seed: the random seed of the draws.
     """
     generator = np.random.default_rng(seed)
     return np.stack([generator.permutation(n)[:most] for _ in range(draws)]).astype(np.int32)
@@ -28,7 +28,7 @@ def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) ->
 
     Args:
         unit: directions of length 1.
-        sets: of active directions.
+        sets: the sets of active directions.
     """
     wrong = []
     for start in range(0, len(sets), _BATCH):
@@ -51,7 +51,7 @@ def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) 
 
     Args:
         unit: directions of length 1.
-        sets: of active directions.
+        sets: the sets of active directions.
     """
     found = [_undecoded(unit, sets[start : start + _SEARCHES]) for start in range(0, len(sets), _SEARCHES)]
     return np.concatenate(found)

@@ -38,7 +38,7 @@ class Directions:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InnerProducts:
-    """Of all pairs of directions.
+    """Inner products of all pairs of directions.
 
     Args:
         largest: with the two directions.
@@ -59,10 +59,10 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
     Args:
         decoder: an array, a file, a mapping with arrays, or an object with the array as an attribute.
         layout: "rows", "columns", or "auto".
-        name: of the array in a file, a mapping or an object.
+        name: the name of the array in a file, a mapping or an object.
 
     Raises:
-        SettingError: for another layout, or if the layout cannot be told.
+        SettingError: for another layout, or if the layout cannot be determined.
         ShapeError, PrecisionError, DataError: for anything but a matrix of finite numbers with directions other than 0.
     """
     if not isinstance(layout, str) or layout not in _LAYOUTS:
@@ -176,7 +176,7 @@ def _scaled(kind: str, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             size = np.sqrt(np.einsum("ij,ij->i", block, block))
             unit[part], lengths[part] = block / size[:, None], size
     _refuse(kind, ~np.isfinite(scales), "entries that are not finite", "finite numbers")
-    _refuse(kind, scales == 0, "zeros alone", "a direction of positive length")
+    _refuse(kind, scales == 0, "only zeros", "a direction of positive length")
     return unit, lengths * (scales / scales.max())
 
 

@@ -41,10 +41,10 @@ class PatchingReport:
         sets: the output of the corrupted run with clean values at a set of sites: entry sum of 2^i over its sites i,
             and a column for each row; None if not computed.
         intervals: for the means over rows, by "restore", "ablate" and "shapley"; empty for one row.
-        rows: how many.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        rows: the number of rows.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     sites: tuple[str, ...]
@@ -91,9 +91,9 @@ class PatchingReport:
         if max(abs(more), abs(less)) <= _APART:
             return "single effects add up to the joint effect"
         if (more > _APART and less < _APART) or (less < -_APART and more > -_APART):
-            return "sites stand in for each other, as in an OR: ablating one site understates it"
+            return "sites can replace each other, as in an OR: ablating one site understates its effect"
         if (more < -_APART and less > -_APART) or (less > _APART and more < _APART):
-            return "sites need each other, as in an AND: restoring one site understates it"
+            return "sites need each other, as in an AND: restoring one site understates its effect"
         return "single effects do not add up to the joint effect"
 
     def _repr_html_(self) -> str:
@@ -142,9 +142,10 @@ def patching_report(
     """Activation patching at named sites: single effects, joint effects, and Shapley values from all sets of sites.
 
     Restoring a site puts its value of the clean run into the corrupted run. Ablating it puts its value of the corrupted
-    run into the clean run. If several sites can do the same, ablating one of them shows nothing; if all of several
-    sites are needed, restoring one shows nothing. The Shapley value of a site is fair in both cases: its effect, when
-    sites are restored one after another, on average over all orders. For s sites, this takes 2^s runs.
+    run into the clean run. If several sites can replace each other, ablating one of them has no effect. If several
+    sites are all needed, restoring one of them has no effect. The Shapley value of a site accounts for both cases: it
+    is the effect of restoring the site, on average over all orders in which the sites are restored. For s sites, this
+    takes 2^s runs.
 
     A module of PyTorch runs in evaluation mode, with hooks that replace the outputs of its submodules. Afterwards the
     hooks are removed and the mode is as before. A function of JAX or NumPy has the form model(x, site): it calls
@@ -157,9 +158,9 @@ def patching_report(
         corrupt: another input of the same shape, on which it does not.
         sites: names of submodules, or of values that the function names; at most 10 for Shapley values.
         metric: a function of the model's output that returns a number, or one number for each row. None if the output
-            is that already.
+            itself is such a number.
         shapley: whether all sets of sites are tried.
-        level: of the intervals for means over several rows.
+        level: the confidence level of the intervals for means over several rows.
 
     Raises:
         UnknownNameError: for a site that does not exist.
@@ -176,7 +177,7 @@ def patching_report(
         other         1         0       0.5
         sum           2         0         1
         all           1         1         1
-        sites stand in for each other, as in an OR: ablating one site understates it
+        sites can replace each other, as in an OR: ablating one site understates its effect
     """
     level, names = inside("level", level, 0.0, 1.0), _names(sites)
     if not isinstance(shapley, bool | np.bool_):
@@ -279,7 +280,8 @@ def _report(
         Condition("outputs on the clean and corrupted input differ", apart, differ, "else there is nothing to explain"),
         *(
             Condition(f"the sites carry the whole difference ({word} at all sites)", share,
-                      None if share is None else abs(share - 1) <= _APART, "the rest goes other ways")
+                      None if share is None else abs(share - 1) <= _APART,
+                      "the rest goes through other parts of the model")
             for word, share in zip(("clean values", "corrupted values"), carried, strict=True)
         ),
     ]  # fmt: skip

@@ -41,16 +41,16 @@ class Readout:
     """How well one way of reading finds random sets of active features.
 
     Args:
-        name: of the way.
+        name: the name of the way.
         failure: the share of sets that are not read, tried on these directions.
-        interval: of Clopper and Pearson, for the probability.
+        interval: Clopper and Pearson's interval for the probability.
         predicted: for random directions in their place.
         most: the largest number of active features that was found to be read, up to the share of failures allowed.
         most_interval: numbers of active features between which the largest one is, by the intervals of those tried.
         most_predicted: for random directions.
         certain: the largest number of which every set is read, by the inner products alone.
         tried: numbers of active features that were tried.
-        shares: of sets that are not read.
+        shares: the shares of sets that are not read.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Readability:
 
     Args:
         read: what was read from the decoder.
-        directions: how many.
+        directions: the number of directions.
         dimensions: of the space.
         span: the dimension of the span of the directions, which floors and predictions use.
         active: number of active features that was asked about.
@@ -86,9 +86,9 @@ class Readability:
         linear: the readout that compares inner products with the sum of active directions with 1/2.
         sparse: decoding by non-negative codes with the smallest sum.
         allowed: the share of failures up to which a number of active features counts as readable.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     read: str
@@ -123,7 +123,7 @@ class Readability:
         for own in (self.linear, self.sparse):
             limits = f"{own.interval[0]:.3f} to {own.interval[1]:.3f}"
             lines.append(f"{own.name:<17}{own.failure:>8.3f}  {limits:>14}  {own.predicted:>9.3f}")
-        lines.append(f"most active, up to {100 * self.allowed:g} % failures")
+        lines.append(f"most active features with up to {100 * self.allowed:g} % failures")
         lines += [
             f"{own.name:<17}{own.most:>8} ({own.most_interval[0]} to {own.most_interval[1]}); "
             f"{own.most_predicted} if random, {own.certain} for every set"
@@ -176,10 +176,10 @@ def readable(
     """Whether features with these directions can be read if several of them are active, and how many may be.
 
     The state is the sum of the directions of a random set of active features. A linear readout takes a feature as
-    active if the inner product with its direction is above 1/2. Sparse decoding takes the non-negative codes with the
-    smallest sum that have this state. Both are tried on random sets of these directions, and predicted for random
-    directions of the same number and dimension. A set counts as decoded if a dual vector proves that any positive codes
-    on it are recovered.
+    active if the inner product with its direction is above 1/2. Sparse decoding computes the non-negative codes with
+    the smallest sum that reproduce the state. Both are tried on random sets of these directions, and predicted for
+    random directions of the same number and dimension. A set counts as decoded if a dual vector proves that any
+    positive codes on it are recovered.
 
     Directions are scaled to length 1. Inner products are computed in single precision and in blocks, so that no
     matrix of all pairs is held; the largest and the smallest are computed again in double precision.
@@ -189,16 +189,17 @@ def readable(
             array W_dec, as SAELens has it.
         active: how many features are active at once.
         directions: "rows" or "columns". With "auto", the axis that b_dec does not have; or the one whose vectors have
-            length 1; or rows, if there are at least as many rows as columns. Otherwise it must be told.
-        name: of the array in a file, a mapping or an object.
+            length 1; or rows, if there are at least as many rows as columns. If none of these rules decides, pass
+            "rows" or "columns".
+        name: the name of the array in a file, a mapping or an object.
         failure: the share of failures up to which a number of active features counts as readable.
         draws: random sets for the linear readout.
         decodings: random sets for sparse decoding.
-        level: of the intervals.
-        seed: of the sets.
+        level: the confidence level of the intervals.
+        seed: the random seed of the sets.
 
     Raises:
-        SettingError: for invalid settings, or if the layout cannot be told.
+        SettingError: for invalid settings, or if the layout cannot be determined.
         ShapeError, PrecisionError, DataError: for anything but a matrix of finite numbers, with the numbers of
             directions that are zero or not finite.
         UnknownNameError: for a name that the file, mapping or object does not have.
@@ -322,14 +323,15 @@ def _conditions(
     return (
         Condition("no direction is repeated", float(count), count == 0, "no readout tells repeated directions apart"),
         Condition("directions span all dimensions", None if rank is None else float(rank),
-                  None if rank is None else rank >= min(found.unit.shape), "the rank replaces the dimension"),
+                  None if rank is None else rank >= min(found.unit.shape),
+                  "the predictions use the rank in place of the dimension"),
         Condition("directions have one length (longest over shortest)", found.ratio, found.ratio <= _ONE_LENGTH,
                   "they were scaled to length 1"),
         *alike,
-        Condition("dimensions for the prediction of the linear readout", float(d), d >= 128,
-                  "below 128 it is less exact"),
-        Condition("active features for the prediction of sparse decoding", float(active), active >= 10,
-                  "below 10 it is less exact"),
+        Condition("at least 128 dimensions, for the prediction of the linear readout", float(d), d >= 128,
+                  "with fewer, the prediction is less exact"),
+        Condition("at least 10 active features, for the prediction of sparse decoding", float(active), active >= 10,
+                  "with fewer, the prediction is less exact"),
         Condition("active features are a random set", None, None, "features that are active together may be closer"),
         Condition("active features have equal codes, and nothing is added", None, None,
                   "the linear readout assumes equal codes, and both assume no noise"),

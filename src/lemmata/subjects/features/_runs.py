@@ -19,10 +19,10 @@ Metric = Callable[[Any], Any] | None
 
 
 def value_of(output: Any, metric: Metric) -> Float[np.ndarray, " rows"]:
-    """The number that is compared, or one number a row.
+    """The number that is compared, or one number for each row.
 
     Args:
-        output: of the model.
+        output: the output of the model.
         metric: a function of it, or None.
 
     Raises:
@@ -59,7 +59,7 @@ def _tried(what: str, call: Callable[[], Any], rule: str) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """Of arrays, tensors and what holds them, which a model may change in place."""
+    """Copies of arrays, tensors and their containers, which a model may change in place."""
     if isinstance(value, jax.Array):
         return value
     if callable(getattr(value, "detach", None)) and callable(getattr(value, "clone", None)):
@@ -109,7 +109,7 @@ class FunctionRuns:
             if name in found:
                 remedy = "give each call a name of its own"
                 raise SettingError(
-                    f"site '{name}'", found="two calls in one run", rule="one call a name", remedy=remedy
+                    f"site '{name}'", found="two calls in one run", rule="one call for each name", remedy=remedy
                 )
             if any(isinstance(leaf, jax.Array) and known(leaf) is None for leaf in jax.tree.leaves(value)):
                 rule = "a value outside jax.jit, jax.vmap and loops of jax.lax"
@@ -278,7 +278,7 @@ class TorchRuns:
         return kept
 
     def run(self, x: Any, patch: dict[str, Any], chosen: tuple[bool, ...]) -> Float[np.ndarray, " rows"]:
-        """As `FunctionRuns.run`.
+        """Does the same as `FunctionRuns.run`.
 
         Args:
             x: the input.

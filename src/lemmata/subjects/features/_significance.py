@@ -31,9 +31,9 @@ class FeatureSignificance:
         bound: an upper bound on the p-value for features that depend on each other in any way, features times alone.
         expected: the mean of the largest AUC among as many unrelated independent features.
         needed: the least AUC for which `bound` is at most `level`; None if no AUC is large enough.
-        level: of significance.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the significance level.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     auc: float
@@ -90,14 +90,15 @@ def feature_significance(
     """The p-value of a feature's AUC for a concept, if the feature is the best of many.
 
     A search over many features finds a large AUC by chance. The p-value compares the AUC with the largest AUC among
-    features that are unrelated to the concept. Count every feature that was compared, also those that were dropped.
+    features that are unrelated to the concept. Count every feature that was compared, including features that you
+    dropped later.
 
     Args:
         auc: the probability that the feature is larger at a positive example than at a negative one; ties count 1/2.
         features: how many features were compared.
         positives: examples of the concept.
         negatives: other examples.
-        level: of significance.
+        level: the significance level.
 
     Raises:
         SettingError: for an AUC outside [0, 1], counts that are not whole numbers of at least 1, or a level outside

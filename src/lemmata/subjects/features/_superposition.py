@@ -51,8 +51,8 @@ class Superposition:
             the importances below 0.01.
         exact: whether the loss is exact; else it is a mean over rows.
         starts: how many starts ended within 1 % of the least loss, and how many there were.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     phase: str
@@ -84,8 +84,8 @@ class Superposition:
             more = f" and {len(self.edges) - _SHOWN} more" if len(self.edges) > _SHOWN else ""
             lines.append(f"interference (cosine): {shown}{more}")
         if self.sufficient is not None:
-            found = "" if self.boundary is None else f", and was found up to {self.boundary[0]:.3f}"
-            lines.append(f"superposition is better at least up to density {self.sufficient:.3g}{found}")
+            found = "" if self.boundary is None else f", and was found better up to {self.boundary[0]:.3f}"
+            lines.append(f"superposition is proved better up to density {self.sufficient:.3g}{found}")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def _repr_html_(self) -> str:
@@ -119,8 +119,8 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
         n: features, at most 64.
         m: dimensions, fewer than features.
         density: the probability that a feature is active.
-        importance: one number a feature; or the ratio of the importances of a feature and the one before it.
-        seed: of the starts and rows.
+        importance: one number for each feature; or the ratio of the importances of a feature and the one before it.
+        seed: the random seed of the starts and rows.
 
     Raises:
         SettingError: for counts that are not whole numbers or do not fit each other, a density outside (0, 1], or

@@ -16,7 +16,7 @@ def sparse_rows(key: Key[Array, ""], shape: tuple[int, ...], p: Array | float) -
 
     Args:
         key: randomness.
-        shape: of the array.
+        shape: the shape of the array.
         p: the probability that a feature is active.
     """
     value_key, active_key = jax.random.split(key)
@@ -32,7 +32,7 @@ def stored(key: Key[Array, ""], n: int, m: int, p: Array | float, *, steps: int,
         n: features.
         m: dimensions.
         p: the probability that a feature is active.
-        steps: of Adam.
+        steps: the number of steps of Adam.
         relu: whether the outputs have a ReLU.
     """
     start_key, row_key = jax.random.split(key)

@@ -77,7 +77,7 @@ def pair_boundary(r: float, accuracy: float) -> float:
 
     Args:
         r: the importance of the second feature.
-        accuracy: of the frequency.
+        accuracy: the accuracy of the frequency.
     """
     low, high, pair = 0.0, 1.0, np.array([1.0, -1.0, 0.0, 0.0])
     while high - low > accuracy:

@@ -45,7 +45,7 @@ class SmoothOutput(eqx.Module):
 
 
 class AbstractAttribution(Claim[SmoothOutput]):
-    """What a statement on the attribution of an output to features shares with the next one."""
+    """Shared parts of the claims on the attribution of an output to features."""
 
     population = Drawn(
         SmoothOutput,
@@ -107,7 +107,7 @@ class IntegratedGradients(AbstractAttribution):
         return problem.y(problem.z + problem.change) - problem.y(problem.z)
 
     def measure(self, problem: SmoothOutput, key: Key[Array, ""]) -> Array:
-        """By quadrature with 64 nodes on the line."""
+        """Computed by quadrature with 64 nodes on the line."""
         slopes = jax.vmap(lambda t: jax.grad(problem.y)(problem.z + (1 + t) / 2 * problem.change))(jnp.asarray(_NODES))
         return jnp.sum(problem.change * (jnp.asarray(_WEIGHTS) / 2 @ slopes))
 
@@ -169,7 +169,7 @@ class Circuits(Population[Circuit]):
 
 
 class AbstractSites(Claim[Circuit]):
-    """What a statement on the effects of sites shares with the next one."""
+    """Shared parts of the claims on the effects of sites."""
 
     population = Circuits()
     relation = Equal()
@@ -184,9 +184,9 @@ class AbstractSites(Claim[Circuit]):
 
 class Redundancy(AbstractSites):
     """Let a behaviour (1 in the clean run, 0 in the corrupted run) occur if all sites of at least one of several sets
-    are clean. Corrupting a single site of the clean run has the effect 1 if the site is in every set, and else 0.
-    Restoring a single site in the corrupted run has the effect 1 if this site alone is a set, and else 0. So the
-    effects of r single sites sum to
+    are clean. If a single site of the clean run is corrupted, the effect is 1 if the site is in every set, and 0
+    otherwise. If a single site of the corrupted run is restored, the effect is 1 if this site alone is one of the sets,
+    and 0 otherwise. So the effects of r single sites sum to
 
         0 by corrupting and r by restoring, if each single site is enough,
         r by corrupting and 0 by restoring, if all sites are needed,
@@ -213,7 +213,8 @@ class Redundancy(AbstractSites):
 
 class ShapleyValues(AbstractSites):
     """Let a behaviour occur if all sites of at least one of the sets S_1, ..., S_k are clean. The Shapley value of a
-    site is its mean effect when the sites are restored one after the other, in a uniformly random order. It is
+    site is its mean effect when the sites are restored one after the other, in a uniformly random order. With [i in
+    S_I] = 1 if i is in S_I, and 0 otherwise, the value is
 
         sum over nonempty I of (-1)^(|I| + 1) [i in S_I] / |S_I|,   S_I = the union of S_j over j in I.
 

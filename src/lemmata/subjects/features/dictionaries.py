@@ -45,7 +45,7 @@ class Shrinkage(Claim[PenalisedCode]):
 
         min(max(a, 0), lambda/2).
 
-    So every feature that stays active is reported lambda/2 too small, and features below lambda/2 are lost.
+    So the code of every feature that stays active is too small by lambda/2, and features below lambda/2 are lost.
     """
 
     title = "The l_1 penalty of a sparse autoencoder shrinks every code by half of the penalty"
@@ -96,16 +96,17 @@ class TurnedDictionary(eqx.Module):
 
 
 class WhySparse(Claim[TurnedDictionary]):
-    """Let two features be independent, each standard normal with probability p and 0 otherwise. Turn the dictionary by
-    an angle t in the plane of both. The reconstruction stays exact, and the mean l_1 norm of the codes grows by
+    """Let two features be independent, each standard normal with probability p and 0 otherwise. Rotate the dictionary
+    by an angle t in the plane of the two features. The reconstruction stays exact, and the mean l_1 norm of the codes
+    grows by
 
         2 p (1 - p) sqrt(2/pi) (|cos t| + |sin t| - 1).
 
     The growth has a kink at t = 0 for p < 1, so the penalty finds the true directions of sparse features. For p = 1,
-    the growth is 0 at every angle: no penalty of the codes identifies the directions of dense normal features.
+    the growth is 0 at every angle, so a penalty on the codes cannot identify the directions of dense normal features.
     """
 
-    title = "The growth of the l_1 norm of the codes if the dictionary is turned"
+    title = "The growth of the l_1 norm of the codes if the dictionary is rotated"
     source = Source("emergence2026", "Figure 18.9", note="section 18.4.2, with the growth")
     stated = Kind.OWN
     population = Drawn(
@@ -170,14 +171,14 @@ class Absorption(Claim[ParentAndChild]):
     """Let a parent feature and a child feature have orthogonal unit directions. The parent is active with probability
     p_P, the child with probability p_C and only together with the parent, and active features have the value 1. An
     autoencoder has two latents with unit decoders, codes z >= 0 and the loss |x - D z|² + lambda |z|_1, where 0 <
-    lambda <= 1. Let h(a) = lambda a - lambda²/4. The honest dictionary, which has a latent for each feature, is not the
-    best one: the least loss is smaller than its loss by
+    lambda <= 1. Let h(a) = lambda a - lambda²/4. The dictionary with one latent for each feature does not have the
+    least loss: its loss is larger than the least loss by
 
         p_C (2 h(1) - h(sqrt(2))).
 
-    The best dictionary absorbs the parent: one of its latents is (parent + child)/sqrt(2), and the latent of the parent
-    is silent if the child is active. No dictionary is better, because |D z| <= |z|_1, so that the cost of every input x
-    is at least h(|x|).
+    The best dictionary absorbs the parent: one of its latents has the direction (parent + child)/sqrt(2), and the
+    latent of the parent is 0 if the child is active. Its loss is the least possible, because |D z| <= |z|_1, so the
+    loss of every input x is at least h(|x|).
     """
 
     title = "The best sparse autoencoder absorbs a parent feature into its child"

@@ -36,8 +36,9 @@ class BestOfMany(Claim[UnrelatedFeatures]):
 
         1/2 + s F^-1(1 - e^(-c)/m),
 
-    where F is the standard normal distribution function and c = 0.5772... is Euler's constant. The mean AUC of all
-    features is 1/2. So a large AUC of the best feature is evidence only against this value.
+    where F is the standard normal distribution function and c = 0.5772... is Euler's constant. The mean AUC of a single
+    unrelated feature is 1/2. So compare a large AUC of the best feature with the mean of the largest AUC, and not with
+    1/2.
     """
 
     title = "The mean of the largest AUC among unrelated features"
@@ -65,7 +66,7 @@ class BestOfMany(Claim[UnrelatedFeatures]):
         return problem.deviation * jax.scipy.special.ndtri(1 - jnp.exp(-_EULER) / problem.features)
 
     def measure(self, problem: UnrelatedFeatures, key: Key[Array, ""]) -> Array:
-        """By ranks of independent activations."""
+        """Computed by ranks of independent activations."""
         rows = problem.positives + problem.negatives
         values = jax.random.uniform(key, (problem.features, rows))
         ranks = jnp.argsort(jnp.argsort(values, axis=1), axis=1)[:, : problem.positives]

@@ -77,7 +77,8 @@ class Configurations(Population[Directions]):
 
 
 class Floors(Claim[Directions]):
-    """Let u_1, ..., u_n be unit vectors in R^d, where n > d >= 2. Some two of them span lines whose angle is at most
+    """Let u_1, ..., u_n be unit vectors in R^d, where n > d >= 2. For some two of them, the lines through them have an
+    angle of at most
 
         arccos sqrt((n - d)/(d (n - 1))),
 
@@ -86,8 +87,9 @@ class Floors(Claim[Directions]):
 
         (sqrt(d² (d - 1)² + 4 d (n - d - 1)(n - 2d)) - d (d - 1)) / (2 d (n - d - 1)).
 
-    So if only positive inner products hurt, then 2d features cost nothing and 2d + 1 features do. The simplex attains
-    both bounds, and the cross-polytope and the pentagon attain the second one: 72 degrees for five features in a plane.
+    So if only positive inner products cause interference, 2d features fit without interference, and 2d + 1 features do
+    not. The simplex attains both bounds, and the cross-polytope and the pentagon attain the second one: 72 degrees for
+    five features in a plane.
     """
 
     title = "An upper bound on the smallest angle between n directions in d dimensions"

@@ -49,7 +49,7 @@ class ToyModel(eqx.Module):
 
 
 class AbstractStoredFeatures(Claim[ToyModel]):
-    """What statements on the trained toy model share."""
+    """Shared parts of the claims on the trained toy model."""
 
     stated = Kind.OWN
     population = Drawn(
@@ -83,9 +83,9 @@ class FewerFeaturesIfDense(AbstractStoredFeatures):
 
 
 class MoreFeaturesUnderPressure(AbstractStoredFeatures):
-    """Train y = ReLU(W'W x + b) as in the claim on frequency, with n features in m dimensions, each active with a
-    probability of 0.04 to 0.08. The features per dimension |W|²/m, compared with the same model without the ReLU, rise
-    with n/m, from 4/3 to 4.
+    """Train y = ReLU(W'W x + b) on the squared error of n features in m < n dimensions. Each feature is independent,
+    uniform on [0, 1] with a probability p from 0.04 to 0.08, and 0 otherwise. The features per dimension |W|²/m,
+    compared with the same model without the ReLU, rise with n/m, from 4/3 to 4.
     """
 
     title = "The number of stored features per dimension rises with the number of features"
@@ -131,7 +131,7 @@ class PairBeatsOneFeature(Claim[Importance]):
         return 4 * problem.r / (2 + 5 * problem.r)
 
     def measure(self, problem: Importance, key: Key[Array, ""]) -> Array:
-        """By bisection over p; BFGS minimises the exact loss, starting from w = (1, -1)."""
+        """Computed by bisection over p; BFGS minimises the exact loss, starting from w = (1, -1)."""
         return jnp.asarray(pair_boundary(float(problem.r), 1e-4))
 
     def condition(self, problem: Importance) -> Array:
@@ -170,7 +170,7 @@ def readout_failure(k: Array, n: int, d: int, threshold: float = 0.5) -> Array:
         k: active features.
         n: directions.
         d: dimensions.
-        threshold: of the inner product.
+        threshold: the threshold of the inner product.
     """
     silent = (n - k) * _cap(threshold / jnp.sqrt(k), d)
     active = jnp.where(k > 1, k * _cap(threshold / jnp.sqrt(jnp.maximum(k - 1, 1)), d), 0.0)
@@ -179,13 +179,12 @@ def readout_failure(k: Array, n: int, d: int, threshold: float = 0.5) -> Array:
 
 class LinearReadout(Claim[ActiveFeatures]):
     """Let u_1, ..., u_n be independent and uniform on the unit sphere of R^d, and let x be the sum of k of them. Read
-    feature i as active if <u_i, x> > 1/2. Some feature is misread with a probability of about
+    feature i as active if <u_i, x> > 1/2. The probability that at least one feature is misread is about
 
         1 - exp(-(n - k) T(1/(2 sqrt(k))) - k T(1/(2 sqrt(k - 1)))),   T(c) = I_(1 - c²)((d - 1)/2, 1/2)/2,
 
-    where I is the regularised incomplete beta function, so that T(c) is the probability of a cap of the sphere. So
-    about k = d/(8 ln n) active features can be read. If n <= d and the directions are orthonormal, no feature is
-    misread.
+    where I is the regularised incomplete beta function, and T(c) is the probability of a cap of the sphere. So about k
+    = d/(8 ln n) active features can be read. If n <= d and the directions are orthonormal, no feature is misread.
     """
 
     title = "The probability that a linear readout of features in superposition fails"
@@ -276,13 +275,13 @@ def least_sum(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 class SparseDecoding(Claim[SparseCodes]):
     """Let z >= 0 have n entries, a share rho of which are positive. Observe x = U z for m random normal equations. The
-    nonnegative solution of least l_1 norm is z from about m = n psi(rho) equations on, where
+    nonnegative solution of least l_1 norm equals z if there are at least about m = n psi(rho) equations, where
 
         psi(rho) = min over t >= 0 of rho (1 + t²) + (1 - rho)((1 + t²)(1 - F(t)) - t f(t)),
 
     and f and F are the standard normal density and distribution function. The solution of least l_2 norm is z only for
-    m = n. For small rho, psi(rho) is about 2 rho ln(1/rho), so that a sparse decoder reads about 4 ln n / ln(n/k) times
-    as many features as a threshold does.
+    m = n. For small rho, psi(rho) is about 2 rho ln(1/rho), so a sparse decoder reads about 4 ln n / ln(n/k) times as
+    many features as a readout by thresholds.
     """
 
     title = "The number of dimensions from which sparse decoding succeeds"

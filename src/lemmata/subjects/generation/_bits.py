@@ -32,12 +32,12 @@ class Bits:
         errors: the mean squared error of the denoiser for each entry, at each level.
         shares: bits for each entry that each level adds; on a grid, where rounding or the mean row is a better
             denoiser, they are the bits of that.
-        spacing: of the grid, None without.
+        spacing: the spacing of the grid, None without.
         noise: added to rows that lie on no grid, None without.
         rows: number of rows.
-        level: of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     value: float
@@ -59,7 +59,7 @@ class Bits:
         what = f"a grid of step {self.spacing:g}" if self.spacing else f"rows with noise {self.noise:g}"
         lines = [
             f"{self.value:.4g} bits for each entry of {what} ({100 * self.level:g} % interval {low:.4g} to {high:.4g})",
-            f"by the best linear denoiser {self.linear:.4g}; {self.per_row:.5g} bits for each of {self.rows} rows",
+            f"the best linear denoiser gives {self.linear:.4g}; {self.per_row:.5g} bits for each of {self.rows} rows",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -94,10 +94,10 @@ def bits(
         x: rows that the denoiser was not trained on, in the unit in which it takes them.
         spacing: the step of the grid on which all entries lie, for example 1 for pixels from 0 to 255.
         noise: the standard deviation of noise that is added to rows on no grid; the result is the differential entropy
-            of rows with this noise. Pass either this or `spacing`.
+            of rows with this noise. Pass either `noise` or `spacing`.
         nodes: levels of noise, at least 16.
-        level: of the interval.
-        seed: of the noise.
+        level: the confidence level of the interval.
+        seed: the random seed of the noise.
 
     Raises:
         SettingError: for a denoiser that is not a function or fails, or invalid settings.
@@ -113,7 +113,11 @@ def bits(
     level, seed, count = inside("level", level, 0.0, 1.0), whole("seed", seed), whole("nodes", nodes, 16)
     if (spacing is None) == (noise is None):
         found = "neither" if spacing is None else "both"
-        raise SettingError("spacing and noise", found=found, rule="one of them: a grid, or noise for rows on no grid")
+        raise SettingError(
+            "spacing and noise",
+            found=found,
+            rule="exactly one of the two: spacing for data on a grid, noise for other data",
+        )
     rows = rows_of("x", x)
     step = None if spacing is None else positive("spacing", spacing)
     least = positive("noise", noise) if step is None else step / _FINE
@@ -198,6 +202,6 @@ def _conditions(parts: np.ndarray, nodes: np.ndarray, half: float) -> tuple[Cond
     last = float(np.abs(parts @ basis).max())
     return (
         Condition("rows are independent draws that the denoiser was not trained on"),
-        Condition("the levels of noise suffice (bits in the finest waves of the integrand)", last,
+        Condition("there are enough levels of noise (bits in the finest waves of the integrand)", last,
                   bool(last < max(half, 0.01)), "pass more nodes"),
     )  # fmt: skip

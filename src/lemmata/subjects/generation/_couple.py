@@ -26,15 +26,15 @@ class Coupling:
     Args:
         order: row i of x0 is paired with row order[i] of x1; each row is in one pair.
         cost: the mean squared distance of a pair.
-        interval: of the mean over new batches; NaN for a single batch.
+        interval: a confidence interval of the mean over new batches; NaN for a single batch.
         independent: the mean squared distance of a row of x0 and a row of x1 that are drawn independently.
         batches: sizes of smaller batches.
         costs: the mean squared distance of a pair for each.
         batch: the size of a batch.
         rows: number of pairs.
-        level: of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     order: Int[np.ndarray, " n"]
@@ -85,8 +85,8 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
         x0: noise, (n, d).
         x1: data, (n, d).
         batch: the size of a batch, at most 4,000; a last batch may be smaller.
-        level: of the interval.
-        seed: of the batches.
+        level: the confidence level of the interval.
+        seed: the random seed of the batches.
 
     Raises:
         SettingError: for invalid settings.
@@ -126,7 +126,7 @@ def couple(x0: Any, x1: Any, batch: int | float, *, level: float | int = 0.95, s
         (
             Condition("rows of x0 and of x1 are independent draws"),
             Condition("batches of one size (rows in a smaller last batch)", float(n % size), n % size == 0,
-                      "pairs of a smaller batch are less near"),
+                      "pairs in a smaller batch are farther apart"),
         ),
     )  # fmt: skip
 
@@ -146,7 +146,7 @@ def _paired(
 
 
 def _limits(costs: np.ndarray, size: int, level: float, square: float) -> tuple[float, float]:
-    """Of the mean over new batches: Student's interval of the means of whole batches."""
+    """The interval for the mean over new batches: Student's interval of the means of whole batches."""
     count = len(costs) // size
     if count < 2:
         return float("nan"), float("nan")

@@ -1,4 +1,4 @@
-"""Couplings of two centred normal laws: the interpolation between them, its velocity and its flow, as matrices."""
+"""Couplings of two centred normal distributions: their interpolation, its velocity and its flow, as matrices."""
 
 from collections.abc import Callable
 
@@ -89,7 +89,7 @@ class GaussianPair(eqx.Module):
 
     @property
     def squared_distance(self) -> Float[Array, ""]:
-        """W_2² of the two laws."""
+        """W_2² of the two distributions."""
         return jnp.trace(self.base) + jnp.trace(self.target) - 2 * jnp.trace(self.transport @ self.base)
 
 

@@ -31,16 +31,17 @@ class Guidance:
     Args:
         w: the weight: the score is (1 + w) times the conditional less w times the unconditional one.
         means: by name: "conditional"; "flow", of the probability flow; "noise", of the reverse diffusion; "tilted", the
-            density proportional to p_c^(1+w) p_u^(-w). NaN where there is no such distribution.
-        deviations: of each, the root of the trace of its covariance.
-        covariances: of each.
-        shares: of each, the mean posterior share of each component of the conditional mixture.
+            density proportional to p_c^(1+w) p_u^(-w). The numbers are NaN if there is no such distribution.
+        deviations: for each, the root of the trace of its covariance.
+        covariances: the covariance of each.
+        shares: for each, the mean posterior share of each component of the conditional mixture.
         closed: whether these are formulas for normal distributions; otherwise they are simulated.
-        errors: of each deviation, the standard error of the simulation, 0 for formulas.
+        errors: the standard error of each deviation from the simulation; 0 for formulas.
         draws: of the simulation.
-        samples: of the flow, of the diffusion and of the conditional distribution, by name; empty for formulas.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        samples: the samples of the flow, of the diffusion and of the conditional distribution, by name; empty for
+            formulas.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     w: float
@@ -101,10 +102,10 @@ def guided(
 ) -> Guidance:
     """What a diffusion model with classifier-free guidance samples, for distributions whose scores are known.
 
-    Guidance replaces the conditional score by (1 + w) times itself less w times the unconditional score, at each level
-    of noise. This is not the score of any noisy version of the tilted density p_c^(1+w) p_u^(-w). For normal
-    distributions of deviations s_c and s_0, the probability flow ends with deviation s_c^(1+w) s_0^(-w). The reverse
-    diffusion ends with a third distribution.
+    Guidance replaces the conditional score by (1 + w) times the conditional score minus w times the unconditional
+    score, at each level of noise. This is not the score of any noisy version of the tilted density p_c^(1+w) p_u^(-w).
+    For normal distributions of deviations s_c and s_0, the probability flow ends with deviation s_c^(1+w) s_0^(-w). The
+    reverse diffusion ends with a third distribution.
 
     Two normal distributions with commuting covariances are computed by formula. Other mixtures are simulated.
 
@@ -113,8 +114,8 @@ def guided(
         unconditional: a `Mixture`, of all classes.
         w: the weight, at least 0; at 0, the conditional distribution is sampled.
         draws: simulated paths.
-        steps: of each path.
-        seed: of the simulation.
+        steps: the number of steps of each path.
+        seed: the random seed of the simulation.
 
     Raises:
         SettingError: for invalid settings.
@@ -249,11 +250,11 @@ def _simulated(conditional: Mixture, unconditional: Mixture, w: float, count: in
         {name: own for name, (_, own) in moments.items()}, shares, False, errors, count,
         samples | {"conditional": plain},
         (
-            Condition("twice the steps change the paths little (root mean square, in deviations)", solver / 3,
+            Condition("doubling the steps hardly changes the paths (root mean square, in deviations)", solver / 3,
                       solver / 3 < 0.02, "pass more steps"),
             Condition("steps are short for this weight (relative change of the noise, times 1 + w)", stiff, stiff < 1.0,
                       "pass more steps"),
-            Condition("draws that count for the tilted distribution", effective, effective >= 100,
+            Condition("effective number of draws for the tilted distribution", effective, effective >= 100,
                       "its numbers rest on few draws; pass more"),
             Condition("the tilted density has a finite integral", None, exists),
         ),

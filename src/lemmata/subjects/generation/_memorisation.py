@@ -27,23 +27,24 @@ class Memorisation:
     """The noise at which the exact score of the rows starts to point to single rows.
 
     Args:
-        sigma: its standard deviation, in the unit of the rows: the mean posterior weight of the true row is 1/2.
-        sigma_interval: of its error by probes and noise.
+        sigma: the standard deviation of the noise at which the mean posterior weight of the true row is 1/2, in the
+            unit of the rows.
+        sigma_interval: a confidence interval of `sigma`, for the error from probes and noise.
         time: the same as a time of x_t = e^-t x + sqrt(1 - e^-2t) z for rows scaled to mean variance 1.
-        time_interval: of the time.
+        time_interval: a confidence interval of the time.
         dimension: the number k of which the noise falls like n^(-1/k) with n rows, at this noise.
-        dimension_interval: of its error by probes.
+        dimension_interval: a confidence interval of `dimension`, for the error from probes.
         asked: the time that was asked for, None without.
         rows_needed: for which `time` falls to it, if the dimension stays the same; None without.
         rows_interval: by the error of the dimension; None without.
         rows_normal: the same for normal rows of this covariance, which carry the most information; None without.
         sigmas: a ladder of noise, in the unit of the rows.
-        weights: the mean posterior weight of the true row at each.
+        weights: the mean posterior weight of the true row at each of these noises.
         scale: the standard deviation by which the rows are divided for the times.
         rows: number of rows.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     sigma: float
@@ -68,7 +69,8 @@ class Memorisation:
         per = f"{100 * self.level:g} % interval"
         low, high = self.dimension_interval
         lines = [
-            f"below noise of standard deviation {self.sigma:.4g}, the best denoiser of these {self.rows} rows copies",
+            f"below noise of standard deviation {self.sigma:.4g}, the best denoiser of these {self.rows} rows "
+            "copies them",
             f"{per} {self.sigma_interval[0]:.4g} to {self.sigma_interval[1]:.4g}; time {self.time:.4g}",
             f"dimension {self.dimension:.3g} ({low:.3g} to {high:.3g}): "
             f"half of this noise needs {2**self.dimension:.3g} times the rows",
@@ -105,17 +107,17 @@ def memorisation(
     """The noise below which a diffusion model that fits its rows exactly must copy them.
 
     The best denoiser of a finite sample is a mean of its rows, weighted by Bayes' rule. Noise is added to a row, and
-    the posterior weight of this row among all rows is computed. Where the mean of this weight is above 1/2, the
-    denoiser points to single rows, and a sampler that follows it ends at rows of the sample. A model that generalises
-    differs from this denoiser there.
+    the posterior weight of this row among all rows is computed. If the mean of this weight is above 1/2, the denoiser
+    points to single rows, and a sampler that follows the denoiser ends at rows of the sample. At such noise, a model
+    that generalises differs from this denoiser.
 
     Args:
         x: rows, (n, d), for example images as the model sees them, one image a row.
         t: the last time of your sampler, for x_t = e^-t x + sqrt(1 - e^-2t) z with rows of mean variance 1. The result
-            then says how many rows would move the copying below this time. None asks for no number of rows.
+            then says with how many rows copying starts only below this time. None asks for no number of rows.
         probes: rows to which noise is added.
-        level: of the intervals.
-        seed: of the choice of probes and of the noise.
+        level: the confidence level of the intervals.
+        seed: the random seed of the choice of probes and of the noise.
 
     Raises:
         SettingError: for invalid settings.
@@ -163,7 +165,7 @@ def _copied(found: Probes, n: int) -> None:
     limit = float(found.counts[found.which].mean()) / n  # of the mean weight, as the noise grows
     if limit >= 0.5 - 1e-9:
         raise DataError("x", found=f"{len(found.rows)} different rows of {n}, repeated",
-                        rule="rows of which the true one has a weight below 1/2 with much noise",
+                        rule="enough different rows that the true row has a weight below 1/2 at large noise",
                         remedy="leave out repeated rows")  # fmt: skip
 
 
@@ -247,7 +249,7 @@ def _conditions(found: Probes, n: int, sigma: float, asked: float | None, eighth
     if asked is not None:
         factor = sigma / float(noise_at(asked))
         conditions.append(
-            Condition("the dimension is the same at the noise that is asked for (factor of the noise)", factor,
+            Condition("the dimension is the same at the noise asked for (factor between the two noises)", factor,
                       None if factor <= _FAR else False, "the number of rows is extrapolated over this factor")
         )  # fmt: skip
     return tuple(conditions)

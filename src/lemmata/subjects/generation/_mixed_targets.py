@@ -1,4 +1,4 @@
-"""Interpolations from N(0, I) to mixtures of normal laws: densities, velocities and posterior variances."""
+"""Interpolations from N(0, I) to mixtures of normal distributions: densities, velocities and posterior variances."""
 
 import equinox as eqx
 import jax
@@ -23,7 +23,7 @@ class MixedTarget(eqx.Module):
     spreads: Float[Array, " k"]
 
     def variances(self, a: Float[Array, ""], b: Float[Array, ""]) -> Float[Array, " k"]:
-        """Of the components of X_t."""
+        """The variances of the components of X_t."""
         return a**2 + b**2 * self.spreads**2
 
     def _log_terms(self, a: Array, b: Array, x: Float[Array, " d"]) -> Float[Array, " k"]:
@@ -31,7 +31,7 @@ class MixedTarget(eqx.Module):
         return jnp.log(self.weights) - jnp.sum((x - b * self.means) ** 2, axis=1) / (2 * v) - len(x) / 2 * jnp.log(v)
 
     def log_density(self, a: Array, b: Array, x: Float[Array, " d"]) -> Float[Array, ""]:
-        """Of X_t, up to a constant."""
+        """The log density of X_t, up to a constant."""
         return logsumexp(self._log_terms(a, b, x))
 
     def posterior(self, a: Array, b: Array, x: Float[Array, " d"]) -> tuple[Array, Array, Array]:

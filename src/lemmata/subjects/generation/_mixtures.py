@@ -113,8 +113,8 @@ class Mixture:
         """Independent draws.
 
         Args:
-            count: how many.
-            rng: of the draws.
+            count: the number of draws.
+            rng: the random generator of the draws.
         """
         which = rng.choice(len(self.weights), count, p=self.weights)
         z = rng.normal(size=(count, self.means.shape[1])) * np.sqrt(self.values[which])

@@ -24,7 +24,7 @@ class Probes:
         scale: the unit of the rows, in which their mean variance is 1.
         which: the place of each probe among the different rows.
         squares: squared distances from each probe to all rows.
-        products: of the noise with the differences of rows and probes.
+        products: the products of the noise with the differences of rows and probes.
         names: the place of each given row among the different ones.
     """
 
@@ -57,7 +57,7 @@ def probes_of(given: Float[np.ndarray, "n d"], probes: int, seed: int) -> Probes
     Args:
         given: rows, in a unit in which squares do not overflow.
         probes: how many, at most.
-        seed: of the choice and of the noise.
+        seed: the random seed of the choice and of the noise.
 
     Raises:
         DataError: for too many rows, or if more than half of them are equal.

@@ -33,7 +33,7 @@ class Recovery:
         residual: the distance of its measurements from b.
         error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
             variance in all measurements and the generator is linear near it.
-        interval: of this distance, by the quantiles of the noise's variance and of the distance.
+        interval: a confidence interval of this distance, by the quantiles of the noise's variance and of the distance.
         factor: by which a part of the signal outside the range enters the squared error, in the mean over directions,
             by the linearised generator and these measurements: 1 is the least.
         predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1); infinite if m is at most k + 1.
@@ -41,12 +41,12 @@ class Recovery:
             none.
         deviations: the standard deviation of each entry of the signal by this noise.
         agreeing: the share of restarts that end with nearly the least residual.
-        residuals: of all restarts, rising.
+        residuals: the residuals of all restarts, rising.
         measurements: their number m.
         dimension: the number k of latent variables.
-        level: of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     signal: Float[np.ndarray, " n"]
@@ -73,7 +73,7 @@ class Recovery:
             f"residual {self.residual:.3g}",
             f"expected error {self.error:.3g} ({100 * self.level:g} % interval {low:.3g} to {high:.3g}) "
             "if the residual is noise",
-            f"what is outside the range enters the squared error {self.factor:.3g} times "
+            f"what the generator cannot make enters the squared error {self.factor:.3g} times "
             f"(normal measurements: {self.predicted:.3g})",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -97,9 +97,9 @@ def recover(
 ) -> Recovery:  # fmt: skip
     """The signal of a generator that explains linear measurements best, and how far it may be from the truth.
 
-    The squared residual |A G(z) - b|² is minimised over z from several random starts. The generator is replaced by its
-    derivative J at the best z to predict the error: noise enters through J (AJ)^+, and a part of the signal outside the
-    range enters with the squared norm of the same matrix times A.
+    The squared residual |A G(z) - b|² is minimised over z from several random starts. To predict the error, the
+    generator is replaced by its derivative J at the best z. Noise is multiplied by J (AJ)^+. A part of the signal
+    outside the range enters with the squared norm of this matrix times A.
 
     Args:
         generator: a function of latent variables (k,) that returns a signal (n,), written with jax.numpy.
@@ -107,8 +107,8 @@ def recover(
         b: their values, (m,).
         latent: the number k of latent variables.
         restarts: random starts from normal latent variables.
-        level: of the interval.
-        seed: of the starts.
+        level: the confidence level of the interval.
+        seed: the random seed of the starts.
 
     Raises:
         SettingError: for a generator that cannot be differentiated, or invalid settings.
@@ -131,7 +131,7 @@ def recover(
     if values.shape != (m,):
         raise ShapeError("b", found=f"shape {values.shape}", rule=f"shape ({m},), one value for each row of a")
     if not np.abs(matrix).max() > 0:
-        raise DataError("a", found="zeros alone", rule="measurements of the signal")
+        raise DataError("a", found="only zeros", rule="measurements of the signal")
     size = float(np.abs(values).max()) or 1.0
     if not 1e-100 <= size <= 1e100 or not 1e-100 <= np.abs(matrix).max() <= 1e100:
         raise DataError("a and b", found=f"numbers of the size {size:.3g} in b", rule="sizes between 1e-100 and 1e100",
@@ -223,15 +223,17 @@ def _predicted(
         signal, z, residual, float(error), limits, float(factor), 1 + k / (m - k - 1) if m > k + 1 else np.inf,
         float(noise), noise * np.linalg.norm(back, axis=1), agreeing, residuals, m, k, level,
         (
-            Condition("the measurements tell the latent variables apart near the solution (least singular value, in "
-                      "parts of the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
+            Condition("the measurements determine the latent variables near the solution (smallest singular value "
+                      "over the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
                       "else other signals have the same measurements"),
-            Condition("the end is a minimum (share of the residual that the linearised generator would remove)", left,
-                      left < 0.01, "else the residual is too large; change the unit, or pass more restarts"),
+            Condition("the search ended in a minimum (residual that the linearised generator would remove, as a share)",
+                      left, left < 0.01, "else the residual is too large; change the unit, or pass more restarts"),
             Condition("several restarts end with the same residual (share)", agreeing,
-                      agreeing * restarts >= 2 or (None if restarts == 1 else False), "else a better end may exist"),
+                      agreeing * restarts >= 2 or (None if restarts == 1 else False),
+                      "else a better solution may exist"),
             Condition("the residual is noise with equal variance in all measurements"),
-            Condition("more measurements than latent variables", float(free), free > 0, "else no noise can be seen"),
+            Condition("more measurements than latent variables", float(free), free > 0,
+                      "else the noise cannot be estimated"),
         ),
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ def rows_of(name: str, values: Any, fewest: int = FEWEST) -> Float[np.ndarray, "
     """Rows of finite numbers, one row for each point.
 
     Args:
-        name: of the table, for messages.
+        name: the name of the table, for messages.
         values: an array, a list of rows, or a data frame.
         fewest: rows that are needed.
 
@@ -53,7 +53,7 @@ def same_columns(name: str, rows: np.ndarray, other: str, others: np.ndarray) ->
     """Refuse two tables with different numbers of columns.
 
     Args:
-        name: of the second table.
+        name: the name of the second table.
         rows: of it.
         other: the name of the first table.
         others: its rows.
@@ -100,7 +100,7 @@ def squarable(name: str, unit: float) -> None:
     """Refuse a unit whose square is not a number of double precision.
 
     Args:
-        name: of what has it.
+        name: the name of the argument, for messages.
         unit: the largest difference of two numbers.
     """
     if not _SQUARABLE[0] <= unit <= _SQUARABLE[1]:
@@ -112,8 +112,8 @@ def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int,
     """What a user's function returns: finite numbers of the expected shape.
 
     Args:
-        name: of the function, for messages.
-        function: the user's.
+        name: the name of the function, for messages.
+        function: the user's function.
         given: its arguments; arrays among them are copied, because the function may change them.
         shape: that is expected.
 

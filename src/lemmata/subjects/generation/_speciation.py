@@ -26,7 +26,7 @@ class Speciation:
     Args:
         time: half the logarithm of the largest eigenvalue of the covariance of rows with mean variance 1, for
             x_t = e^-t x + sqrt(1 - e^-2t) z.
-        interval: of its sampling error.
+        interval: a confidence interval of `time`, for its sampling error.
         sigma: the standard deviation of the noise at this time, in the unit of the rows.
         measured: the time at which two paths from the same noisy row end in the same class as often as theory says for
             `time`, by the exact score of the rows; NaN if this is nowhere so.
@@ -34,14 +34,14 @@ class Speciation:
         at_time: the theory's probability at `time`, which is the same for all distant pairs of normal classes.
         times: a ladder of times.
         agreement: at each time, the probability that two paths from the same noisy row end in the same class.
-        limits: of the agreement.
+        limits: the limits of the agreement.
         predicted: the same for two normal classes with this eigenvalue.
         eigenvalue: the largest eigenvalue, for rows of mean variance 1.
         classes: number of classes.
         rows: number of rows.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     time: float
@@ -65,10 +65,10 @@ class Speciation:
         low, high = self.interval
         own = "nowhere" if np.isnan(self.measured) else f"at time {self.measured:.3g}"
         lines = [
-            f"classes are decided about time {self.time:.3g} ({100 * self.level:g} % interval {low:.3g} to "
-            f"{high:.3g}), noise {self.sigma:.3g}",
-            f"two paths from there end in the same of two normal classes with probability {self.at_time:.3g}; "
-            f"for these {self.rows} rows and {self.classes} classes this is so {own}",
+            f"the class of a sample is decided at about time {self.time:.3g} ({100 * self.level:g} % interval "
+            f"{low:.3g} to {high:.3g}), noise {self.sigma:.3g}",
+            f"for two normal classes, two paths from there end in the same class with probability {self.at_time:.3g}; "
+            f"for these {self.rows} rows and {self.classes} classes, this is so {own}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -96,18 +96,18 @@ def speciation(
 ) -> Speciation:
     """The time of a reverse diffusion at which the class of the sample is decided.
 
-    For two distant normal classes, the class is decided about the time at which the signal along the line between both
-    has the variance of the noise. This is half the logarithm of the largest eigenvalue of the covariance. The agreement
-    is also computed from the rows: by Bayes' rule, a noisy row has a probability of each class, and two paths from it
-    end in the same class with the sum of the squared probabilities.
+    For two distant normal classes, the class is decided at about the time at which the signal along the line between
+    the classes has the variance of the noise. This is half the logarithm of the largest eigenvalue of the covariance.
+    The agreement is also computed from the rows: by Bayes' rule, a noisy row has a probability of each class, and two
+    paths from it end in the same class with the sum of the squared probabilities.
 
     Args:
         x: rows, (n, d).
         labels: the class of each row, at least two classes; None divides the rows in two along their first principal
             component.
         probes: rows to which noise is added.
-        level: of the intervals.
-        seed: of the choice of probes and of the noise.
+        level: the confidence level of the intervals.
+        seed: the random seed of the choice of probes and of the noise.
 
     Raises:
         SettingError: for invalid settings.
@@ -231,11 +231,11 @@ def _conditions(x: np.ndarray, value: float, scores: np.ndarray) -> tuple[Condit
     within = np.sqrt(np.mean(np.concatenate([part - part.mean() for part in parts]) ** 2))
     return (
         Condition("rows are independent draws"),
-        Condition("the largest eigenvalue is more than noise in all columns has", value, bool(value > edge),
+        Condition("the largest eigenvalue is above that of pure noise", value, bool(value > edge),
                   "else no direction is decided before the others"),
-        Condition("two classes are apart (half their distance, in standard deviations inside them)",
+        Condition("the two classes are well apart (half their distance, in standard deviations inside a class)",
                   float(gap / max(within, 1e-300)), bool(gap >= 2 * within),
                   "else the side of the leading direction is not a class"),
-        Condition("the smaller side of the leading direction is not a few outliers (share of the rows)", small,
-                  small >= 0.05, "else the time is that of these rows; leave them out"),
+        Condition("the smaller side of the leading direction is more than a few outliers (share of the rows)", small,
+                  small >= 0.05, "else these few rows determine the time; leave them out"),
     )  # fmt: skip

@@ -43,18 +43,19 @@ class Straightness:
             optimal transport of the rows.
         bent: the share of the energy that straight paths between the same ends would save.
         detour: the share of the energy that the optimal transport to the same ends would save besides.
-        steps: of the solver, by which the error is at most what was asked for; None if more than 4,096.
+        steps: the number of steps of the solver with which the error is at most the error asked for; None if more than
+            4,096.
         reached: the error with this number of steps, measured; NaN without.
         error: what was asked for: the root mean square distance from the exact ends.
-        method: of the solver.
+        method: the method of the solver.
         ladder: numbers of steps.
         errors: the measured error of each.
         order: the exponent with which the error falls on the last half of the ladder; NaN if it is 0.
         ends: where the rows end.
         rows: number of rows.
-        level: of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     energy: float
@@ -100,7 +101,8 @@ class Straightness:
         rows = [{"steps": steps, "error": error} for steps, error in pairs if error > 0]
         log = alt.Scale(type="log")
         curve = alt.Chart(alt.Data(values=rows)).mark_line(point=True).encode(
-            x=alt.X("steps:Q", title="steps", scale=log), y=alt.Y("error:Q", title="error of the ends", scale=log)
+            x=alt.X("steps:Q", title="steps", scale=log),
+            y=alt.Y("error:Q", title="error at the end of the paths", scale=log)
         )  # fmt: skip
         mark = alt.Chart(alt.Data(values=[{"error": self.error}])).mark_rule(strokeDash=[4, 4]).encode(y="error:Q")
         return (curve + mark).properties(width=360, height=220)
@@ -123,8 +125,8 @@ def straightness(
             square distance that rows move.
         method: "euler" or "heun" (two evaluations a step).
         steps: Runge-Kutta steps of order 4 of the solution that counts as exact.
-        level: of the interval.
-        seed: of the rows for W2.
+        level: the confidence level of the interval.
+        seed: the random seed of the rows for W2.
 
     Raises:
         SettingError: for a velocity that is not a function or fails, or invalid settings.
@@ -233,8 +235,8 @@ def _steps(
 def _conditions(own: float, asked: float, transported: int) -> tuple[Condition, ...]:
     return (
         Condition("rows are independent draws of the start"),
-        Condition("the solution that counts as exact is (its error, in parts of the error asked for)", own / asked,
+        Condition("the reference solution is exact enough (its error over the error asked for)", own / asked,
                   own <= 0.1 * asked, "pass more steps"),
-        Condition("rows of the optimal pairing", float(transported), transported >= 200 or None,
-                  "few rows find fewer better pairings"),
+        Condition("number of rows in the optimal pairing", float(transported), transported >= 200 or None,
+                  "with few rows, better pairings can be missed"),
     )  # fmt: skip

@@ -35,9 +35,9 @@ class EffectiveSupport:
         largest: the most samples that are the same as one, with it.
         draws: number of samples.
         degrees: for each sample, how many others are the same.
-        level: of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     value: float
@@ -62,7 +62,7 @@ class EffectiveSupport:
         else:
             lines = [
                 f"effective support {self.value:.4g}, {per} interval {low:.4g} to {high:.4g}",
-                f"{alike}; the most frequent sample is there {self.largest} times",
+                f"{alike}; the most frequent sample occurs {self.largest} times",
             ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -77,7 +77,8 @@ class EffectiveSupport:
         pairs = zip(sizes.tolist(), counts.tolist(), strict=True)
         rows = [{"others": size, "samples": count} for size, count in pairs]
         chart = alt.Chart(alt.Data(values=rows)).mark_bar().encode(
-            x=alt.X("others:O", title="others that are the same"), y=alt.Y("samples:Q", title="samples")
+            x=alt.X("others:O", title="number of other samples that are the same"),
+            y=alt.Y("samples:Q", title="samples")
         )  # fmt: skip
         return chart.properties(width=360, height=180)
 
@@ -89,16 +90,16 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
     over this probability. It is the number of different samples if all are equally likely, and less otherwise. A
     generator that collapsed to few modes has a small effective support.
 
-    All pairs count, and pairs that share a sample depend on each other. The interval is Clopper and Pearson's for as
-    many independent pairs as have the same sampling error, which is estimated from triples. Its lower end also covers a
-    frequent sample that was drawn too rarely: a sample that was seen k times has at most Clopper and Pearson's
-    probability q, and then q² is a part of the sum.
+    All pairs are compared, and pairs that share a sample are not independent. The interval is Clopper and Pearson's for
+    the number of independent pairs that has the same sampling error, which is estimated from triples. Its lower end
+    also covers a frequent sample that was drawn too rarely: a sample that was seen k times has at most Clopper and
+    Pearson's probability q, and then q² is a part of the sum.
 
     Args:
         samples: independent samples, one a row; numbers, or labels of any kind in one column.
         same: when two samples are the same: None if they are equal; a number is the largest Euclidean distance; or a
             function of two samples that returns true or false.
-        level: of the interval.
+        level: the confidence level of the interval.
 
     Raises:
         SettingError: for an invalid `same` or level.
@@ -109,7 +110,7 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
         >>> samples = np.random.default_rng(0).integers(0, 500, size=200)
         >>> print(effective_support(samples))
         effective support 537.8, 95 % interval 207.8 to 797.5
-        37 of 19900 pairs of 200 samples are the same; the most frequent sample is there 4 times
+        37 of 19900 pairs of 200 samples are the same; the most frequent sample occurs 4 times
     """
     level = inside("level", level, 0.0, 1.0)
     degrees = _degrees(samples, same)
@@ -131,7 +132,7 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
         value, (1 / high, limit), theta, collisions, pairs, size, largest, s, degrees, level,
         (
             Condition("samples are independent draws"),
-            Condition("pairs that are the same", float(collisions), collisions >= 10,
+            Condition("number of pairs that are the same", float(collisions), collisions >= 10,
                       "with fewer, only the limits are informative"),
         ),
     )  # fmt: skip
@@ -191,7 +192,7 @@ def _equal(samples: Any) -> np.ndarray:
     try:
         names = np.array([keys.setdefault(tuple(row), len(keys)) for row in flat.tolist()])
     except TypeError as error:
-        found = f"a {type(flat[0, 0]).__name__}, which cannot be looked up"
+        found = f"a {type(flat[0, 0]).__name__}, which is not hashable"
         raise DataError("samples", found=found, rule="numbers, texts or tuples of them",
                         remedy="pass as `same` a function of two samples") from error  # fmt: skip
     return np.bincount(names)[names] - 1

@@ -36,13 +36,14 @@ class Distance:
         interval: for W1 between the distributions. The lower end is what a critic with Lipschitz constant 1 gains on
             rows that it has not seen, the better of a linear one and that of a transport between `size` rows; the
             upper end is W1 between the samples with its sampling error.
-        p_value: of a permutation test that both distributions are equal.
-        level: of the interval; the samples are called distinguishable if the p-value is at most 1 - level.
+        p_value: the p-value of a permutation test that both distributions are equal.
+        level: the confidence level of the interval; the samples are called distinguishable if the p-value is at most 1
+            - level.
         rows: of x and of y.
         blocks: into which they were divided.
         gap: the largest difference of the cost of a transport and its dual certificate.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     value: float
@@ -70,9 +71,9 @@ class Distance:
         verdict = "more than sampling explains" if self.distinguishable else "indistinguishable from sampling"
         lines = [
             f"W1 = {self.value:.4g} between {n} and {m} rows{blocks}: {verdict} (p = {self.p_value:.3g})",
-            f"sampling floor, {self.size} rows of x against {self.size} others: {self.floor:.4g}; "
-            f"against {self.size} rows of y: {self.matched:.4g}",
-            f"between the distributions: {100 * self.level:g} % interval {low:.4g} to {high:.4g}",
+            f"W1 of {self.size} rows of x: {self.floor:.4g} to {self.size} other rows of x (the sampling floor), "
+            f"{self.matched:.4g} to {self.size} rows of y",
+            f"W1 between the distributions: {100 * self.level:g} % interval {low:.4g} to {high:.4g}",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -98,8 +99,8 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
     """The Wasserstein distance W1 between two samples, and whether it is more than sampling explains.
 
     W1 is the least mean Euclidean distance over which rows of x must be moved to become rows of y. Between two samples
-    of one distribution it is above 0, and falls slowly with the number of rows in many dimensions. So a distance means
-    little without its floor: W1 between rows of x alone.
+    of one distribution it is above 0, and falls slowly with the number of rows in many dimensions. So compare a
+    distance with its sampling floor, which is W1 between two sets of rows of x.
 
     A permutation test decides whether the distance is more than sampling explains. It permutes the labels of the rows
     199 times, and more often for a level above 0.995. The statistic is the energy distance, which is positive between
@@ -109,10 +110,10 @@ def wasserstein(x: Any, y: Any, *, level: float | int = 0.95, rows: int | float 
     Args:
         x: rows of the first sample, (n, d).
         y: rows of the second sample, (m, d).
-        level: of the interval, and one minus the level of the test.
+        level: the confidence level of the interval, and one minus the level of the test.
         rows: the most rows for one transport, at most 4,000. Larger samples are divided at random into blocks, and
             the value is the mean over blocks, which is larger than W1 between the whole samples.
-        seed: of divisions and permutations.
+        seed: the random seed of divisions and permutations.
 
     Raises:
         SettingError: for invalid settings.
@@ -189,7 +190,7 @@ def permutation_p_value(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, 
     Args:
         x: rows of the first sample.
         y: rows of the second sample.
-        rng: of the permutations.
+        rng: the random generator of the permutations.
         count: of the permutations; the least p-value is 1/(count + 1).
     """
     pooled, n = np.concatenate([x, y]), len(x)
@@ -248,5 +249,5 @@ def _conditions(x: np.ndarray, y: np.ndarray, least: float, size: float) -> tupl
         Condition("no column has nearly all of the variance (largest share)", share,
                   share < 0.99 or x.shape[1] == 1, "else W1 is that of one column; scale the columns first"),
         Condition("the test can find a difference at this level (least p-value)", least, least <= size + 1e-12,
-                  "else the samples count as indistinguishable whatever they are; pass a lower level"),
+                  "else no samples can be told apart; pass a lower level"),
     )  # fmt: skip

@@ -31,14 +31,15 @@ _SOURCE = "emergence2026"
 
 
 class RectificationLowersConvexCosts(Claim[GaussianPair]):
-    """Let (X_0, X_1) be a coupling with a flow Z of the velocity E[X_1 - X_0 | X_t], started at Z_0 = X_0. The new
-    coupling (X_0, Z_1) costs no more for every convex cost:
+    """Let (X_0, X_1) be a coupling with a flow Z of the velocity E[X_1 - X_0 | X_t], started at Z_0 = X_0. Then the new
+    coupling (X_0, Z_1) costs at most as much as the old one, for every convex cost function c:
 
         E c(Z_1 - Z_0) <= E c(X_1 - X_0).
 
-    For jointly normal pairs this holds for every convex c if and only if the covariance of Z_1 - Z_0 is at most the
-    covariance of X_1 - X_0 in the order of matrices. So the largest eigenvalue of the first relative to the second is
-    at most 1. It is 1 if the paths were straight and X_1 is a function of X_0, as in half of the trials.
+    For jointly normal pairs this holds for every convex c if and only if the covariance of X_1 - X_0 minus the
+    covariance of Z_1 - Z_0 has no negative eigenvalue. So the largest eigenvalue of the second covariance relative to
+    the first is at most 1. This eigenvalue is 1 if the paths were straight and X_1 is a function of X_0, as in half of
+    the trials.
     """
 
     title = "Rectification lowers every convex transport cost"
@@ -74,8 +75,8 @@ class RectificationGain(Claim[GaussianPair]):
 
         E |X_1 - X_0|² - E |Z_1 - Z_0|² = E tr Cov(X_1 - X_0 | X_t) + E |v_t(Z_t) - (Z_1 - Z_0)|².
 
-    The first term is the least loss of conditional flow matching, and the second one measures how far the new paths are
-    from straight. So a second rectification gains nothing if and only if both are 0. The trials use normal pairs.
+    The first term is the least loss of conditional flow matching. The second term measures how far the new paths are
+    from straight. So a second rectification gains nothing if and only if both terms are 0. The trials use normal pairs.
     """
 
     # E |X_1 - X_0|² is the mean of |v_t(X_t)|² plus the first term, Z_t has the law of X_t, and the mean of v_t(Z_t)
@@ -115,16 +116,16 @@ class RectificationGain(Claim[GaussianPair]):
 
 class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
     """Let X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) be independent, and let M = (S_1 S_0^-1)^(1/2) be the matrix of their
-    flow. Train a second flow on the pairs (X_0, M X_0). Its paths are straight, one Euler step is exact, and its end is
-    the same M:
+    flow. Train a second flow on the pairs (X_0, M X_0). The paths of the second flow are straight, one Euler step is
+    exact, and the second flow ends at the same map M:
 
         one Euler step of the second flow = the second flow = M.
 
-    So rectification of normal laws ends after one round, and it does not end at the optimal coupling unless S_0 and S_1
-    commute.
+    So rectification of normal distributions changes nothing after one round. The coupling that it reaches is optimal
+    only if S_0 and S_1 commute.
     """
 
-    title = "The second flow between normal laws is straight and not optimal"
+    title = "The second flow between normal distributions is straight but not optimal"
     source = Source(_SOURCE, "Figure 16.14", note="for normal laws")
     stated = Kind.OWN
     population = IndependentPairs()
@@ -149,7 +150,7 @@ class GaussianFlowsStraightenOnce(Claim[GaussianPair]):
 
 
 class Batches(eqx.Module):
-    """Batches of draws of normal laws in d dimensions, with the standard deviation `stretch` about `shift`."""
+    """Batches of draws of normal distributions in d dimensions, with the standard deviation `stretch` about `shift`."""
 
     stretch: Float[Array, ""]
     shift: Float[Array, ""]
@@ -178,11 +179,11 @@ class MinibatchPairsOfOneLaw(Claim[Batches]):
 
         B^(-2/d).
 
-    So for two equal laws, whose distance is 0, a batch removes the cost of random pairs slowly: in 6 dimensions, half
-    of the cost needs a batch that is eight times as large.
+    So for two equal distributions, whose distance is 0, the cost of a pair falls slowly with the size of the batch: in
+    6 dimensions, halving the cost takes a batch that is eight times as large.
     """
 
-    title = "The cost of minibatch transport between equal laws"
+    title = "The cost of minibatch transport between equal distributions falls like B^(-2/d)"
     source = Source("tong2024", "Main result", note="the rate of empirical transport, for its minibatch pairs")
     stated = Kind.OWN
     population = Drawn(
@@ -213,9 +214,8 @@ class MinibatchPairsApproachTransport(Claim[Batches]):
     """Let X be standard normal in d dimensions, and let Y be N(m, s² I). Pair B draws of each by optimal transport for
     the squared distance. The mean squared distance of a pair tends to
 
-        W_2² = |m|² + d (s - 1)²   as B grows,
-
-    and a pair in random order has |m|² + d (s² + 1). The trials divide by the latter value on the same draws.
+        W_2² = |m|² + d (s - 1)² as B grows. For pairs in random order, it is |m|² + d (s² + 1). The trials divide the
+        distance of the optimal pairs by that of the random pairs on the same draws.
     """
 
     title = "Minibatch transport tends to the optimal coupling"

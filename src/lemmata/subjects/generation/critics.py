@@ -1,7 +1,7 @@
 """Critics: what the best discriminator measures, and where the Jensen-Shannon divergence has no signal.
 
 This theory is about critics without limits on their size, which see both distributions and not samples. It does not
-explain critics that are networks, and what training finds.
+explain critics that are networks, or what training finds.
 """
 
 import math
@@ -60,8 +60,8 @@ class DiscriminatorFallsShort(Claim[FacedLaws]):
         E_p log D + E_q log(1 - D) = 2 JS(p, q) - log 4 - sum_x (p(x) + q(x)) KL(p(x)/(p(x) + q(x)) || D(x)),
 
     where JS is the Jensen-Shannon divergence with natural logarithms, and KL(a || b) is the divergence between coins of
-    probabilities a and b. So D = p/(p + q) is the best discriminator at each point, and every other discriminator gives
-    the generator a value that is too small.
+    probabilities a and b. So D = p/(p + q) is the best discriminator, and the value of every other discriminator is too
+    small.
     """
 
     title = "The value of a discriminator is 2 JS - log 4 minus its distance from p/(p + q)"
@@ -140,7 +140,7 @@ class NearbyNormals(Claim[NormalLaw]):
     predict = 1 / 8  # the next term is -t^4/64, 0.2 % at t = 1/8
 
     def measure_at(self, problem: NormalLaw, key: Key[Array, ""], rung: float) -> Array:
-        """By quadrature of both, over their definitions."""
+        """Computed by quadrature of both, over their definitions."""
         _, step, p, q = problem.beside(1 / rung)
         middle = jnp.logaddexp(p, q) - jnp.log(2.0)
         divergence = step * jnp.sum(jnp.exp(p) * (p - middle) + jnp.exp(q) * (q - middle)) / 2
@@ -155,7 +155,7 @@ class DistantNormals(Claim[NormalLaw]):
     where JS is the Jensen-Shannon divergence with natural logarithms. So the divergence is nearly constant for distant
     distributions, and its slope in t is of order exp(-t²/8), while the slope of W1 is s.
 
-    Derivation: log 2 - JS = E_p log(1 + q/p). Let the middle between the means be 0 and u = t x/s. The integrand is
+    Derivation: log 2 - JS = E_p log(1 + q/p). Place 0 at the midpoint of the means, and let u = t x/s. The integrand is
     phi(t/2)/t exp(-u/2) log(1 + exp(u)) exp(-u²/(2 t²)), and the integral over u without the last factor is 2 pi. The
     last factor changes it by the fraction -(pi² + 8)/(2 t²), which is -0.4 % at t = 48.
     """
@@ -171,7 +171,7 @@ class DistantNormals(Claim[NormalLaw]):
     predict = math.sqrt(2 * math.pi)
 
     def measure_at(self, problem: NormalLaw, key: Key[Array, ""], rung: float) -> Array:
-        """By quadrature of log 2 - JS, as half of E_p log(1 + q/p) + E_q log(1 + p/q)."""
+        """Computed by quadrature of log 2 - JS, as half of E_p log(1 + q/p) + E_q log(1 + p/q)."""
         _, step, p, q = problem.beside(rung)
         left = step * jnp.sum(jnp.exp(p) * jax.nn.softplus(q - p) + jnp.exp(q) * jax.nn.softplus(p - q)) / 2
         apart = problem.transport(rung)

@@ -78,7 +78,7 @@ class TransportDuality(Claim[TwoSamples]):
     over all functions f with |f(x) - f(y)| <= d(x, y) for all x and y. Both are the distance W1(P, Q).
     """
 
-    title = "The cheapest transport costs what the best critic of slope 1 measures"
+    title = "The least transport cost equals the largest difference of means of a 1-Lipschitz function"
     source = Source("emergence2026", "Theorem 14.8", "Figure 14.7", "Figure 14.9", note="on finite spaces")
     population = FiniteMetrics()
     relation = Equal()
@@ -88,7 +88,7 @@ class TransportDuality(Claim[TwoSamples]):
     traced = False
 
     def predict(self, problem: TwoSamples) -> Array:
-        """By the best assignment of the two samples."""
+        """Computed by the best assignment of the two samples."""
         return jnp.asarray(_cheapest(problem.metric[np.ix_(problem.p, problem.q)]))
 
     def measure(self, problem: TwoSamples, key: Key[Array, ""]) -> Array:
@@ -126,8 +126,8 @@ class TranslatedSample(Claim[Translate]):
 
         W1(P, Q) = |v|,    JS(P, Q) = log 2,
 
-    where JS is the Jensen-Shannon divergence with natural logarithms. So W1 falls when a generator approaches, while
-    JS is constant until the generator arrives, where it is 0. For n = 1, P and Q are two point masses.
+    where JS is the Jensen-Shannon divergence with natural logarithms. So W1 falls as a generator approaches the data.
+    JS stays at log 2, and is 0 only if the generator matches the data exactly. For n = 1, P and Q are two point masses.
     """
 
     title = "A shift by v has the distance W1 = |v|, while the Jensen-Shannon divergence is log 2"
@@ -151,7 +151,7 @@ class TranslatedSample(Claim[Translate]):
         return jnp.stack([problem.distance, jnp.log(2.0)])
 
     def measure(self, problem: Translate, key: Key[Array, ""]) -> Array:
-        """By the best assignment, and by the masses on all points of either."""
+        """Computed by the best assignment, and by the masses on all points of either."""
         first, second = np.asarray(problem.sample), np.asarray(problem.moved)
         _, place = np.unique(np.concatenate([first, second]), axis=0, return_inverse=True)
         p, q = (np.bincount(own, minlength=place.max() + 1) / len(first) for own in np.split(place.ravel(), 2))
@@ -179,12 +179,8 @@ _AMBIENT = Integer(20, 16, 40, "dimension of the space")
 
 class SamplesOnFlatSupport(Claim[FlatSupport]):
     """Let P be uniform on a cube of k >= 3 dimensions in a space of d > k dimensions. Let P_n and Q_n be the empirical
-    distributions of two independent samples of n rows. Then E W1(P_n, Q_n) is of order
-
-        n^(-1/k),
-
-    in which d does not occur. So W1 between samples is large if the data have many dimensions, even if the generator is
-    perfect.
+    distributions of two independent samples of n rows. Then E W1(P_n, Q_n) is of order n^(-1/k). This rate does not
+    depend on d. So W1 between samples is large if the data have many dimensions, even if the generator is perfect.
     """
 
     title = "The distance W1 between samples falls like n^(-1/k) for a support of dimension k"
@@ -250,7 +246,7 @@ class SampleFarFromItsLaw(Claim[RowsPerDimension]):
 
     Derivation: a coupling moves X to some x_i, which gives the first inequality, and the independent coupling gives the
     second. For one row, |X - x_i|² has the mean 2 s² and a variance of about 6 s⁴/d given X. So the least of m rows is
-    about 2 s² (1 - sqrt(3 log(m)/d)), which is off by at most 7 % in the distance for d = 1600 and m = 4 d.
+    about 2 s² (1 - sqrt(3 log(m)/d)), so the distance is off by at most 7 % for d = 1600 and m = 4 d.
     """
 
     title = "In high dimension W1 between a sample and its distribution tends to sqrt(2)"

@@ -93,13 +93,13 @@ class FlowStability(Claim[WrongField]):
 
         |y - x| <= e (e^L - 1)/L,
 
-    where e^L is the exponential. For v(x) = L x and a constant error, this is attained. A Lipschitz constant K of v can
-    replace L. For v(x) = -K x, this makes the bound larger by exactly the factor e^K, so a contracting flow forgets
-    its errors while the bound with K grows.
+    where e^L is the exponential. The velocity v(x) = L x with a constant error attains this bound. A Lipschitz constant
+    K of v can replace L, but the bound can then be much larger. For v(x) = -K x, it is larger by exactly the factor
+    e^K: a contracting flow forgets its errors, although the bound with K grows.
     """
 
     # Half the derivative of |y - x|² is <u(y) - v(y), y - x> + <v(y) - v(x), y - x>: Groenwall's inequality.
-    title = "A bound on the end of a flow with a wrong velocity"
+    title = "A bound on the error of the samples of a flow with a wrong velocity"
     source = Source("emergence2026", "Section 16.6.2", note="with a one-sided constant")
     stated = Kind.OWN
     population = WrongFields()
@@ -113,7 +113,7 @@ class FlowStability(Claim[WrongField]):
         return _after(problem, problem.growth)
 
     def measure(self, problem: WrongField, key: Key[Array, ""]) -> Array:
-        """By a solver for both."""
+        """Computed by a solver for both."""
         both = jnp.stack([problem.start, problem.start])
         ends = carried(lambda t, x: jnp.stack([problem.true(x[0]), problem.model(x[1])]), both)
         return jnp.linalg.norm(ends[1] - ends[0])
@@ -187,9 +187,9 @@ class EulerErrorConstant(Claim[NormalTarget]):
 
         N e_N -> 1/2 + (pi/8)(s + 1/s)   as N grows.
 
-    So a target that is ten times narrower or wider than the base needs 3.5 times as many steps as an equal one. On the
-    optimal path, with the standard deviation 1 - t + t s, Euler's method is exact for every N. The trials subtract its
-    error.
+    So a target that is ten times narrower or wider than the starting distribution needs 3.5 times as many steps as a
+    target of equal width. On the optimal path, with the standard deviation 1 - t + t s, Euler's method is exact for
+    every N. The trials subtract its error.
     """
 
     # With r = sd'/sd and steps h, log prod(1 + h r) - log s = -(h/2)(r(1) - r(0) + int r²) + O(h²). Here r(0) = -1 and
@@ -220,8 +220,8 @@ class HeunErrorConstant(Claim[NormalTarget]):
 
         N² e_N -> (s² - s^-2)/8.
 
-    So the samples of a narrow target are too wide, and those of a wide target too narrow. For two equal laws, s = 1,
-    the error is of a higher order, because errors of both halves of the path cancel. The trials use s < 1.
+    So the samples of a narrow target are too wide, and the samples of a wide target are too narrow. For s = 1 the error
+    is of a higher order, because the errors of both halves of the path cancel. The trials use s < 1.
     """
 
     # One step has the relative error h³ (r''/12 - r³/6) + O(h^4). With r = sd'/sd, r' = s²/sd^4 - r², so r'(1) - r'(0)

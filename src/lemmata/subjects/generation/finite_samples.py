@@ -125,12 +125,12 @@ class FewAtomsSuffice(Claim[Critics]):
         m = ceil(log(2 N/delta)/(2 eps²))
 
     points from a distribution P independently, and let a generator output each of them with probability 1/m. With
-    probability at least 1 - delta, every critic has the same mean under P and under the generator up to eps. So a
-    generator with m outputs satisfies N critics, however many points P has. For N = 30, eps = 0.1 and delta = 0.1, m is
-    320.
+    probability at least 1 - delta, the means of every critic under P and under the generator differ by at most eps. So
+    N critics cannot distinguish P from a generator with m outputs, even if P has many more points. For N = 30, eps =
+    0.1 and delta = 0.1, m is 320.
     """
 
-    title = "A generator with log(2N/delta)/(2 eps²) outputs satisfies N critics"
+    title = "N critics accept a generator with only log(2N/delta)/(2 eps²) outputs"
     source = Source("emergence2026", "Figure 14.11", note="the concentration on a finite net, with constants")
     population = Drawn(
         Critics,
@@ -181,13 +181,9 @@ class Game(eqx.Module):
 
 class SparseStrategies(Claim[Game]):
     """Let a zero-sum game have n strategies for each player and payoffs in [0, 1], and let v be its value. For every
-    eps > 0, the uniform mixture of some
-
-        k = ceil(log(n)/(2 eps²))
-
-    strategies, of which some may be equal, guarantees the payoff v - eps. So a generator needs only a mixture of k
-    simple generators against n critics. The trials draw k strategies from an optimal mixture and keep the best of eight
-    tries.
+    eps > 0, there are k = ceil(log(n)/(2 eps²)) strategies, not necessarily different, whose uniform mixture guarantees
+    the payoff v - eps. So against n critics, a mixture of k simple generators is enough. The trials draw k strategies
+    from an optimal mixture and keep the best of eight tries.
     """
 
     title = "A mixture of log(n)/(2 eps²) pure strategies loses at most eps"
@@ -205,7 +201,7 @@ class SparseStrategies(Claim[Game]):
     traced = False
 
     def predict(self, problem: Game) -> Array:
-        """From the optimal mixture of the other player."""
+        """Computed from the optimal mixture of the other player."""
         return jnp.asarray(problem.solution(of_rows=False)[0] - _GAME_WITHIN)
 
     def measure(self, problem: Game, key: Key[Array, ""]) -> Array:
@@ -240,12 +236,12 @@ class CollisionsOfSamples(Claim[SkewedLaw]):
 
         n (n - 1)/2 sum_i p_i².
 
-    So a birthday test sees the support 1/sum_i p_i², which is N only for the uniform distribution, and otherwise
-    smaller. The trials measure how many more pairs there are than for the uniform distribution with the same random
-    numbers.
+    So a birthday test, which counts equal pairs, estimates the support as 1/sum_i p_i². This number is N for the
+    uniform distribution, and smaller for all others. The trials use the same random numbers for the uniform
+    distribution, and measure how many more equal pairs there are than for this one.
     """
 
-    title = "Equal pairs in a sample measure 1/sum p², not the number of atoms"
+    title = "Equal pairs in a sample estimate 1/sum p², not the number of points"
     source = Source("arora2018support", "Abstract", note="the mean of the test for each distribution")
     stated = Kind.OWN
     population = Drawn(

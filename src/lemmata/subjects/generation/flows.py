@@ -1,8 +1,8 @@
-"""Flows between normal laws: where flow matching ends, and what its path costs.
+"""Flows between normal distributions: where flow matching ends, and what its path costs.
 
 This theory is about the interpolation X_t = (1 - t) X_0 + t X_1 of two normal vectors. The velocity is v_t(x) =
 E[X_1 - X_0 | X_t = x], and the generator is the flow dx/dt = v_t(x). The theory assumes that the velocity is known. It
-does not explain flows between other laws.
+does not explain flows between other distributions.
 """
 
 import jax
@@ -30,15 +30,15 @@ class GaussianFlowMap(Claim[GaussianPair]):
 
         M = (S_1 S_0^-1)^(1/2),
 
-    the square root with positive eigenvalues. M is symmetric, and then it is the optimal transport map, if and only if
-    S_0 S_1 = S_1 S_0. So from a white base S_0 = I, the flow is the transport map S_1^(1/2). For two covariances that
-    do not commute, it has the right target and is not optimal.
+    the square root with positive eigenvalues. The flow is the optimal transport map if and only if M is symmetric, that
+    is, if S_0 S_1 = S_1 S_0. So from S_0 = I, the flow is the transport map S_1^(1/2). If the two covariances do not
+    commute, the flow reaches the right target but is not optimal.
     """
 
     # With P = S_0^(1/2) Q and P' S_1^-1 P diagonal, S_0 = P P' and S_1 = P D P'. In the coordinates P^-1 x the velocity
     # is diagonal, (t D - (1 - t)) / ((1 - t)² + t² D), and its flow multiplies by D^(1/2): M = P D^(1/2) P^-1.
     # Hertrich, Chambolle and Delon (2025) also treat rectified flows of normal laws.
-    title = "The flow between two independent normal laws in closed form"
+    title = "The flow between two independent normal distributions in closed form"
     source = Source(_SOURCE, "Figure 16.14", note="for normal laws, where the flow is known")
     stated = Kind.OWN
     population = IndependentPairs()
@@ -51,7 +51,7 @@ class GaussianFlowMap(Claim[GaussianPair]):
         return problem.middle @ jnp.linalg.inv(problem.base)
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """By a solver."""
+        """Computed by a solver."""
         return problem.flow()
 
     def condition(self, problem: GaussianPair) -> Array:
@@ -59,20 +59,20 @@ class GaussianFlowMap(Claim[GaussianPair]):
 
 
 class GaussianFlowEnergy(Claim[GaussianPair]):
-    """Let X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) be independent, let X_t = (1 - t) X_0 + t X_1, and let v_t be its
-    velocity. Let S_0 # S_1 = S_0^(1/2) (S_0^(-1/2) S_1 S_0^(-1/2))^(1/2) S_0^(1/2) be the geometric mean. For t
-    uniform on [0, 1], the energy of the path and the least loss of flow matching are
+    """Let X_0 ~ N(0, S_0) and X_1 ~ N(0, S_1) be independent, let X_t = (1 - t) X_0 + t X_1, and let v_t(x) = E[X_1 -
+    X_0 | X_t = x] be the velocity. Let S_0 # S_1 = S_0^(1/2) (S_0^(-1/2) S_1 S_0^(-1/2))^(1/2) S_0^(1/2) be the
+    geometric mean. For t uniform on [0, 1], the energy of the path and the least loss of flow matching are
 
         E |v_t(X_t)|² = tr S_0 + tr S_1 - (pi/2) tr(S_0 # S_1),
         E tr Cov(X_1 - X_0 | X_t) = (pi/2) tr(S_0 # S_1).
 
-    If S_0 and S_1 commute, the squared distance W_2² is the first line with 2 in place of pi/2. So the independent path
-    wastes (2 - pi/2) tr(S_0 # S_1), which is 0.43 of this trace.
+    If S_0 and S_1 commute, W_2² is given by the first formula with 2 in place of pi/2. So the energy of the independent
+    path exceeds W_2² by (2 - pi/2) tr(S_0 # S_1), which is 0.43 of this trace.
     """
 
     # In the coordinates of `GaussianFlowMap`, Cov(X_1 - X_0 | X_t) = P diag(D / ((1 - t)² + t² D)) P', and the integral
     # of s²/((1 - t)² + t² s²) over [0, 1] is s pi/2.
-    title = "The exact energy of the independent path between normal laws"
+    title = "The exact energy of the independent path between normal distributions"
     source = Source(_SOURCE, "Figure 16.15", "Figure 16.13", note="for normal laws, with the constant")
     stated = Kind.OWN
     population = IndependentPairs()
@@ -89,7 +89,7 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
         return jnp.stack([jnp.trace(problem.base) + jnp.trace(problem.target) - floor, floor])
 
     def measure(self, problem: GaussianPair, key: Key[Array, ""]) -> Array:
-        """By quadrature; the least loss from the covariance of X_1 - X_0 given X_t."""
+        """Computed by quadrature; the least loss from the covariance of X_1 - X_0 given X_t."""
 
         def left(t: Array) -> Array:
             velocity = problem.velocity(t)
@@ -107,12 +107,14 @@ class GaussianFlowEnergy(Claim[GaussianPair]):
 
 
 class PathEnergyAboveTransport(Claim[GaussianPair]):
-    """Let (X_0, X_1) be a coupling of two laws, X_t = (1 - t) X_0 + t X_1, and v_t(x) = E[X_1 - X_0 | X_t = x]. Then
+    """Let (X_0, X_1) be a coupling of two distributions, X_t = (1 - t) X_0 + t X_1, and v_t(x) = E[X_1 - X_0 | X_t =
+    x]. Then
 
         integral_0^1 E |v_t(X_t)|² dt >= W_2²,
 
-    where W_2 is the Wasserstein distance of the two laws. The optimal coupling attains it. The trials use normal laws;
-    in half of them X_1 is an optimal transport map of X_0, and otherwise any coupling.
+    where W_2 is the Wasserstein distance of the two distributions. The optimal coupling attains it. The trials use
+    normal distributions. In half of the trials, X_1 is an optimal transport map of X_0; in the others, the coupling is
+    arbitrary.
     """
 
     title = "The energy of a path is at least the squared Wasserstein distance"

@@ -1,4 +1,4 @@
-"""Two players near an equilibrium: which steps go away from it, round it, or to it.
+"""Two players near an equilibrium: which steps move away from it, around it, or towards it.
 
 This theory computes the factor of each step for bilinear games, and the rate of a generator and a critic with a
 penalty near their goal. It does not explain games of networks far from an equilibrium.
@@ -67,20 +67,21 @@ def _games(most: float) -> Drawn:
 
 
 class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
-    """Let x descend and y ascend on x'By from a start z_0, with steps h and |B| = 1. Let s_i be the singular values of
-    B, and let c_i² be the share of |z_0|² in the two singular vectors of s_i. After T steps, |z_T|²/|z_0|² is
+    """Player x minimises x'By by gradient descent, and player y maximises it by gradient ascent, with steps h, |B| = 1
+    and the start z_0. Let s_i be the singular values of B, and let c_i² be the share of |z_0|² in the two singular
+    vectors of s_i. After T steps, |z_T|²/|z_0|² is
 
         sum_i c_i² (1 + h² s_i²)^T                  for simultaneous steps,
         sum_i c_i² (1 - h² s_i² + h⁴ s_i⁴)^T        for extragradient steps,
 
-    and 1 for the gradient flow after the time T h. So simultaneous steps of every length go away from the equilibrium
-    0, while extragradient steps with h < 1 converge if B is invertible.
+    and 1 for the gradient flow after the time T h. So simultaneous steps of every length move away from the equilibrium
+    0, but extragradient steps with h < 1 converge if B is invertible.
 
     Derivation: on a pair of singular vectors, a step multiplies the complex number x_i + i y_i by 1 + i h s_i, and an
     extragradient step by 1 + i h s_i - h² s_i².
     """
 
-    title = "In a bilinear game simultaneous steps go away by the factor sqrt(1 + h²) and extragradient steps approach"
+    title = "In a bilinear game, simultaneous steps diverge by sqrt(1 + h²) a step and extragradient steps converge"
     source = Source("emergence2026", "Figure 14.13", note="for discrete steps, with the factors")
     stated = Kind.OWN
     population = _games(0.9)
@@ -117,17 +118,18 @@ class SimultaneousAndExtragradientSteps(Claim[BilinearGame]):
 
 
 class AlternatingSteps(Claim[BilinearGame]):
-    """Let x descend and y ascend on x'By with steps h and |B| = 1, and let y use the new x. Every step keeps
+    """Player x minimises x'By by gradient descent, and player y maximises it by gradient ascent, with steps h and |B| =
+    1. Player y uses the new x. Every step keeps
 
         |x|² + |y|² - h x'By,
 
     exactly. For h < 2, this quadratic form is positive definite. So the distance from the equilibrium 0 stays between
-    fixed multiples of its start: alternating steps neither converge nor go away.
+    fixed multiples of the first distance: alternating steps neither converge nor diverge.
 
     Derivation: insert x - h By for x and y + h B'x for y, where the second x is the new one.
     """
 
-    title = "Alternating steps on a bilinear game keep an ellipse"
+    title = "Alternating steps on a bilinear game stay on an ellipse"
     source = Source("emergence2026", "Figure 14.13", note="for alternating steps")
     stated = Kind.OWN
     population = _games(1.9)
@@ -168,8 +170,9 @@ class ScalarGame(eqx.Module):
 
 
 class OptimisticSteps(Claim[ScalarGame]):
-    """Let x descend and y ascend on c x y with optimistic steps: each player adds h/c times twice its present gradient
-    minus its previous gradient. After many steps, each step multiplies the distance from the equilibrium 0 by r,
+    """Player x minimises c x y and player y maximises it, with optimistic gradient steps: each player adds h/c times
+    twice its present gradient minus its previous gradient. After many steps, each step multiplies the distance from the
+    equilibrium 0 by r,
 
         r² = (1 + sqrt(1 - 4 h²))/2 for h < 1/2,    r² = 2 h (h + sqrt(h² - 1/4)) for h > 1/2.
 
@@ -249,11 +252,12 @@ class PenalisedCritic(eqx.Module):
 class PenaltyRate(Claim[PenalisedCritic]):
     """Let the data be the point 0, let a generator produce the point a, and let a critic be x -> b x. The generator
     descends and the critic ascends on V = f(a b) + f(0), with the penalty (gamma/2) b² on the critic's slope at the
-    data. Let h = |f'(0)|. Near the equilibrium 0, its distance finally decays under gradient flow like exp(-rho t),
+    data. Let h = |f'(0)|. Under gradient flow near the equilibrium 0, the distance from 0 finally decays like exp(-rho
+    t),
 
         rho = gamma/2 for gamma < 2 h,    rho = gamma/2 - sqrt(gamma²/4 - h²) for gamma > 2 h.
 
-    So gamma = 2 h is the best penalty, and a larger one is slower. Without a penalty, rho = 0.
+    So gamma = 2 h is the best penalty, and a larger penalty makes convergence slower. Without a penalty, rho = 0.
 
     Derivation: -gamma/2 ± sqrt(gamma²/4 - h²) are the eigenvalues of the linear flow a' = -h b, b' = h a - gamma b.
     """

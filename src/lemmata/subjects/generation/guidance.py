@@ -1,8 +1,8 @@
-"""Guidance: which law a guided diffusion samples.
+"""Guidance: which distribution a guided diffusion samples.
 
 This theory is about the score (1 + w) s_c - w s_u, where s_c and s_u are the scores with and without a condition and w
-is the weight. It assumes exact scores and normal laws, for which everything is known. It does not explain guided
-samples of images.
+is the weight. It assumes exact scores and normal distributions, for which everything is known. It does not explain
+guided samples of images.
 """
 
 import equinox as eqx
@@ -70,7 +70,7 @@ def _narrower(problem: Guided) -> Hypothesis:
 
 
 class AbstractGuided(Claim[Guided]):
-    """What the samplers and the law that guidance seems to aim at share."""
+    """Shared parts of the claims on guidance: the samplers, and the tilted density that guidance seems to aim at."""
 
     source = Source("emergence2026", "Figure 16.17", note="for normal laws, where guidance is exact")
     stated = Kind.OWN
@@ -87,15 +87,16 @@ class AbstractGuided(Claim[Guided]):
 
 
 class GuidedSpread(AbstractGuided):
-    """Let the law with a condition be N(mu, s_c²) and without it N(0, s_u²), s_c < s_u, and let q = s_c²/s_u². Forget
-    the data by dx = -x dt + sqrt(2) dW, and reverse this with the score (1 + w) s_c - w s_u from N(0, 1) at a late
-    time. The samples have the variances
+    """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u, and let q =
+    s_c²/s_u². Add noise to the data by dx = -x dt + sqrt(2) dW. Run the reverse process from N(0, 1) at a late time,
+    with (1 + w) times the conditional score minus w times the unconditional score. The samples have the variances
 
         s_c² q^w                                by the probability flow,
         s_c² (1 - q^(1+2w))/((1 + 2w)(1 - q))   by the reverse equation with noise.
 
-    The law with the density p_c^(1+w) p_u^(-w) has the variance s_c²/(1 + w (1 - q)), which is larger than both. The
-    variance of the flow is the smallest. So neither sampler samples the tilted law, and the samplers differ.
+    The tilted distribution with the density p_c^(1+w) p_u^(-w) has the variance s_c²/(1 + w (1 - q)). This variance is
+    the largest of the three, and the variance of the flow is the smallest. So neither sampler samples the tilted
+    distribution, and the two samplers differ.
     """
 
     # With V = 1 + e^-2t (s² - 1), 1/V - 1 = (log V)'/2. So the flow multiplies deviations by V_c^((1+w)/2) V_u^(-w/2).
@@ -120,13 +121,15 @@ class GuidedSpread(AbstractGuided):
 
 
 class GuidedMean(AbstractGuided):
-    """Let the law with a condition be N(mu, s_c²) and without it N(0, s_u²), s_c < s_u, and let q = s_c²/s_u². Reverse
-    dx = -x dt + sqrt(2) dW with the score (1 + w) s_c - w s_u from N(0, 1) at a late time. The samples have the means
+    """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u, and let q =
+    s_c²/s_u². Add noise to the data by dx = -x dt + sqrt(2) dW. Run the reverse process from N(0, 1) at a late time,
+    with (1 + w) times the conditional score minus w times the unconditional score. The samples have the means
 
         mu (1 + w) q^((1+w)/2) integral_0^1 (1 - (1 - q) a²)^(-(3+w)/2) da   by the probability flow,
         mu (1 - q^(1+w))/(1 - q)                                           by the reverse equation with noise.
 
-    The law with the density p_c^(1+w) p_u^(-w) has the mean mu (1 + w)/(1 + w (1 - q)). Both samplers overshoot it.
+    The tilted distribution with the density p_c^(1+w) p_u^(-w) has the mean mu (1 + w)/(1 + w (1 - q)). Both samplers
+    overshoot this mean.
     """
 
     # As for the spread, with a = e^-t: the mean of the flow is J(1) times the integral of (1 + w) mu/(V_c J) over a,
@@ -151,10 +154,10 @@ class GuidedMean(AbstractGuided):
 
 
 class GuidedNoiseApproachesTilted(AbstractGuided):
-    """Let the law with a condition be N(mu, s_c²) and without it N(0, s_u²), s_c < s_u. Guide the reverse process with
-    lambda times the noise of the reverse equation, dx = (x + (1 + lambda²) s) ds + lambda sqrt(2) dW, where s is the
-    score (1 + w) s_c - w s_u. As lambda grows, the variance of the samples tends to the variance of the tilted law
-    p_c^(1+w) p_u^(-w),
+    """Let the conditional distribution be N(mu, s_c²) and the unconditional one N(0, s_u²), s_c < s_u. Guide the
+    reverse process with lambda times the noise of the reverse equation, dx = (x + (1 + lambda²) s) ds + lambda sqrt(2)
+    dW, where s is (1 + w) times the conditional score minus w times the unconditional score. As lambda grows, the
+    variance of the samples tends to the variance of the tilted density p_c^(1+w) p_u^(-w),
 
         s_c²/(1 + w (1 - s_c²/s_u²)).
 
@@ -162,7 +165,7 @@ class GuidedNoiseApproachesTilted(AbstractGuided):
     """
 
     # At every time, the part lambda² s ds + lambda sqrt(2) dW is a Langevin process whose law is the tilted law.
-    title = "Much noise makes guided samples follow the tilted law"
+    title = "With much noise in the reverse process, guided samples have the variance of the tilted density"
     relation = Limit("lambda", (1.0, 2.0, 4.0), margin=0.05, resolution=0.03)
     control = Control(
         "the variance stays what it is for lambda = 1",

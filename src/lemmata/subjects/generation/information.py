@@ -60,12 +60,12 @@ class CodeLengthFromDenoising(Claim[WeightedPoints]):
 
         (1/2) integral_0^inf mse(snr) d snr = - sum_i p_i log p_i,
 
-    which is log n for n equally likely points. For the denoiser that would be best for the probabilities q_i, the same
-    area is larger by the divergence sum_i p_i log(p_i/q_i). So the area under the error of a denoiser is a code length
-    in nats. The trials measure the entropy and the excess.
+    which is log n for n equally likely points. For the denoiser that would be best for the probabilities q_i, this
+    number is larger by the divergence sum_i p_i log(p_i/q_i). So half the area under the error of a denoiser is the
+    number of nats of a code for x. The trials measure the entropy and the excess.
     """
 
-    title = "The area under the error of a denoiser is a code length"
+    title = "Half the area under the error of the best denoiser is the entropy of the data"
     source = Source("guo2005", "Theorem 1", note="integrated, for a discrete law; the excess is by Verdu (2010)")
     population = SeparatedPoints()
     relation = EqualInMean(margin=0.0, resolution=0.03)

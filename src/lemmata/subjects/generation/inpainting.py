@@ -1,7 +1,7 @@
 """Inpainting: what a mask leaves of a signal from a linear generator.
 
 This theory computes the error of least squares on the observed coordinates. It assumes a signal in the range of the
-generator. It does not explain generators that are not linear, and masks that depend on the signal.
+generator. It does not explain generators that are not linear, or masks that depend on the signal.
 """
 
 import equinox as eqx
@@ -38,8 +38,8 @@ class InpaintingNoise(Claim[MaskedSignal]):
 
         s² k (n - k - 1)/(w - k - 1).
 
-    If all coordinates are observed, it is s² k. So the missing coordinates cost s² k (n - w)/(w - k - 1), on which the
-    trials decide: near w = k the noise is amplified far more than n/w times.
+    If all coordinates are observed, it is s² k. So the missing coordinates add s² k (n - w)/(w - k - 1), which the
+    trials measure. Near w = k, the noise is amplified far more than n/w times.
 
     Derivation: the error is s² tr (G_w'G_w)^(-1), where G_w are the observed rows, and G_w'G_w has the matrix beta
     distribution with parameters w/2 and (n - w)/2. Its inverse has the mean (n - k - 1)/(w - k - 1) I.
@@ -115,8 +115,8 @@ class MaskedBlocks(Claim[AlignedGenerator]):
 
         C(n - b, w)/C(n, w),
 
-    the probability that a block is not observed. The trials measure how much more this G loses than a random G with the
-    same masks.
+    the probability that a block is not observed. The trials measure how much more of the signal is lost with this G
+    than with a random G under the same masks.
     """
 
     title = "A generator with columns in blocks loses every block that the mask hides"

@@ -1,7 +1,8 @@
-"""Recovery with a generator: what few measurements of a signal tell if the signal is near a generator's range.
+"""Recovery with a generator: what few measurements of a signal determine if the signal is near the range of a
+generator.
 
 This theory gives the error for linear generators exactly, bounds it for any range, and shows where descent on the
-latent code can be caught. It assumes known measurements. It does not explain how near to a range real signals are.
+latent code can stop too early. It assumes known measurements. It does not explain how near to a range real signals are.
 """
 
 import itertools
@@ -55,14 +56,14 @@ class GaussianMeasurements(Claim[LinearRange]):
 
         E |G z - x|² = D² (1 + k/(m - k - 1)).
 
-    So measuring costs the share k/(m - k - 1), on which the trials decide, and m = 2 k + 1 measurements double the
-    squared error of the best point.
+    So the squared error exceeds that of the nearest point by the share k/(m - k - 1), which the trials measure. With m
+    = 2 k + 1 measurements, it is twice as large.
 
     Derivation: A x is A G times a code plus A r, where r is orthogonal to the range, and A r is independent of A G with
     covariance D² I. The trace of the inverse of the Wishart matrix G'A'A G has the mean k/(m - k - 1).
     """
 
-    title = "Recovery from m Gaussian measurements costs the share k/(m - k - 1) of the squared distance from the range"
+    title = "Recovery from m Gaussian measurements adds the share k/(m - k - 1) to the squared distance from the range"
     source = Source("emergence2026", "Figure 14.14", note="for linear generators, with the constant")
     stated = Kind.OWN
     population = Drawn(
@@ -215,13 +216,13 @@ class LatentCode(eqx.Module):
 
 class FalseMinimum(Claim[LatentCode]):
     """Let G be a ReLU network of d >= 2 layers with independent Gaussian weights, no biases, and widths that grow from
-    layer to layer. Take the loss |G(z) - G(z*)|²/2 on the ray of the codes z = -s z*, s >= 0. For large widths, it has
-    its least value at s = rho_d, and the loss at the opposite code is smaller by a fixed factor:
+    layer to layer. Take the loss |G(z) - G(z*)|²/2 on the ray of the codes z = -s z*, s >= 0. For large widths, the
+    loss on this ray is least at s = rho_d. At the opposite code, the loss is smaller by a fixed factor:
 
         rho_d = cos t_d,    loss(rho_d z*)/loss(-rho_d z*) = (1 - rho_d)/(1 + rho_d),
 
     where t_0 = pi and cos t_(i+1) = ((pi - t_i) cos t_i + sin t_i)/pi. So rho_2 = 1/pi. Descent that starts near -z*
-    may be caught near -rho_d z*, and comparing the loss at z and at -z frees it.
+    may stop near -rho_d z*. To continue, compare the loss at z and at -z.
 
     rho_d is also the sum over i < d of sin(t_i)/pi times the product of (pi - t_j)/pi over i < j < d, by induction.
     """

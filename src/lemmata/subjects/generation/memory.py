@@ -2,7 +2,7 @@
 
 This theory follows x_t = e^-t x_0 + sqrt(1 - e^-2t) z backwards in time. First the class of the result is decided, and
 later the row of the sample, if the score is that of the sample. The theory assumes normal classes and an exact score.
-It does not explain what a trained network remembers.
+It does not explain which rows a trained network remembers.
 """
 
 import equinox as eqx
@@ -52,7 +52,7 @@ class CollapseTime(Claim[NormalSample]):
     """Let n = exp(c d) rows be drawn from N(0, S) in d dimensions, where half of the eigenvalues of S are 1 and half
     are r. Let x_t = e^-t x_0 + sqrt(1 - e^-2t) z start from a row x_0. The score of the sample at x_t points to a
     single row once the posterior weight of x_0 is above 1/2. As d grows, this happens at the time t_C at which the
-    noised row tells as much as the name of a row:
+    noisy row gives as much information as the number of a row:
 
         log n = (1/2) log det(I + snr S),   snr = 1/(exp(2 t_C) - 1).
 
@@ -92,7 +92,7 @@ class CollapseTime(Claim[NormalSample]):
 
 
 def _collapse(r: Array, content: Array | float) -> Array:
-    """From (1 + snr)(1 + r snr) = exp(4 c)."""
+    """Computed from (1 + snr)(1 + r snr) = exp(4 c)."""
     beyond = jnp.expm1(4 * jnp.asarray(content))
     snr = 2 * beyond / (1 + r + jnp.sqrt((1 + r) ** 2 + 4 * r * beyond))
     return jnp.log1p(1 / snr) / 2
@@ -114,7 +114,7 @@ class TwoClassSample(eqx.Module):
 
 class CollapseByClass(Claim[TwoClassSample]):
     """Let a sample have n_k = exp(c_k d) rows of each of two classes N(m_k, s_k² I) in d dimensions, with distant
-    means. As d grows, the score of the sample points to a single row of class k from the time
+    means. As d grows, the score of the sample begins to point to a single row of class k at the time
 
         t_k = (1/2) log(1 + s_k²/(n_k^(2/d) - 1))
 
@@ -186,8 +186,8 @@ _STARTS, _PATHS, _STEPS = 256, 8, 128
 
 class SpeciationTime(Claim[TwoClasses]):
     """Let the classes N(m, I) and N(-m, I) be equally likely, |m| >= 4, and x_t = e^-t x_0 + sqrt(1 - e^-2t) z. Let two
-    reverse paths share x_t and end at time 0. They end in the same class more often than two paths from
-    independent starts by
+    reverse paths share x_t and end at time 0. The probability that they end in the same class exceeds the probability
+    for two paths from independent starts by
 
         (1/2) E tanh(h (h + Z)),   h = e^-t |m|, Z standard normal.
 

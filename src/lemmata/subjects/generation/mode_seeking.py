@@ -2,7 +2,7 @@
 
 This theory computes the best normal fit to a mixture of two normal modes, for the divergence from the data to the model
 and for its reverse. It assumes that the divergence is minimised exactly. It does not explain models that can hold
-several modes, and divergences that are estimated from samples.
+several modes, or divergences that are estimated from samples.
 """
 
 from collections.abc import Callable
@@ -128,14 +128,14 @@ class OneModeIsDropped(Claim[TwoModes]):
 
         log(1/w).
 
-    The heavier mode alone attains it. So the reverse divergence drops a mode, and the price is at most log 2, however
-    far the modes are apart. The fit of maximum likelihood would cost KL(q | p) of the order a².
+    The heavier mode alone attains it. So the fit by the reverse divergence drops a mode, and its divergence is at most
+    log 2, however far apart the modes are. For the fit of maximum likelihood, KL(q | p) is of the order a².
     """
 
     # KL(N_1 | p) = E log(N_1 / (w N_1 + (1 - w) N_2)) <= log(1/w), with a difference of order exp(-a²/2). Every q has
     # KL(q | p) >= log(1/w) in the limit: q = r q_1 + (1 - r) q_2 gives KL >= KL((r, 1 - r) | (w, 1 - w)) and a normal q
     # near one mode has r = 1.
-    title = "The reverse divergence drops a mode at the price of the log of the other one's share"
+    title = "The fit by the reverse divergence drops a mode, at minus the log of the other mode's share"
     source = Source("emergence2026", "Figure 12.10", note="the other direction of the divergence")
     stated = Kind.OWN
     population = _MIXTURES

@@ -102,9 +102,9 @@ class WrongScores(Population[WrongScore]):
 
 
 class PathDivergence(Claim[WrongScore]):
-    """Let p_t be the law of dx = -x dt + sqrt(2) dW with the score s_t, and let the reverse process use a model u_t of
-    the score from a start q. Let P and Q be the laws of the whole reverse paths from time T to 0, from p_T with the
-    score s and from q with the model u. Then
+    """Let p_t be the distribution of dx = -x dt + sqrt(2) dW at time t, and let s_t be its score. Let P be the
+    distribution of the reverse paths from time T to 0 that start from p_T and use the score s. Let Q be the
+    distribution of the reverse paths that start from q and use a model u of the score. Then
 
         KL(P | Q) = KL(p_T | q) + integral_0^T E_{p_t} |s_t - u_t|² dt.
 
@@ -152,13 +152,13 @@ class PathDivergence(Claim[WrongScore]):
 
 class SampleDivergence(Claim[WrongScore]):
     """Let p_t be the law of dx = -x dt + sqrt(2) dW with the score s_t and the data p_0. Start the reverse process from
-    a law q and use a model u_t of the score. Its samples have a law q_0 with
+    a distribution q and use a model u_t of the score. The distribution q_0 of its samples satisfies
 
         KL(p_0 | q_0) <= KL(p_T | q) + integral_0^T E_{p_t} |s_t - u_t|² dt.
 
-    The two sides are equal if u_t is the score of some law of data under the same noise, and q is that law at time T.
-    A model that is the score of no law gives better samples than its bound. The trials use normal data; half of
-    the models are scores.
+    The two sides are equal if u_t is the score of some data distribution under the same noise and q is this
+    distribution at time T. If u_t is not the score of any distribution, the samples are better than the bound says. The
+    trials use normal data; half of the models are scores.
     """
 
     # For a score u = s_q the likelihood ratio of two reverse paths is that of their forward versions, which have the
@@ -251,7 +251,7 @@ class NoiseFamilySharesMarginals(Claim[NoisyReverse]):
     use normal data and functions lambda that change with time, and compare the mean and the covariance at time 0.
     """
 
-    title = "Every amount of noise in the reverse process gives the same marginal laws"
+    title = "Every amount of noise in the reverse process gives the same marginal distributions"
     source = Source("emergence2026", "Figure 16.8", "Figure 16.16", note="for every amount of noise")
     population = NoisyReverses()
     relation = Equal(block=-1)

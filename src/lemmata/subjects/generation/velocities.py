@@ -163,8 +163,8 @@ class VelocityFromScore(Claim[InterpolatedPlaces]):
 
         v_t(x) = (b'/b) x + a (a b'/b - a') grad log p_t(x).
 
-    For a = 1 - t and b = t this gives grad log p_t(x) = (t v_t(x) - x)/(1 - t). So one network serves the flow and
-    samplers with noise.
+    For a = 1 - t and b = t this gives grad log p_t(x) = (t v_t(x) - x)/(1 - t). So one network is enough for the flow
+    and for samplers with noise.
     """
 
     title = "The velocity of a Gaussian interpolation is an affine function of the score"
@@ -179,11 +179,11 @@ class VelocityFromScore(Claim[InterpolatedPlaces]):
     unexplained = "bases that are not normal"
 
     def predict(self, problem: InterpolatedPlaces) -> Array:
-        """By differentiating the log density."""
+        """Computed by differentiating the log density."""
         return _from_score(problem, problem.a_slope, problem.b_slope)
 
     def measure(self, problem: InterpolatedPlaces, key: Key[Array, ""]) -> Array:
-        """By the posterior of X_0 and X_1."""
+        """Computed by the posterior of X_0 and X_1."""
 
         def at(x: Array) -> Array:
             shares, zero, one = problem.target.posterior(problem.a, problem.b, x)

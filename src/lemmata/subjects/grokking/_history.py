@@ -66,7 +66,7 @@ def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: A
     decay = _column(table, weight_decay, DECAY, "weight decay", "weight_decay", needed=False)
     used = [name for name in (step, train, test, decay) if name is not None]
     if len(set(used)) < len(used):
-        raise SettingError("columns", found=", ".join(used), rule="a different column for each of them")
+        raise SettingError("columns", found=", ".join(used), rule="a different column for each")
     numbers = {name: _numbers(name, table[name]) for name in used}
     lengths = {len(column) for column in numbers.values()}
     if len(lengths) > 1:

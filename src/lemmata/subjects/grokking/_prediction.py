@@ -23,9 +23,9 @@ _SMALL = 0.02
 VERDICTS = {
     "delayed": "it generalises later than it fits",
     "at once": "no delay: it generalises as soon as it fits, or before",
-    "small start": "no delay: the start is not larger than the solution in the directions that no row sees",
+    "small start": "no delay: in the directions that no row depends on, the start is not larger than the solution",
     "determined": "no delay: the rows determine all weights",
-    "no decay": "it does not generalise later: without weight decay, what no row sees of the start stays",
+    "no decay": "it does not generalise later: without weight decay, the part of the start that no row sees stays",
     "not fitted": "it does not fit the rows to this error",
     "no generalisation": "it does not generalise: in the end, predicting 0 is no worse on the new rows",
 }
@@ -43,16 +43,16 @@ class DelayPrediction:
         delay: test_time / train_time; None where there is none.
         unseen_start: length of the start in the directions that no row sees.
         unseen_truth: the same of the truth, if it has no preferred direction.
-        rates: of the training error, the largest first.
+        rates: the rates of the training error, the largest first.
         weight_decay: lambda.
         final_error: on the new rows in the end; None without new rows.
         trivial_error: on the new rows of predicting 0; None without new rows.
-        times: of the curves.
+        times: the times of the curves.
         train_errors: training errors at these times.
         test_errors: errors on the new rows at these times; without new rows the squared length of the start in the
             directions that no row sees.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     verdict: str
@@ -81,7 +81,7 @@ class DelayPrediction:
             lines.append(f"delay {self.delay:.4g}")
         if self.final_error is not None:
             lines.append(
-                f"error on new rows in the end {self.final_error:.4g}; of predicting 0 {self.trivial_error:.4g}"
+                f"error on new rows: {self.final_error:.4g} in the end, {self.trivial_error:.4g} for predicting 0"
             )
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -105,10 +105,11 @@ def predict_delay(
     """Whether a linear model on these features will grok, and when, under gradient flow with weight decay.
 
     The flow of mean squares |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates of the
-    data, the eigenvalues of F'F/n. The part of the start that no row sees is forgotten at the rate lambda alone. For a
-    network in the lazy regime, F has the gradients of the output at the start, and the outputs less those at the start
-    are y. Pass rows of new data to predict their error. Without them, the start counts as forgotten when it is as long
-    as the truth in the directions that no row sees, where the truth is assumed to have no preferred direction.
+    data, the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows shrinks at the
+    rate lambda. For a network in the lazy regime, F has the gradients of the output at the start, and the outputs less
+    those at the start are y. Pass rows of new data to predict their error. Without them, the start counts as forgotten
+    when it is as long as the truth in the directions that no row sees, where the truth is assumed to have no preferred
+    direction.
 
     Args:
         features: F, (n, d).
@@ -157,7 +158,7 @@ def predict_delay(
     conditions = (
         Condition("the weight decay is below 2 % of the least rate", decay / float(flow.rates[-1]),
                   bool(decay < _SMALL * flow.rates[-1]), "a larger one slows the fit and shrinks the solution"),
-        Condition("steps are small and full, and the features do not change"),
+        Condition("training takes small steps on all rows, and the features do not change"),
     )  # fmt: skip
     return DelayPrediction(
         verdict,
@@ -260,7 +261,7 @@ def _rows(name: str, features: Any, other: str, y: Any) -> tuple[np.ndarray, np.
         raise ShapeError(other, found=f"shape {labels.shape}", rule=f"({len(x)},), one label for each row")
     for what, values in ((name, x), (other, labels)):
         if np.abs(values).max() < 1 / _LARGEST:
-            raise DataError(what, found="zeros alone" if not values.any() else f"numbers below {1 / _LARGEST:g}",
+            raise DataError(what, found="only zeros" if not values.any() else f"numbers below {1 / _LARGEST:g}",
                             rule="numbers other than 0")  # fmt: skip
     return x, labels
 

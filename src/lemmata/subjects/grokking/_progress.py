@@ -31,10 +31,10 @@ class FourierProgress:
         restricted part has. restricted_accuracy: of the restricted part alone, which depends on a + b alone and so has
         p different rows; ties
             count as wrong.
-        excluded_accuracy: of the other part.
-        accuracy: of the outputs.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        excluded_accuracy: the accuracy of the other part.
+        accuracy: the accuracy of the outputs.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     p: int
@@ -56,7 +56,7 @@ class FourierProgress:
         names = ", ".join(map(str, self.top))
         said = f"have {self.share:.1%} of the power (95 % of random embeddings: below {self.random_share:.1%})"
         if len(self.top) == len(self.power):
-            said = "are all that there are: ask for fewer with top"
+            said = "are all frequencies there are: pass a smaller top"
         lines = [f"frequencies {names} of {len(self.power)} {said}", f"Gini coefficient {self.gini:.3f}"]
         if self.restricted is not None:
             lines += [
@@ -75,7 +75,7 @@ class FourierProgress:
 
 
 def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> FourierProgress:
-    """How far a network for addition modulo p has come to compute with waves.
+    """How far a network for addition modulo p computes with waves.
 
     The embedding is expanded in the waves e^(2 pi i k x/p) of the residue x, column by column. Any few frequencies are
     enough to add modulo a prime. The outputs of the network on all pairs are divided into two orthogonal parts: the
@@ -108,7 +108,7 @@ def fourier_progress(embedding: Any, logits: Any = None, *, top: Any = None) -> 
     top = min(5, modes) if top is None else whole("top", top, 1)
     if top > modes:
         raise SettingError("top", found=f"{top}", rule=f"at most {modes} frequencies for {p} residues")
-    table, _ = _centred("embedding", table, 0, "rows that differ, otherwise there are no waves")
+    table, _ = _centred("embedding", table, 0, "rows that differ, because equal rows contain no waves")
     power = np.sum(np.abs(np.fft.fft(table, axis=0)) ** 2, axis=1)[1 : modes + 1]
     single = np.where(2 * np.arange(1, modes + 1) == p, 1.0, 2.0)
     power = power * single
@@ -133,7 +133,7 @@ def _centred(name: str, values: np.ndarray, axis: int, rule: str) -> tuple[np.nd
     """Less the mean along an axis, divided by the largest size, so that squares neither overflow nor vanish."""
     largest = np.abs(values).max()
     if largest == 0:
-        raise DataError(name, found="zeros alone", rule=rule)
+        raise DataError(name, found="only zeros", rule=rule)
     values = values / largest
     values = values - values.mean(axis=axis, keepdims=True)
     size = np.abs(values).max()

@@ -19,13 +19,13 @@ CLOCKS = {
     "one": "one clock is possible: within the logged steps, one delay fits all thresholds",
     "two": "two clocks: the delay falls as the threshold rises",
     "slower": "the delay rises with the threshold: late in training, the test error falls more slowly",
-    "unknown": "one clock or two: cannot be told, because fewer than two thresholds are reached in both curves",
+    "unknown": "one clock or two: not decided, because fewer than two thresholds are reached in both curves",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Crossing:
-    """When a run reaches a threshold. None stands for never.
+    """When a run reaches a threshold. None means that the threshold is never reached.
 
     Args:
         threshold: an accuracy; of a loss, the share of the first logged loss that is gone.
@@ -93,7 +93,7 @@ class DecaySlope:
     """How a time depends on the weight decay: the slope of its logarithm in the logarithm of the weight decay.
 
     Args:
-        threshold: of the times.
+        threshold: the threshold of the times.
         test: slope of t_test.
         test_interval: over all times between the logged steps.
         train: slope of t_train.
@@ -131,8 +131,8 @@ class GrokkingReport:
         columns: of the steps, of training and of validation values.
         runs: one for each weight decay.
         slope: how the times depend on the weight decay; None with fewer than two runs that generalise.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     metric: str
@@ -172,13 +172,15 @@ def grokking_report(
     The time of a threshold is the first logged step at which a curve reaches it, and its interval begins at the logged
     step before. A loss reaches the threshold 0.9 if it has fallen to a tenth of the first logged loss. The delay is the
     ratio t_test/t_train. If training and test errors fall exponentially from the start, the delay is the same at all
-    thresholds (one clock). If it falls as the threshold rises, the test error has an onset of its own (two clocks).
+    thresholds (one clock). If the delay falls as the threshold rises, the test error begins to fall only after some
+    time (two clocks).
 
     With a column of weight decays, each value is a run. The slopes of the logarithms of t_train and t_test in that of
     the weight decay are compared with 0 and -1, which a linear model has.
 
     Args:
-        history: the path of a CSV file, a data frame, or a dictionary of columns. Missing values are not logged steps.
+        history: the path of a CSV file, a data frame, or a dictionary of columns. Steps with missing values are
+            ignored.
         thresholds: between 0 and 1.
         step: column of the steps; None finds this and the others by their usual names.
         train: column of the training accuracy or loss.

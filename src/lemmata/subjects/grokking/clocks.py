@@ -127,7 +127,7 @@ class TwoClocks(Claim[DecayedFlow]):
     Without decay, the test error at that time is still |P(w_0 - w*)|².
     """
 
-    title = "Rows are fitted at the rates of the data, and forgetting the start takes the time log(1/z)/lambda"
+    title = "A linear model fits at the rates of the data and generalises after the time log(1/z)/lambda"
     source = Source(
         "liu2023omnigrok", note="large initial norm and weight decay; here in closed form for least squares"
     )
@@ -152,11 +152,11 @@ class TwoClocks(Claim[DecayedFlow]):
 class DelayIsInverseInDecay(Claim[DecayedFlow]):
     """Take the flow of a linear model with n rows, d > n weights and weight decay lambda, from a start of large norm.
     Let t_train be the time at which the training error has fallen to a hundredth of the mean square of the labels, and
-    t_test the time at which the test error has fallen to twice its floor. If lambda is far below the rates of the data,
-    the delay t_test/t_train is proportional to 1/lambda.
+    t_test the time at which the test error has fallen to twice its floor. If lambda is far below the nonzero
+    eigenvalues of the covariance of the rows, the delay t_test/t_train is proportional to 1/lambda.
     """
 
-    title = "The grokking delay of a linear model is inverse to the weight decay"
+    title = "The grokking delay of a linear model is proportional to 1/weight decay"
     source = Source(
         "emergence2026", "Definition 19.3", "Figure 19.7", "Figure 19.19", note="the delay of a linear model"
     )
@@ -180,9 +180,9 @@ class SparseTruth(eqx.Module):
 
     Args:
         x: rows.
-        signs: of the k coefficients, which belong to the first columns.
+        signs: the signs of the k coefficients, which belong to the first columns.
         small: the smaller start.
-        ratio: of the larger start and the smaller one.
+        ratio: the ratio of the larger start and the smaller one.
         decay: lambda, of each weight.
     """
 
@@ -222,9 +222,9 @@ def rich_time(problem: SparseTruth, alpha: float, decayed: bool = True, until: f
 class RichTransition(Claim[SparseTruth]):
     """Let y = x w* with n rows, d > n columns and a sparse w*, and let w = u² - v², coordinate by coordinate. Start at
     u = v = alpha, and follow the gradient flow of |x w - y|²/(2n) + lambda (|u|² + |v|²)/2 with a small lambda. For
-    large alpha the flow first fits the rows as the least-norm solution does. Then u v = alpha² e^(-2 lambda t) falls,
-    and the sparse solution is found. The time at which the test error has halved is (log alpha + C)/lambda with a
-    constant C, so its slope in log alpha is
+    large alpha, the flow first comes close to the least-norm solution, which fits the rows. Then u v = alpha² e^(-2
+    lambda t) falls, and the sparse solution is found. The time at which the test error has halved is (log alpha +
+    C)/lambda with a constant C, so its slope in log alpha is
 
         1/lambda.
 
@@ -286,8 +286,8 @@ class DelayByThreshold(Claim[TwoErrors]):
 
         t_test/t_train = a/b + a t_0/log(1/eps).
 
-    So the delay is the same at every threshold exactly if one clock runs (t_0 = 0). With an onset t_0 > 0, it falls as
-    the threshold rises.
+    So the delay is the same at every threshold if and only if the test error falls from the start (t_0 = 0). With an
+    onset t_0 > 0, the delay falls as the threshold rises.
     """
 
     title = "The grokking delay depends on the threshold exactly if the test error has an onset"

@@ -37,7 +37,7 @@ def least_margin(powers: Float[np.ndarray, " modes"], p: int, firsts: int = 4) -
     divided by the sum of the powers. The characters of a and of b are multiplied pair by pair.
 
     Args:
-        powers: of the frequencies 1, 2, ...
+        powers: the powers of the frequencies 1, 2, ...
         p: the modulus.
         firsts: how many a, with all b: p of them are all pairs, but a few are enough, since only a + b - c matters.
     """
@@ -124,11 +124,11 @@ class AnyFrequenciesAdd(AbstractMargin):
 
         (1 - cos(2 pi/p)) s.
 
-    A single frequency attains this. So a readout of the products of characters of a and b adds modulo p, whatever the
-    frequencies are.
+    A single frequency attains this bound. So a network that multiplies waves of a and waves of b can add modulo p,
+    whatever the frequencies are.
     """
 
-    title = "Waves of any frequencies modulo a prime add without an error, with a margin"
+    title = "Waves of any frequencies modulo a prime p give every sum a + b mod p the largest output"
     source = Source("emergence2026", "Proposition 19.8", "Figure 19.12", "Figure 19.5", note="with the least margin")
     population = RandomModes(equal=False)
     relation = AtLeast()
@@ -144,12 +144,13 @@ class AnyFrequenciesAdd(AbstractMargin):
 
 class FewFrequenciesSuffice(AbstractMargin):
     """Let p be prime, and draw m different frequencies K from 1, ..., (p-1)/2 at random. Let the output of c at the
-    pair (a, b) be the sum over k in K of cos(2 pi k (a + b - c)/p). The output of the right sum is m. With probability
-    at least 1 - delta, delta = 1/10, all other outputs are at most
+    pair (a, b) be the sum over k in K of cos(2 pi k (a + b - c)/p). For c = a + b mod p, the output is m. With
+    probability at least 1 - delta, delta = 1/10, all other outputs are at most
 
         sqrt(2 m log((p-1)/(2 delta)))
 
-    for all pairs. So of the order of log p frequencies give a margin that is a constant share of the largest output.
+    for all pairs. So a number of frequencies of the order log p is enough for a margin that is a constant share of the
+    largest output.
     """
 
     title = "Logarithmically many random frequencies give modular addition a large margin"
@@ -166,7 +167,7 @@ class FewFrequenciesSuffice(AbstractMargin):
         return problem.count * (1 - least_margin(np.asarray(problem.powers), problem.p))
 
     def trivial(self, problem: ModePowers) -> Array:
-        """With any frequencies."""
+        """A bound for any frequencies."""
         return problem.count * jnp.cos(2 * jnp.pi / problem.p)
 
 
@@ -193,8 +194,7 @@ class QuadraticUnitsAdd(Claim[RandomUnits]):
     and let the output of c be g (2/N) sum_i h_i(a, b) cos(2 pi s_i c/p + u_i + v_i), for a number g > 0. Over the draw,
     the output of c = a + b mod p has the mean g and the variance 4.25 g²/N, and the outputs of the other c have, on
     average over c, the mean -g/(p-1) and the variance (4.5 - 0.75/(p-1) - 1/(p-1)²) g²/N. With independent phases in
-    the readout, all means are 0. So about 4.5 times the square of the wanted number of standard deviations is enough as
-    a width.
+    the readout, all means are 0. So for a distance of r standard deviations, a width of about 4.5 r² is enough.
     """
 
     title = "A network of random quadratic units adds modulo p, with an error of variance 4.5/N"

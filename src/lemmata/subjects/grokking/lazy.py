@@ -159,8 +159,8 @@ class AbstractLazyPrediction(Claim[SeenPairs]):
 
 class LazyIsAdditive(AbstractLazyPrediction):
     """Let the input be the one-hot codes of a and b, one after the other, with a, b in {0, ..., p-1}. Let the kernel be
-    k_0, k_1 or k_2 if two inputs share neither, one or both of a and b, with k_2 - 2 k_1 + k_0 > 0. So it is for the
-    tangent kernel and the covariance of every dense network of infinite width. Then kernel regression without a ridge
+    k_0, k_1 or k_2 if two inputs share neither, one or both of a and b, with k_2 - 2 k_1 + k_0 > 0. The tangent kernel
+    and the covariance of every dense network of infinite width have this form. Then kernel regression without a ridge
     predicts a sum u(a) + v(b) for every pair that is not a training pair, whatever the labels are. The sum is the ridge
     regression on the features
 
@@ -194,13 +194,12 @@ def _additive_ridge(problem: SeenPairs, times: float) -> Array:
 
 class LazyIsBelowChance(AbstractLazyPrediction):
     """Let a lazy network be trained on the one-hot codes of a + b mod p, p >= 7, on a random share of at least 0.3 of
-    all pairs (a, b). Its accuracy on the other pairs is below chance: 0 on average, up to a tenth of 1/p. If the labels
-    are independent and uniform in place of the sums, the accuracy is 1/p. So it is 1/p above that on the sums. The
-    reason is that the output is a sum u(a) + v(b), and that no training pair with the same a or the same b has the
-    right class.
+    all pairs (a, b). Its accuracy on the other pairs is below chance: 0 on average, up to a tenth of 1/p. If
+    independent uniform labels replace the sums, the accuracy is 1/p, which is higher by 1/p. The reason is that the
+    output is a sum u(a) + v(b), and that every training pair with the same a or the same b has another class.
     """
 
-    title = "A lazy network is below chance on modular addition, however large the share of seen pairs"
+    title = "A lazy network is below chance on modular addition, however large the share of training pairs"
     source = Source("emergence2026", "Figure 19.16", note="modular addition in the lazy regime, measured")
     stated = Kind.OWN
     population = TablesOfPairs(least=7)
@@ -233,7 +232,7 @@ class LazyRanksTheAnswerLast(AbstractLazyPrediction):
     k_0 and k_1 - k_0 the outputs are -1/(p-1) and p/(p-1)².
     """
 
-    title = "A lazy network that has seen all pairs but one ranks the right class last"
+    title = "A lazy network that is trained on all pairs but one ranks the right class of this pair last"
     source = Source("emergence2026", "Figure 19.16", note="modular addition with one pair left out, in closed form")
     stated = Kind.OWN
     population = TablesOfPairs(share=None)

@@ -43,9 +43,9 @@ class LookupOrRule(Claim[LookupAndRule]):
 
         b² n/(a² + b² n)
 
-    times its label. The table alone has the squared norm n/a², the rule alone 1/b², and the least squared norm is
-    1/(b² + a²/n). So the rule takes over smoothly around n = a²/b² examples, where both have the same norm, and not at
-    a threshold.
+    times its label. A solution that uses only the features e_i has the squared norm n/a², and a solution that uses only
+    the rule has 1/b². The least squared norm is 1/(b² + a²/n). So the rule takes over smoothly around n = a²/b²
+    examples, where both have the same norm, and not at a threshold.
     """
 
     title = "The share of a rule in the least-norm fit grows smoothly with the number of examples"
@@ -69,7 +69,7 @@ class LookupOrRule(Claim[LookupAndRule]):
         return _told(problem, 1)
 
     def measure(self, problem: LookupAndRule, key: Key[Array, ""]) -> Array:
-        """By the Gram matrix of the features; the share is that beyond a fit whose shared feature is 0."""
+        """Computed by the Gram matrix of the features; the share is that beyond a fit whose shared feature is 0."""
         labels, n = np.asarray(problem.labels), len(problem.labels)
 
         def fit(shared: float) -> tuple[float, float]:
@@ -155,10 +155,10 @@ class ParallelogramsForceALine(Claim[SeenSums]):
         sum over these equations of (E_i + E_j - E_k - E_l)²
 
     from a start with independent standard normal E_i ends at a mean squared distance of D - 2 from the representations
-    E_i = r + s i. So it ends at a line from every start, and the rule holds for all pairs, exactly if D = 2.
+    E_i = r + s i. So if and only if D = 2, descent ends on a line from every start, and the rule holds for all pairs.
     """
 
-    title = "The training pairs of an addition force a linear representation exactly if two dimensions are free"
+    title = "Training pairs of an addition force a linear representation if and only if D = 2 dimensions are free"
     source = Source("liu2022grokking", note="its effective loss, by the dimension of the solutions")
     population = RandomSums()
     relation = Equal()

@@ -24,11 +24,11 @@ _FORMS = ("auto", "cnf", "dnf")
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A formula that deletion left, and what its examples say of its error.
+    """A formula that was learned by deletion, and its error as estimated from its examples.
 
     Args:
         form: "cnf", an AND of clauses, or "dnf", an OR of terms.
-        k: the most literals of a clause or term.
+        k: the largest number of literals in a clause or term.
         parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns these are as few as a greedy
             choice finds for the same formula; beyond, all that no shorter one implies.
         label: what is predicted where the formula is true.
@@ -40,8 +40,8 @@ class Rule:
         leave_one_out: the share of rows that a rule learned without them gets wrong, (unfitted + alone)/rows.
         bound: if the labels are some k-CNF (or k-DNF) of the columns, the expected error is at most that: the number
             of all clauses divided by the rows and one more. It is vacuous from `guess` on.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     form: str
@@ -77,7 +77,8 @@ class Rule:
         lines = [
             first + (f" and {more} more {word}" if more > 0 else ""),
             f"a {self.k}-{self.form.upper()} from {self.rows} rows: {self.unfitted} {verb} wrong, "
-            f"error {self.leave_one_out:.3g} by leaving one out (bound for any such target: {vacuous}{self.bound:.3g})",
+            f"error {self.leave_one_out:.3g} by leaving one out (bound for any target of this kind: "
+            f"{vacuous}{self.bound:.3g})",
             f"if the labels follow some {self.k}-{self.form.upper()}, only the answer {side} can be wrong",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
@@ -108,11 +109,11 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
     error of the rule that one row less gives, for one form and fixed thresholds. (The choice of the better of two forms
     makes it a little too small.)
 
-    A column with two values is true at the larger one. A column with more is true above its median, and the formula
-    says so.
+    A column with two values is true at the larger one. A column with more values is true above its median, and the
+    formula says so.
 
     Args:
-        k: the most literals of a clause or term.
+        k: the largest number of literals in a clause or term.
         form: "cnf", "dnf", or "auto" for the one with the smaller leave-one-out error.
         columns: "median", or "binary", which refuses columns with more than two values.
 
@@ -127,7 +128,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         >>> y = (x[:, 0] & x[:, 1]) | (1 - x[:, 4])
         >>> print(RuleLearner(k=2).fit(x, y).rule_)
         1 if not x4 or (x0 and x1)
-        a 2-DNF from 300 rows: 0 are wrong, error 0 by leaving one out (bound for any such target: 0.239)
+        a 2-DNF from 300 rows: 0 are wrong, error 0 by leaving one out (bound for any target of this kind: 0.239)
         if the labels follow some 2-DNF, only the answer 1 can be wrong
     """
 

@@ -1,8 +1,8 @@
 """Learning by deletion: start with every short clause, and delete the clauses that a positive example contradicts.
 
 This theory is about a fast learner for disjunctions of three terms, which returns clauses instead of terms. It predicts
-the side of its errors, and their mean. It assumes that the labels have no noise. It does not explain which classes
-have such a learner.
+which of the two answers can be wrong, and the mean error. It assumes that the labels have no noise. It does not explain
+which classes have such a learner.
 """
 
 import itertools
@@ -76,10 +76,11 @@ class DeletionIsOneSided(Claim[LabelledSample]):
         h = 1 at x if and only if every three coordinates of x occur together in some positive example;
         h implies the target f, so the number of points with h != f is the number with f = 1 minus that with h = 1.
 
-    In the complement view, the negated clauses are terms of the complement of f. Deletion removes no target term there.
+    The negated clauses are terms of the complement of f. So for the complement, deletion never removes a term of the
+    target.
     """
 
-    title = "Deletion never removes a clause of the target, so its hypothesis errs on one side only"
+    title = "Deletion never removes a clause of the target, so only one of its two answers can be wrong"
     source = Source("emergence2026", "Lemma 9.12", "Figure 9.12", "Theorem 9.10", note="with the accepted points")
     population = LabelledSamples(60)
     relation = Equal()
@@ -115,7 +116,7 @@ class DeletionError(Claim[LabelledSample]):
     most the number of clauses, which gives the usual bound; the trials show how loose this bound is.
     """
 
-    title = "The error of learning by deletion is estimated without bias from its own sample"
+    title = "The training sample gives an unbiased estimate of the error of learning by deletion"
     source = Source("emergence2026", "Theorem 9.10", "Figure 9.12", note="with the mean error, by exchangeability")
     stated = Kind.OWN
     population = LabelledSamples(60)

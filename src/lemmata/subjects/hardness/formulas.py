@@ -1,4 +1,4 @@
-"""Three terms are hard to find, and the clauses that they imply are not.
+"""Three terms that fit are hard to find, but the clauses that they imply are easy to find.
 
 This theory is about disjunctions of three terms. To fit them to a sample is as hard as to colour a graph with three
 colours. The same functions are conjunctions of clauses with three literals, which are easy to fit. The theory assumes

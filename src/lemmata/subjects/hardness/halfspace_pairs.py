@@ -135,7 +135,7 @@ class AndGate(Claim[HalfspaceTests]):
         F(x) = sgn(sum_j g_j(x) - (m - 1))
 
     is their AND: F(x) = 1 on the intersection of the m halfspaces, and F(x) = -1 everywhere else. Every threshold
-    between m - 2 and m would do. If one more test fails, the sum falls by 2.
+    strictly between m - 2 and m works too, because the sum falls by 2 with each unit that outputs -1.
     """
 
     title = "One threshold unit computes the AND of halfspaces"

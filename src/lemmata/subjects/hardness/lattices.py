@@ -1,4 +1,5 @@
-"""Short vectors of lattices: what a fast reduction finds, and how it learns a neuron that gradients cannot see.
+"""Short vectors of lattices: what a fast reduction finds, and how it learns a neuron that gradient descent cannot
+learn.
 
 This theory bounds the shortest vector of a lattice, and the vector that lattice reduction returns. Hardness results for
 networks assume that better approximations are hard. Without noise, reduction also recovers a periodic neuron from a few

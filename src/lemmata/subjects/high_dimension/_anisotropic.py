@@ -14,8 +14,8 @@ class LinearTarget(NamedTuple):
     """What the risk depends on: eigenvalues, the target in their directions, noise, and how these were learned.
 
     Args:
-        eigenvalues: of the covariance of the columns, or of x'x/N for N rows.
-        squares: of the target's coefficient in each of these directions; estimates of them may be negative.
+        eigenvalues: the eigenvalues of the covariance of the columns, or of x'x/N for N rows.
+        squares: the squares of the target's coefficient in each of these directions; estimates of them may be negative.
         noise: the variance of the target that no linear function of the columns explains.
         signal: the variance that the best linear function explains.
         rows: N, where eigenvalues are those of N rows; infinity for a covariance that is known.
@@ -43,8 +43,8 @@ def from_covariance(
     """The problem of the first columns; what the others explain beyond them counts as noise.
 
     Args:
-        covariance: of all columns, positive definite.
-        coefficients: of the target.
+        covariance: the covariance of all columns, positive definite.
+        coefficients: the coefficients of the target.
         noise: variance of the target around its linear function.
         columns: how many of the columns are used.
     """

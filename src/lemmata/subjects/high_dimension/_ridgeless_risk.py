@@ -53,8 +53,8 @@ class RidgelessRisk:
             most 1, where the error is above that of the prediction 0 at every ratio beyond 1.
         measured: mean squared error of direct fits to random rows at the other rows; NaN where none were made.
         spread: the standard error of that over fits; NaN for one fit.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     sizes: Int[np.ndarray, " s"]
@@ -158,12 +158,12 @@ def ridgeless_risk(
         x: rows (N, p), at least p + 10 of them; None if the covariance is given.
         y: targets (N,); None if the covariance is given.
         sizes: numbers of training rows.
-        covariance: of the columns (p, p), in place of rows.
-        coefficients: of the target (p,), with the covariance.
+        covariance: the covariance of the columns (p, p), in place of rows.
+        coefficients: the coefficients of the target (p,), with the covariance.
         noise: variance of the noise, with the covariance or where it is known.
         columns: numbers of leading columns to compare; by default up to 16 of them up to p.
         fits: direct fits at each size; 0 for none.
-        seed: of their rows.
+        seed: the random seed of their rows.
 
     Raises:
         SettingError: for invalid sizes, columns, fits or noise, or a covariance without its target.
@@ -347,12 +347,12 @@ def _conditions(sizes: np.ndarray, p: int, predicted: np.ndarray, measured: np.n
     largest = float(relative.max()) if tested.any() else None
     return (
         Condition("rows are independent draws of one distribution"),
-        Condition("the target is linear in the columns, or what is not acts like independent noise"),
+        Condition("the target is linear in the columns, up to a part that acts like independent noise"),
         Condition("direct fits agree with the curve (largest relative difference)", largest,
                   bool((apart <= allowed).all()) if tested.any() else None,
                   f"within {100 * _AGREES:g} % or 3 standard errors, at sizes more than {_NEAR} rows from p"),
         Condition("no size is within 5 rows of the number of columns", None, bool((np.abs(sizes - p) > _NEAR).all()),
-                  "there the error of a fit has no mean, or one that few fits show"),
+                  "near that number, the error of a fit has no mean, or few fits do not show it"),
     )  # fmt: skip
 
 
@@ -365,6 +365,6 @@ def _noise_condition(rows: Any, noise: float | None) -> tuple[Condition, ...]:
     found = float(residual @ residual) / (len(y) - x.shape[1])
     ratio = found / noise if noise > 0 else np.inf
     return (
-        Condition("the noise given is that of the rows (variance of residuals divided by it)", ratio,
+        Condition("the noise given agrees with the rows (variance of residuals divided by it)", ratio,
                   1 / _LIKELY <= ratio <= _LIKELY, f"within a factor of {_LIKELY:g}"),
     )  # fmt: skip

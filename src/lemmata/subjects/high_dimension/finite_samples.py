@@ -100,13 +100,13 @@ class GivenRows(eqx.Module):
 
 class ConditionalRisk(Claim[GivenRows]):
     """Let X be a matrix of n rows, let S be the covariance of the population, and let sigma² be the variance of the
-    noise. Let P = I - X⁺X be the projection on the coefficient vectors that the rows do not see. Given the rows, the
-    least squares fit of smallest norm has the mean excess risk
+    noise. Let P = I - X⁺X be the projection on the null space of the rows. Given the rows, the least squares fit of
+    smallest norm has the mean excess risk
 
         beta' P S P beta + sigma² trace(X⁺' S X⁺).
 
     The first term is the bias, and the second term is the variance. The formula holds for every X and every S. If the
-    rows see every direction, the bias is 0.
+    rows span the whole space, the bias is 0.
     """
 
     title = "The risk of ridgeless least squares given its rows, for any covariance"
@@ -166,9 +166,9 @@ class BestOverparameterisation(Claim[SignalToNoise]):
 
         g = sqrt(S)/(sqrt(S) - 1),    with the value 2 sqrt(S) - 1.
 
-    This value is less than S, the risk of predicting 0. If S <= 1, no g is best: the risk falls with every added column
-    and stays above S. The third number of the trials is the least risk on a ladder of g for S = 1/2, which is the risk
-    at the last g.
+    This value is less than S, the risk of predicting 0. If S <= 1, there is no best g: the risk falls with every added
+    column and stays above S. The third number of the trials is the least risk over several values of g for S = 1/2,
+    which is the risk at the largest g.
     """
 
     title = "The best number of columns for ridgeless least squares"

@@ -22,7 +22,7 @@ def flow(velocity: Callable, start: Any, times: Float[Array, " s"], tolerance: f
         velocity: a function of the state.
         start: the state at time 0, an array or a tree of arrays.
         times: increasing and positive.
-        tolerance: of each step.
+        tolerance: the tolerance of each step.
     """
     import diffrax  # slow to import
 
@@ -44,7 +44,7 @@ def lowest(objective: Callable[[Array], Array], start: Float[Array, " n"]) -> Fl
     """The minimiser of a smooth, strictly convex function of few variables: Newton, each step the best of its halves.
 
     Args:
-        objective: of one vector.
+        objective: the objective of one vector.
         start: where Newton begins.
     """
 

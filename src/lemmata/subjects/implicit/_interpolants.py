@@ -29,7 +29,7 @@ class Interpolant:
     """One w with X w = y.
 
     Args:
-        name: of the method that reaches it.
+        name: the name of the method that reaches it.
         w: the weights.
         norms: l_1, l_2 and l_inf.
         support: how many weights are above a thousandth of the largest.
@@ -61,8 +61,8 @@ class Interpolants:
         eta: the largest |x_j'nu| over columns outside the support of the l_1 solution, for the dual solution nu where
             it is least. Below 1, the sparse solution is unique. If its support has as many columns as there are rows,
             the excess l_1 norm of a diagonal network falls like alpha^(2 (1 - eta)).
-        conditions: what the interpolants rest on.
-        claims: which state them.
+        conditions: the conditions on which the interpolants rest.
+        claims: names of the claims that state them.
     """
 
     found: dict[str, Interpolant]
@@ -111,7 +111,7 @@ def interpolants(
     - `descent`: gradient descent from 0, the solution of least l_2 norm.
     - `diagonal ALPHA`: gradient flow on w = u² - v² from u = v = alpha. Large alpha gives least l_2, small alpha l_1.
     - `square ALPHA`: gradient flow on w = u² from u = alpha, where a positive solution exists.
-    - `adam`: Adam, AdaGrad and sign descent from 0, where X sign(X'y) = c y, so that they stay on one ray.
+    - `adam`: Adam, AdaGrad and sign descent from 0, if X sign(X'y) = c y, because they then stay on one ray.
     - `least l_1` and `least l_inf`: by linear programs.
 
     Args:
@@ -156,10 +156,12 @@ def interpolants(
     lost = len(candidates) - len(found)
     return Interpolants(found, eta, (
         Condition("a solution w >= 0 exists", None, positive_solution, "the square network needs one"),
-        Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None, "Adam's ray needs it"),
+        Condition("X sign(X'y) is a multiple of y (largest deviation)", share, ray is not None,
+                  "the solution for Adam is known only then"),
         Condition("the sparse solution is unique (largest |x_j'nu| outside)", eta, eta < 1 - 1e-9,
-                  "otherwise small starts choose among several"),
-        Condition("every limit was found (limits missing)", float(lost), lost == 0, "else duals were not solved"),
+                  "otherwise small starts select one of several"),
+        Condition("every limit was found (limits missing)", float(lost), lost == 0,
+                  "else some convex problems were not solved"),
     ))  # fmt: skip
 
 

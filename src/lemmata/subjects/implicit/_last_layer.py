@@ -23,8 +23,8 @@ class LastLayer:
     """Scores that are linear in features.
 
     Args:
-        weights: of the layer, a row for each score; the bias, if any, is the last column.
-        features: of the rows, with a constant for the bias.
+        weights: the weights of the layer, a row for each score; the bias, if any, is the last column.
+        features: the features of the rows, with a constant for the bias.
     """
 
     weights: Float[np.ndarray, "k m"]
@@ -89,7 +89,7 @@ def outputs_of_torch(model: Any, inputs: np.ndarray, part: Any = None) -> np.nda
     Args:
         model: the module.
         inputs: rows.
-        part: of the module; the whole by default.
+        part: the part of the module; the whole by default.
 
     Raises:
         ShapeError: for inputs that the module does not take.

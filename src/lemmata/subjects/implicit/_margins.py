@@ -38,7 +38,7 @@ class Margins:
     """The margins of one classifier on rows.
 
     Args:
-        values: of each row, the score of its class less the largest other score.
+        values: the margin of each row: the score of its class minus the largest other score.
         norms: the spectral norm of each layer.
         normalised: the values over the product of the norms.
         smallest: the least value.
@@ -46,10 +46,10 @@ class Margins:
         norm: in which a linear classifier's margin grows under the optimiser, or None if no optimiser is named.
         attained: the margin of the last layer over the largest that is possible on its features, in the l_2 norm; None
             if the last layer is not known, its features cannot be separated, or the margin cannot be computed.
-        cosine: of the last layer with the separator of largest margin on its features.
+        cosine: the cosine of the last layer with the separator of largest margin on its features.
         largest: this largest margin.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     values: Float[np.ndarray, " n"]
@@ -158,7 +158,7 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
         values, norms, normalised, float(values.min()), float(np.mean(values <= 0)),
         None if optimiser is None else _NORMS[optimiser][0], attained, cosine, largest, (
             Condition("all rows are fitted (smallest margin)", float(values.min()), bool(values.min() > 0),
-                      "the theory of margins begins there"),
+                      "the theory of margins assumes it"),
             Condition("the features of the last layer can be separated", None, separable,
                       "otherwise the weights do not diverge"),
             Condition("the largest margin can be computed", None, computed,

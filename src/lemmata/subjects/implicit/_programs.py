@@ -70,7 +70,7 @@ def dual_solution(
     Args:
         a: the matrix.
         b: the right side.
-        start: of Newton.
+        start: the start of Newton.
         primal: values whose sum, less b'nu, is minimised, their derivatives w, and their second derivatives, at A'nu.
     """
     nu, size = start, np.linalg.norm(b)

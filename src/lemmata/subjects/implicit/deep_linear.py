@@ -106,10 +106,10 @@ class StepsDriftFromBalance(Claim[DeepLinear]):
 
         C s   in Frobenius norm, as s -> 0.
 
-    Gradient flow conserves these differences, so the limit of small steps is conserved.
+    Gradient flow, the limit of small steps, conserves these differences.
     """
 
-    title = "Gradient descent drifts from balance in proportion to the step"
+    title = "Gradient descent changes the differences between neighbouring layers in proportion to the step"
     source = Source("du2018balanced", note="descent, with the order in the step")
     population = NETWORKS
     relation = Rate("s", _STEPS)

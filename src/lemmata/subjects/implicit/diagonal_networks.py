@@ -115,7 +115,7 @@ class DiagonalNetworkLimit(Claim[DiagonalNetwork]):
 
         sum_i w_i asinh(w_i / (2 alpha²)) - sqrt(w_i² + 4 alpha⁴).
 
-    For large alpha this is the solution of least l_2 norm, and for alpha -> 0 it tends to one of least l_1 norm.
+    For large alpha this is the solution of least l_2 norm, and for alpha -> 0 it tends to a solution of least l_1 norm.
     """
 
     title = "The size of the start chooses the norm that a diagonal network minimises"

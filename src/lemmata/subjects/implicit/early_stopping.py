@@ -1,7 +1,7 @@
 """Early stopping and vanishing ridge: two ways to regularise least squares that are nearly the same.
 
 This theory compares gradient flow from 0 with ridge regression, at every time and as the ridge vanishes. It assumes a
-linear model with independent noise. It does not explain how to choose the time, and steps that are random.
+linear model with independent noise. It does not explain how to choose the time, or steps that are random.
 """
 
 import equinox as eqx

@@ -1,7 +1,7 @@
 """Margins by norm: every steepest descent maximises the margin in its own norm.
 
 This theory is about linear classifiers of separable rows under the exponential loss. It says which separating direction
-an optimiser tends to. It assumes steps that shrink. It does not explain rows that cannot be separated, and deep
+an optimiser tends to. It assumes steps that shrink. It does not explain rows that cannot be separated, or deep
 networks.
 """
 
@@ -56,7 +56,7 @@ def adam(z: Float[Array, "n d"], start: Float[Array, " d"], steps: int) -> Float
 
 
 class AbstractMarginOfOptimiser(Claim[SeparableRows]):
-    """What the claims on optimisers share: a new one names its method and the order of its norm, and says so."""
+    """Shared parts of the claims on optimisers. A new claim sets its method, the order of its norm, and a docstring."""
 
     population = SeparableProblems()
     relation = Limit("steps", _STEPS, margin=0.015, resolution=0.015)

@@ -2,7 +2,7 @@
 
 This theory is about gradient flow of the exponential loss after all rows are fitted. It gives the limit direction of
 linear classifiers and of two linear networks, and a margin that never falls in homogeneous networks. It does not
-explain the time before the rows are fitted, and which limit a network of ReLU units finds.
+explain the time before the rows are fitted, or which limit a network of ReLU units finds.
 """
 
 import functools
@@ -46,7 +46,7 @@ class LogTimeMargin(Claim[SeparableRows]):
 
         min_i <w, z_i> / |w|   tends to its maximum over all w.
 
-    Time t is taken as far as log t = 800.
+    The trials follow the flow up to the time t with log t = 800.
     """
 
     title = "Gradient flow on separable rows tends to the largest margin"
@@ -75,7 +75,7 @@ class MarginGapInLogTime(Claim[SeparableRows]):
 
         1 - min_i <w, z_i> / (m |w|) ~ C / log t.
 
-    So half of the gap takes the square of the time.
+    So to halve the gap, the training time must be squared.
     """
 
     title = "The margin of gradient flow approaches its maximum like 1/log t"

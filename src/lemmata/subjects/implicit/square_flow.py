@@ -1,7 +1,7 @@
 """Gradient flow through squares: which nonnegative solution of A x = b it reaches, and along which path.
 
 This theory gives the limit and the path of gradient flow on y for x = y². It assumes a least-squares loss, positive
-starting values, and a positive solution. It does not explain discrete steps that are large, and losses without a
+starting values, and a positive solution. It does not explain discrete steps that are large, or losses without a
 minimiser.
 """
 
@@ -43,7 +43,7 @@ class SquareFlow(eqx.Module):
         truth: a positive solution, so that b = A truth.
         start: x_0.
         clock: at which mirror flow is observed, in units of its slowest time.
-        step: of one step of descent.
+        step: the size of one step of descent.
     """
 
     a: Float[Array, "n p"]

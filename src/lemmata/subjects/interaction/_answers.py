@@ -31,8 +31,8 @@ class PolicyValue:
         action_values: the same after each first action.
         expected: the mean over the distribution of the first state.
         error: the values are within this of the exact ones, by the residual of their equation.
-        conditions: what the numbers rest on.
-        claims: which state what policies gain over each other.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state what policies gain over each other.
     """
 
     values: Float[np.ndarray, " s"]
@@ -61,14 +61,14 @@ class OptimalPolicy:
 
     Args:
         policy: the action in each state.
-        values: of the states.
-        action_values: of each first action.
+        values: the values of the states.
+        action_values: the action values of each first action.
         expected: the mean value over the distribution of the first state.
         error: the values are within this of the optimal ones, by a sweep of value iteration.
-        rounds: of policy iteration.
+        rounds: the number of rounds of policy iteration.
         ties: states in which several actions are best.
-        conditions: what the numbers rest on.
-        claims: which state how values and policies are related.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state how values and policies are related.
     """
 
     policy: Int[np.ndarray, " s"]
@@ -129,8 +129,8 @@ class GreedyLoss:
         error: the largest error of an estimate.
         bound: 2 discount error / (1 - discount), which no loss exceeds.
         shifted_bound: the same for the error after the best constant is added to all estimates.
-        conditions: what the numbers rest on.
-        claims: which state the bound.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state the bound.
     """
 
     policy: Int[np.ndarray, " s"]
@@ -144,7 +144,8 @@ class GreedyLoss:
     def __str__(self) -> str:
         lines = [
             f"the greedy policy loses up to {self.loss.max():.4g} in a state",
-            f"bound {self.bound:.4g} for estimates within {self.error:.4g}; {self.shifted_bound:.4g} after a shift",
+            f"bound {self.bound:.4g} for estimates with errors up to {self.error:.4g}; "
+            f"{self.shifted_bound:.4g} after the best constant is added",
         ]
         return "\n".join([*lines, *(f"- {own}" for own in self.conditions if own.holds is False)])
 
@@ -162,18 +163,18 @@ class GreedyLoss:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TDSolution:
-    """Where temporal differences with linear features end.
+    """The values to which temporal differences with linear features converge.
 
     Args:
-        weights: of the features.
+        weights: the weights of the features.
         fitted: the values that they give.
         values: the values of the policy.
         law: the share of time that the policy spends in each state in the long run.
         error: the root mean square error of the fitted values over this law.
         best: that of the best linear fit.
         bound: best / sqrt(1 - discount²), which the error does not exceed.
-        conditions: what the numbers rest on.
-        claims: which state the bound.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state the bound.
     """
 
     weights: Float[np.ndarray, " k"]

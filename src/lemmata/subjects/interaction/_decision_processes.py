@@ -16,7 +16,7 @@ class DecisionProcess(eqx.Module):
     Args:
         moves: the probability of each next state, by state and action.
         rewards: the mean reward of each action in each state.
-        discount: of rewards, per step.
+        discount: the discount factor of rewards for each step.
         start: the distribution of the first state.
     """
 
@@ -61,7 +61,7 @@ def best_values(process: DecisionProcess) -> Float[Array, " s"]:
 
 
 def random_process(setting: dict, key: Key[Array, ""]) -> DecisionProcess:
-    """Moves of a Dirichlet law with parameter 0.1, normal rewards, a uniform start."""
+    """Moves of a Dirichlet distribution with parameter 0.1, normal rewards, a uniform start."""
     s, a = setting["states"], setting["actions"]
     one, two, three = jax.random.split(key, 3)
     moves = jax.random.dirichlet(one, jnp.full(s, 0.1), (s, a))
@@ -87,7 +87,7 @@ class PolicyPair(eqx.Module):
 
     @property
     def policies(self) -> tuple[Float[Array, "s a"], Float[Array, "s a"]]:
-        """The probabilities of the two."""
+        """The action probabilities of both policies."""
         return jax.nn.softmax(self.logits, axis=1), jax.nn.softmax(self.other, axis=1)
 
 

@@ -52,8 +52,8 @@ def estimated(steps: Any, *, states: Any, actions: Any, unseen: Any, prior: Any,
     conditions = (
         Condition("steps are those of a Markov chain", None, None, "the next state depends on state and action alone"),
         Condition("pairs of a state and an action without a step", float(missing), missing == 0,
-                  "they have the reward `unseen` and any next state"),
-        Condition("rewards are at their means", None, None, "limits of values do not count their noise"),
+                  "their reward is `unseen`, and every next state is possible"),
+        Condition("rewards equal their means", None, None, "the intervals ignore the noise of rewards"),
     )  # fmt: skip
     return {
         "transitions": transitions, "rewards": means, "start": first, "counts": counts, "prior": weight, "level": level,

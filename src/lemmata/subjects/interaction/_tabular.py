@@ -28,7 +28,7 @@ class TabularMDP:
     Args:
         transitions: the probability of each next state, (states, actions, states).
         rewards: the mean reward, (states, actions); or (states,), or (states, actions, states).
-        discount: of rewards per step, below 1.
+        discount: the discount of rewards per step, below 1.
         start: the distribution of the first state; uniform without one.
 
     Raises:
@@ -83,18 +83,19 @@ class TabularMDP:
         steps: Any, discount: float | int, *, states: int | None = None, actions: int | None = None,
         unseen: Any = None, prior: float | int | None = None, level: float | int = 0.95,
     ) -> "EstimatedMDP":  # fmt: skip
-        """The process that steps of an agent suggest: counts, and a Dirichlet distribution for each pair.
+        """Estimate a process from the steps of an agent, with a Dirichlet distribution for each pair of state and
+        action.
 
         Args:
             steps: one row a step, with the columns state, action, reward, next state, and optionally whether the
                 episode ended; or a list of such tables, each of which starts an episode. States and actions are whole
                 numbers from 0. An end leads to a further state, the last, which has no rewards.
-            discount: of rewards per step, below 1.
+            discount: the discount of rewards per step, below 1.
             states: how many states there are; those that the steps name without it.
             actions: how many actions there are; those that the steps name without it.
             unseen: the reward of pairs of a state and an action without a step, and every next state is as likely.
             prior: the Dirichlet parameter of each next state; 1 / states without it.
-            level: of the limits.
+            level: the confidence level of the limits.
 
         Raises:
             DataError: for numbers that are not whole, or pairs without a step if `unseen` is not given.
@@ -120,7 +121,7 @@ class TabularMDP:
 
         Args:
             env: an environment with a table `env.unwrapped.P`, or its name.
-            discount: of rewards per step, which Gymnasium leaves open.
+            discount: the discount of rewards per step, which Gymnasium leaves open.
 
         Raises:
             MissingDataError: for a name, if Gymnasium is not installed.
@@ -175,7 +176,7 @@ class TabularMDP:
                 break
             policy = following
         else:
-            raise SolverError("policy iteration", found=f"no end after {_ROUNDS} rounds", rule="an end")
+            raise SolverError("policy iteration", found=f"no convergence after {_ROUNDS} rounds", rule="convergence")
         error = self._error(gains.max(axis=1), values)
         ties = int(((gains >= gains.max(axis=1, keepdims=True) - tie).sum(axis=1) > 1).sum())
         return OptimalPolicy(
@@ -186,11 +187,11 @@ class TabularMDP:
     def greedy_loss_bound(self, estimate: Any) -> GreedyLoss:
         """What the greedy policy for estimated values loses, and the bound 2 discount error / (1 - discount).
 
-        A constant that is added to all estimates does not change the policy, so that the bound also holds for the error
-        after the best shift.
+        A constant that is added to all estimates does not change the policy, so the bound also holds for the error
+        after the best constant is added.
 
         Args:
-            estimate: of the optimal values, one number a state.
+            estimate: estimates of the optimal values, one number for each state.
         """
         guess, best = as_values("estimate", estimate, self.states), self.optimal()
         if np.abs(guess).max() > 1e300:
@@ -208,7 +209,7 @@ class TabularMDP:
         return GreedyLoss(policy, loss, error, factor * error, factor * shifted, (condition,))
 
     def td_solution(self, features: Any, policy: Any) -> TDSolution:
-        """Where temporal differences with linear features end, on the states that the policy visits.
+        """The values to which temporal differences with linear features converge on the visited states.
 
         Args:
             features: one row a state.
@@ -252,11 +253,11 @@ class TabularMDP:
         return float(self.rewards.max() / 2 + self.rewards.min() / 2)
 
     def _size(self, values: Float[np.ndarray, " s"]) -> float:
-        """Of the numbers that tell actions apart: differences of rewards and of values."""
+        """The scale of the numbers that distinguish actions: differences of rewards and of values."""
         return float(max(np.abs(self.rewards - self._middle).max(), values.max() - values.min()))
 
     def _error(self, gains: Float[np.ndarray, " s"], values: Float[np.ndarray, " s"]) -> float:
-        """By how much values may be off whose equation has these residuals, which are rounded."""
+        """A bound on the error of values whose equation has these residuals, including rounding."""
         largest = float(np.abs(values).max())
         rounding = _EPS * (self.states * self._size(values) + np.abs(self.rewards).max())
         return float((np.abs(gains).max() + rounding) / (1 - self.discount)) + 2 * _EPS * largest
@@ -271,7 +272,7 @@ class TabularMDP:
         """Values of a policy, and what each action gains over it.
 
         A constant that is added to all rewards, and the value of state 0, which is large for a discount near 1, are
-        solved for apart. So they do not round off the differences of actions.
+        solved for apart. So rounding errors do not hide the differences between actions.
         """
         moves = np.einsum("sa,sat->st", policy, self.transitions)
         middle = self._middle
@@ -297,9 +298,9 @@ class EstimatedMDP(TabularMDP):
     Args:
         counts: how often each next state followed, (states, actions, states).
         prior: the parameter that each next state has before any step.
-        level: of the limits.
-        conditions: what the numbers rest on.
-        claims: which state what errors of values cost.
+        level: the confidence level of the limits.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state what errors of values cost.
     """
 
     counts: Int[np.ndarray, "s a s"] = dataclasses.field(default_factory=lambda: np.zeros((1, 1, 1), int))
@@ -322,8 +323,8 @@ class EstimatedMDP(TabularMDP):
 
         Args:
             policy: as for `value`.
-            draws: how many.
-            seed: of the draws.
+            draws: the number of draws.
+            seed: the random seed of the draws.
         """
         chosen = as_policy(policy, self.states, self.actions)
         rng, found = np.random.default_rng(whole("seed", seed)), []
@@ -338,7 +339,7 @@ class EstimatedMDP(TabularMDP):
 
     @property
     def _known(self) -> np.ndarray:
-        """Rows that no step estimates: the end, which leads to itself."""
+        """Rows that are not estimated from steps: the end, which leads to itself."""
         ends = self.transitions[np.arange(self.states), :, np.arange(self.states)] == 1
         return (ends & (self.counts.sum(axis=2) == 0))[..., None]
 
@@ -356,8 +357,8 @@ class EstimatedMDP(TabularMDP):
 
 def _certain(error: float, values: np.ndarray) -> Condition:
     share = error / (float(np.abs(values).max()) or 1.0)
-    return Condition("the values are certain (error, in parts of the largest)", share, share <= 1e-6,
-                     "a discount nearer to 0, or a shorter horizon, is needed for certain values")  # fmt: skip
+    return Condition("the values are exact (error over the largest value)", share, share <= 1e-6,
+                     "for exact values, use a discount nearer to 0 or a shorter horizon")  # fmt: skip
 
 
 def _stationary(moves: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:

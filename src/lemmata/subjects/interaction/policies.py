@@ -50,7 +50,7 @@ class PerformanceDifference(Claim[PolicyPair]):
         J(pi') - J(pi) = (1 - gamma)^-1 sum_s d'(s) sum_a pi'(a|s) A(s, a).
     """
 
-    title = "The difference of two policies is the mean advantage where the new policy goes"
+    title = "The difference in value of two policies is a mean advantage over the states that the new policy visits"
     source = Source("kakade2002", "Lemma 6.1")
     population = PolicyPairs()
     relation = Equal()
@@ -96,11 +96,11 @@ class PolicyGradient(Claim[PolicyPair]):
 
         dJ/dtheta = (1 - gamma)^-1 sum_s d(s) sum_a (dpi(a|s)/dtheta) Q(s, a).
 
-    No derivative of the occupancy is needed, although the policy changes which states are visited. The trials use one
-    logit for each state and action.
+    The derivative of the occupancy is not needed, although the policy changes which states are visited. The trials use
+    one logit for each state and action.
     """
 
-    title = "The policy gradient needs no derivative of the states that are visited"
+    title = "The policy gradient does not contain the derivative of the state frequencies"
     source = Source("sutton2000", "Theorem 1")
     population = PolicyPairs()
     relation = Equal(block=-1)
@@ -129,12 +129,9 @@ class PolicyGradient(Claim[PolicyPair]):
 class GreedyLoss(Claim[ValueGuess]):
     """Let V* be the optimal values of a finite Markov decision process with discount gamma < 1, and let a guess V
     satisfy |V(s) - V*(s)| <= eps for all states. Let pi be greedy for V: it takes the action with the largest mean
-    reward plus gamma times the mean of V at the next state. Then pi loses in every state at most
-
-        2 gamma eps / (1 - gamma)
-
-    against V*. The bound is attained by a state that may stay at the reward -2 gamma eps or leave at no reward, if V is
-    too large there by eps and too small by eps in the next state.
+    reward plus gamma times the mean of V at the next state. Then the values of pi are below V* by at most 2 gamma eps /
+    (1 - gamma) in every state. An example attains the bound: a state offers to stay with the reward -2 gamma eps or to
+    leave with the reward 0, and V is too large by eps in this state and too small by eps in the next state.
     """
 
     title = "A greedy policy loses at most 2 gamma eps/(1 - gamma)"

@@ -1,8 +1,8 @@
 """Learning values: where temporal differences end, when they diverge, and why maxima are too large.
 
-This theory controls the values that linear temporal differences reach on the states that the policy visits, the
-growth of a weight if only some states are updated, and the bias of a maximum of estimates. It assumes linear features
-or independent errors. It does not explain networks, whose features change during training.
+This theory describes the values that linear temporal differences reach on the states that the policy visits, the growth
+of a weight if only some states are updated, and the bias of a maximum of estimates. It assumes linear features or
+independent errors. It does not explain networks, whose features change during training.
 """
 
 import equinox as eqx
@@ -103,13 +103,14 @@ class TemporalDifferenceError(Claim[ChainWithFeatures]):
 
         |F w - V| <= |Pi V - V| / sqrt(1 - gamma²).
 
-    So values in the span are found exactly. The bound is attained on a cycle of states.
+    So if the values are in the span of the features, temporal differences find them exactly. The bound is attained on a
+    cycle of states.
     """
 
     # F w - Pi V = gamma Pi P (F w - V), and P and Pi do not increase the norm. Pythagoras: |F w - V|² = |Pi V - V|² +
     # |F w - Pi V|² <= |Pi V - V|² + gamma² |F w - V|². Equality asks that e = F w - V has P e in the span and
     # <P e, e> = gamma |e|², as for sums of two waves on a cycle.
-    title = "Temporal differences end within 1/sqrt(1 - gamma²) of the best linear fit"
+    title = "Temporal differences end with at most 1/sqrt(1 - gamma²) times the error of the best linear fit"
     source = Source("tsitsiklis1997", note="main result, for TD(0), by Pythagoras instead of the triangle inequality")
     population = ChainsWithFeatures()
     relation = AtMost()
@@ -157,9 +158,9 @@ def _growth(problem: TwoStates, first: Float[Array, ""]) -> Array:
 
 
 class UpdatesOfOneState(Claim[TwoStates]):
-    """Let state 1 lead to state 2 and state 2 to the end, without rewards. Let the values be w in state 1 and c w in
-    state 2, and let gamma be the discount. Updates of state 1 alone by temporal differences of rate alpha multiply w in
-    each step by
+    """Let state 1 always lead to state 2, let state 2 end the episode, and let all rewards be 0. Let the values be w in
+    state 1 and c w in state 2, and let gamma be the discount. Updates of state 1 alone by temporal differences of rate
+    alpha multiply w in each step by
 
         1 + alpha (gamma c - 1).
 

@@ -1,6 +1,9 @@
 """The exact privacy curve of normal noise, and its inverses."""
 
 import math
+import sys
+from collections.abc import Callable
+from fractions import Fraction
 
 from scipy import optimize, special
 
@@ -8,7 +11,9 @@ from lemmata.answers import inside, positive
 
 _ROOT_TWO, _ROOT_TWO_PI = math.sqrt(2), math.sqrt(2 * math.pi)
 _FAR = 39.0  # exp(-39²/2) is 0
-_NEAR = 1e-5
+_NEAR = 1e-3
+_UNIT = 8 * sys.float_info.epsilon  # what a term of the curve may be off by, relative to its size
+_TINY = 1e-300
 
 
 def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
@@ -20,7 +25,8 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
 
     exact for one release. T releases of the same noise are one with sqrt(T) times the sensitivity. The two terms are
     taken as one density times a difference of Mills ratios, so that nothing overflows or cancels before a delta of
-    1e-300; the relative error is below 1e-9, and near 1e-14 for mu above 0.1.
+    1e-300. The answer is rounded up by what rounding may have taken: below 1e-9 of it, for mu above 0.01
+    below 1e-11.
 
     Args:
         eps: of the privacy, above 0.
@@ -36,14 +42,15 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
         >>> f"{gaussian_delta(1.0, 1.0, 20.0):.3g}"
         '1.13e-91'
     """
-    eps, ratio = positive("eps", eps), positive("sensitivity", sensitivity) / positive("sigma", sigma)
-    return curve(eps, ratio)
+    eps, ratio = positive("eps", eps), _ratio(sensitivity, sigma)
+    return curve_above(eps, ratio)
 
 
 def gaussian_eps(delta: float, sensitivity: float, sigma: float) -> float:
     """The least eps for which noise N(0, sigma² I) is (eps, delta)-private: the inverse of `gaussian_delta` in eps.
 
-    It is 0 where delta is no less than the total variation 2 Phi(mu/2) - 1, mu = sensitivity/sigma.
+    It is 0 where delta is no less than the total variation 2 Phi(mu/2) - 1, mu = sensitivity/sigma. Else it is rounded
+    up: the release is (eps, delta)-private at the number that is returned.
 
     Args:
         delta: of the privacy, inside (0, 1).
@@ -57,12 +64,12 @@ def gaussian_eps(delta: float, sensitivity: float, sigma: float) -> float:
         >>> round(gaussian_eps(1e-5, 1.0, 1.0), 4), gaussian_eps(0.5, 1.0, 1.0)
         (4.3772, 0.0)
     """
-    delta, ratio = inside("delta", delta, 0.0, 1.0), positive("sensitivity", sensitivity) / positive("sigma", sigma)
+    delta, ratio = inside("delta", delta, 0.0, 1.0), _ratio(sensitivity, sigma)
     return budget(delta, ratio)
 
 
 def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
-    """The least noise that is (eps, delta)-private: the inverse of `gaussian_delta` in sigma.
+    """The least noise that is (eps, delta)-private, rounded up: the inverse of `gaussian_delta` in sigma.
 
     Args:
         eps: of the privacy, above 0.
@@ -80,6 +87,23 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
     return positive("sensitivity", sensitivity) / ratio_for(eps, delta)
 
 
+def _ratio(sensitivity: float, sigma: float) -> float:
+    """mu = sensitivity/sigma, rounded up: more of it is less private."""
+    sensitivity, sigma = positive("sensitivity", sensitivity), positive("sigma", sigma)
+    ratio = sensitivity / sigma
+    if ratio == 0 or math.isinf(ratio):
+        return ratio
+    return ratio if Fraction(ratio) * Fraction(sigma) >= Fraction(sensitivity) else math.nextafter(ratio, math.inf)
+
+
+def _start(eps: float, ratio: float) -> float:
+    """eps/mu - mu/2, rounded once: the density multiplies its error by itself."""
+    near = eps / ratio
+    if not near < 1e9 or near < 1e-9:  # far beyond where the density is 0, or without a part in the difference
+        return near - ratio / 2
+    return float(Fraction(eps) / Fraction(ratio) - Fraction(ratio) / 2)
+
+
 def curve(eps: float, ratio: float) -> float:
     """The least delta at an eps of at least 0.
 
@@ -89,16 +113,46 @@ def curve(eps: float, ratio: float) -> float:
     """
     if ratio == 0 or math.isinf(ratio):
         return float(ratio > 0)
-    start = eps / ratio - ratio / 2
+    start = _start(eps, ratio)
     if start > _FAR:
         return 0.0
     # e^eps Phi(-mu/2 - eps/mu) = phi(start) M(start + mu) with M = (1 - Phi)/phi
     density = math.exp(-start * start / 2) / _ROOT_TWO_PI if start > -_FAR else 0.0
-    if ratio < _NEAR:  # M(s) - M(s + mu) = -mu M'(s + mu/2), M'(t) = t M(t) - 1: the difference itself cancels
+    if ratio < _NEAR:
+        # M(s) - M(s + mu) = -mu M_1(t) - mu³ M_3(t)/24 for t = s + mu/2 and derivatives M_1 = t M - 1 and M_3: the
+        # difference itself cancels
         middle = eps / ratio
-        return density * ratio * (1 - middle * _mills(middle))
+        slope = middle * _mills(middle) - 1
+        third = (2 + middle * middle) * slope + middle * _mills(middle)
+        return density * ratio * (-slope - ratio * ratio / 24 * third)
     beyond = density * _mills(start + ratio)
     return float(special.ndtr(-start)) - beyond if start < 0 else density * _mills(start) - beyond
+
+
+def curve_above(eps: float, ratio: float) -> float:
+    """`curve` plus a bound of its rounding errors.
+
+    Args:
+        eps: of the privacy, at least 0.
+        ratio: mu = sensitivity/sigma.
+    """
+    value = curve(eps, ratio)
+    if ratio == 0 or math.isinf(ratio):
+        return value
+    near, start = eps / ratio, _start(eps, ratio)
+    if start > _FAR:
+        return value
+    # `start` is off by half an eps of itself, which the density multiplies by |start|, and so is its square
+    density = math.exp(-start * start / 2) / _ROOT_TWO_PI if start > -_FAR else 0.0
+    if ratio < _NEAR:
+        terms = density * ratio * (1 + near * _mills(near))
+    else:
+        terms = density * _mills(start + ratio) + (
+            float(special.ndtr(-start)) if start < 0 else density * _mills(start)
+        )
+    slack = _UNIT * (terms + value) + sys.float_info.epsilon * start * start * value
+    rest = ratio**4 * value if ratio < _NEAR else 0.0  # the next term of the difference of Mills ratios is a 16th of it
+    return min(1.0, value + slack + rest + _TINY)
 
 
 def budget(delta: float, ratio: float) -> float:
@@ -108,14 +162,13 @@ def budget(delta: float, ratio: float) -> float:
         delta: of the privacy.
         ratio: mu = sensitivity/sigma.
     """
-    if curve(0.0, ratio) <= delta:
+    if curve_above(0.0, ratio) <= delta:
         return 0.0
     if math.isinf(ratio):
         return math.inf
     # delta(eps) is at most the probability that the loss exceeds eps, which is delta at this eps
-    most = ratio * ratio / 2 - ratio * float(special.ndtri(delta))
-    found = float(optimize.brentq(lambda eps: curve(eps, ratio) - delta, 0.0, most * (1 + 1e-9), rtol=1e-14))  # pyright: ignore
-    return found * (1 + 1e-12)
+    most = (ratio * ratio / 2 - ratio * float(special.ndtri(delta))) * (1 + 1e-9)
+    return _settled(lambda eps: curve_above(eps, ratio) - delta, 0.0, max(most, _TINY), 1.0)
 
 
 def ratio_for(eps: float, delta: float) -> float:
@@ -130,10 +183,20 @@ def ratio_for(eps: float, delta: float) -> float:
     root = math.hypot(quantile, math.sqrt(2 * eps))
     low = 2 * eps / (root + quantile) if quantile > 0 else root - quantile
     high = 2 * low
-    while curve(eps, high) <= delta:
+    while curve_above(eps, high) <= delta:
         high *= 2
-    found = float(optimize.brentq(lambda ratio: curve(eps, ratio) - delta, low / 2, high, xtol=low * 1e-14, rtol=1e-14))  # pyright: ignore
-    return found * (1 - 1e-11)
+    return _settled(lambda ratio: curve_above(eps, ratio) - delta, low / 2, high, -1.0) * (1 - 1e-11)
+
+
+def _settled(excess: Callable[[float], float], low: float, high: float, sense: float) -> float:
+    """A root of an excess between two ends, moved up (sense 1) or down (-1) until there is no excess."""
+    while sense > 0 and excess(high) > 0:
+        high *= 2
+    found = float(optimize.brentq(excess, low, high, xtol=_TINY, rtol=1e-14))  # pyright: ignore
+    step = 1e-14
+    while excess(found) > 0:
+        found, step = found * (1 + sense * step), 2 * step
+    return found
 
 
 def _mills(t: float) -> float:

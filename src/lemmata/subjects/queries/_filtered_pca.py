@@ -42,8 +42,9 @@ class FilterResult:
     """What one filter shows.
 
     Args:
-        name: of the filter.
-        eigenvalues: of the mean of psi(y) zz' with psi of mean 0 and variance 1, the largest in absolute value first.
+        name: the name of the filter.
+        eigenvalues: the eigenvalues of the mean of psi(y) zz' with psi of mean 0 and variance 1, the largest in
+            absolute value first.
         p_values: that the eigenvalues are zero, for as many as were tested: the first that is not found, and those
             before it. Each half of the rows tests an eigenvector of the other half.
         count: eigenvalues that are found to be other than zero.
@@ -68,8 +69,8 @@ class FilteredPCA:
         linear_p: the p-value of the correlation with linear functions.
         rows: number of rows.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     results: tuple[FilterResult, ...]
@@ -137,11 +138,11 @@ def filtered_pca(
 
     Args:
         x: inputs, (n, d).
-        y: one number a row.
-        filters: by name, functions of all labels that return one number a row; None for those of "square", "large" and
-            "top" that vary with the label. The filter "label" is always added.
+        y: one number for each row.
+        filters: by name, functions of all labels that return one number for each row; None for those of "square",
+            "large" and "top" that vary with the label. The filter "label" is always added.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
-        seed: of the halves.
+        seed: the random seed of the halves.
 
     Raises:
         SettingError: for a filter that is not a function, fails or does not vary, or a level outside (0, 1).
@@ -196,11 +197,13 @@ def _standardised(name: str, function: Filter, y: np.ndarray) -> np.ndarray:
         given = function(y.copy())
     except Exception as error:  # whatever a user's function raises
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
-        rule = "a function of the array of all labels, which returns one number a row"
+        rule = "a function of the array of all labels, which returns one number for each row"
         raise SettingError(f"filter '{name}'", found=found, rule=rule) from error
     weight = numbers_of(f"filter '{name}'", given)
     if weight.shape != y.shape:
-        raise ShapeError(f"filter '{name}'", found=f"shape {weight.shape}", rule=f"shape {y.shape}, one number a row")
+        raise ShapeError(
+            f"filter '{name}'", found=f"shape {weight.shape}", rule=f"shape {y.shape}, one number for each row"
+        )
     if not _varies(weight):
         raise SettingError(
             f"filter '{name}'", found="one value for all rows", rule="a filter that varies with the label"
@@ -225,7 +228,7 @@ def mean_p_value(terms: tuple[np.ndarray, ...]) -> float:
     """That the mean of all terms is zero, from parts that are tested separately.
 
     The statistic of each part is Student's with Johnson's correction for skewness. The mean of the statistics, which
-    may depend on each other, is compared with the normal law: its variance is at most 1.
+    may depend on each other, is compared with the normal distribution: its variance is at most 1.
 
     Args:
         terms: numbers, one array a part.
@@ -262,7 +265,9 @@ def _linear(z: np.ndarray, y: np.ndarray, halves: tuple[np.ndarray, np.ndarray])
 
 def _conditions(z: np.ndarray, y: np.ndarray) -> tuple[Condition, ...]:
     return (
-        Condition("rows are independent draws of one law", None, None, "the tests assume it"),
+        Condition("rows are independent draws of one distribution", None, None, "the tests assume it"),
         normality(z, "whitened inputs are"),
-        Condition("different labels", float(len(np.unique(y))), None, "with two labels, all filters are the same"),
+        Condition(
+            "number of different labels", float(len(np.unique(y))), None, "with two labels, all filters are the same"
+        ),
     )

@@ -31,16 +31,17 @@ class GradientSignal:
 
     Args:
         signal: the variance over the family, summed over all parameters.
-        interval: of the signal, if the targets are a sample of the family; None if they are the whole family.
+        interval: a confidence interval of the signal, if the targets are a sample of the family; None if they are the
+            whole family.
         random: the signal that random signs of the same mean square have as targets.
         parts: the share of each array of parameters in the signal, by its path.
-        distances: of the gradient for each target from the gradient for the mean target.
+        distances: the distances of the gradient for each target from the gradient for the mean target.
         common: the length of the gradient for the mean target.
-        targets: how many.
+        targets: the number of targets.
         rows: how many inputs.
-        level: confidence of the interval.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the interval.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     signal: float
@@ -59,7 +60,7 @@ class GradientSignal:
         """The steps that noisy descent needs at least, 4 noise² advantage² / signal; infinite for a signal of 0.
 
         With fewer steps, the trajectories for a random target of the family and for the mean target have on average a
-        total variation distance below the advantage. This holds if the signal is nowhere on the path larger than here.
+        total variation distance below the advantage. This holds if the signal is never larger along the training path.
 
         Args:
             noise: standard deviation of the noise in each coordinate of the gradient.
@@ -133,8 +134,8 @@ def gradient_signal(
         params: a pytree of arrays.
         targets: the family, (k, n): the values of each target at the inputs.
         sampled: whether the targets are a random sample of a larger family; the interval is then given.
-        level: confidence of the interval, which is Student's for the squared distances.
-        seed: of the random signs.
+        level: the confidence level of the interval, which is Student's for the squared distances.
+        seed: the random seed of the random signs.
 
     Raises:
         SettingError: if `outputs` is not a function or fails, if `sampled` is not true or false, or for a level outside
@@ -235,7 +236,17 @@ def _conditions(family: np.ndarray, mean: np.ndarray) -> tuple[Condition, ...]:
     lengths = np.sqrt(np.mean(centred**2, axis=1))
     apart = float(lengths.max() / lengths.min()) if lengths.min() > 0 else float("inf")
     return (
-        Condition("the signal is nowhere on the path larger than here", None, None, "the number of steps assumes it"),
-        Condition("the inputs are the population", None, None, "samples add what random signs have"),
+        Condition(
+            "along the training path, the signal is never larger than here",
+            None,
+            None,
+            "the number of steps assumes it",
+        ),
+        Condition(
+            "the inputs are the whole distribution, not a sample",
+            None,
+            None,
+            "a sample adds about the signal of random signs",
+        ),
         Condition("targets have equal lengths (largest ratio)", apart, apart <= 3, "else the longest count most"),
     )

@@ -16,7 +16,7 @@ def checked(x: Any, y: Any) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray,
 
     Args:
         x: inputs, (n, d); a data frame is taken by its values.
-        y: one number a row.
+        y: one number for each row.
 
     Raises:
         ShapeError, DataError: if the arrays do not fit each other, or a label or all rows do not vary.

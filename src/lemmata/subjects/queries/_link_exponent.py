@@ -30,15 +30,15 @@ class InformationExponent:
     Args:
         exponent: the first degree whose coefficient is shown to be other than zero; None if there is none.
         coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y, with E h_k² = 1.
-        intervals: of the coefficients, (degrees, 2), which hold together.
+        intervals: confidence intervals of the coefficients, (degrees, 2), which hold together.
         p_values: that a coefficient is zero: the larger one of a test of the mean and of permuted labels.
         label_p_values: that the mean of the polynomial is the same for all labels, by degree.
         label_exponent: the first degree for which it is not: the exponent after the best filter of the label.
         dimension: number of columns of x.
         rows: number of rows.
-        level: confidence of the intervals together.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        level: the confidence level of the intervals together.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     exponent: int | None
@@ -115,10 +115,10 @@ def information_exponent(
 
     Args:
         x: inputs, (n, d).
-        y: one number a row.
+        y: one number for each row.
         direction: d numbers, which must not have been chosen with these rows.
         degrees: highest degree, at most 8.
-        level: confidence of the intervals together.
+        level: the confidence level of the intervals together.
 
     Raises:
         SettingError: for degrees outside 1 to 8, a level outside (0, 1), or one that 9999 permutations cannot reach.
@@ -147,7 +147,7 @@ def information_exponent(
         raise DataError("x and y", found=f"{len(labels)} rows", rule="at least 100 rows")
     z = (inputs / (np.abs(inputs).max() or 1.0)) @ (way / (np.abs(way).max() or 1.0))
     if not z.std() > 1e-12 * np.abs(z).max():
-        raise DataError("direction", found="a projection of x with one value", rule="a projection that varies")
+        raise DataError("direction", found="a projection of x that is constant", rule="a projection that varies")
     unit = np.abs(labels).max()
     z, labels = (z - z.mean()) / z.std(), labels / unit - np.mean(labels / unit)
     polynomials = _polynomials(z, degrees)
@@ -162,7 +162,7 @@ def information_exponent(
     return InformationExponent(
         first(p_values), unit * values, unit * np.stack([values - reach, values + reach], axis=1), p_values, by_label,
         first(by_label), inputs.shape[1], len(z), level, (
-            Condition("rows are independent draws of one law", None, None, "the intervals assume it"),
+            Condition("rows are independent draws of one distribution", None, None, "the intervals assume it"),
             Condition("the direction was not chosen with these rows", None, None, "else coefficients are too large"),
             normality(z[:, None], "the projection is"),
             Condition("rows", float(len(z)), len(z) >= _FEW, "with fewer rows, intervals of rough links are too short"),
@@ -171,7 +171,7 @@ def information_exponent(
 
 
 def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
-    """h_1, ..., h_degrees with E h² = 1 under the normal law, one a column."""
+    """h_1, ..., h_degrees with E h² = 1 under the normal distribution, one a column."""
     columns = [np.ones_like(z), z]
     for k in range(1, degrees):
         columns.append((z * columns[k] - math.sqrt(k) * columns[k - 1]) / math.sqrt(k + 1))
@@ -179,7 +179,7 @@ def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
 
 
 def _moves(z: np.ndarray, y: np.ndarray, polynomials: np.ndarray) -> np.ndarray:
-    """By how much each row moves a coefficient, with its effect on the mean and the scale of the projection."""
+    """The influence of each row on a coefficient, also through the mean and the scale of the projection."""
     below = np.concatenate([np.ones((len(z), 1)), polynomials[:, :-1]], axis=1)
     slopes = y[:, None] * below * np.sqrt(np.arange(1, polynomials.shape[1] + 1))  # h_k' = sqrt(k) h_(k-1)
     shift, scale = slopes.mean(axis=0), (slopes * z[:, None]).mean(axis=0)

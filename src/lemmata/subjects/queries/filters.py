@@ -118,7 +118,7 @@ class FiltersVanishOffTheSpan(Claim[Ridges]):
     predict = (0.0, 0.0)
 
     def measure(self, problem: Ridges, key: Key[Array, ""]) -> Array:
-        """From a sample: the entry at a direction outside the span twice, and at it and a direction of the span."""
+        """Two entries from a sample: at a direction outside the span twice, and at it and a direction of the span."""
         x = jax.random.normal(key, (_SAMPLES, len(problem.away)))
         y = problem(x)
         chosen = y >= jnp.median(y)
@@ -187,7 +187,7 @@ class FilterSeesWhatCorrelationCannot(Claim[CubicRidge]):
     then <v, w>² is at most 0.9.
     """
 
-    title = "A filter of the label finds a direction that no correlation with quadratic functions sees"
+    title = "A filter of the label finds a direction that correlations with quadratic functions do not show"
     source = Source("damian2024computational", "Abstract", note="for the third Hermite polynomial and one filter")
     stated = Kind.OWN
     population = Drawn(CubicRidge, d=Integer(8, 8, 16, "dimension of the inputs", corners=(8, 12)), way=normal("d"))

@@ -1,8 +1,8 @@
 """Gradients of the squared loss are correlations with the target, and a parity correlates with almost nothing.
 
 This theory writes every coordinate of a gradient as one correlation of the target with a known function, and bounds how
-much the coordinate depends on which of many orthogonal targets is the true one. It assumes that the law of the inputs
-is known. It does not explain methods that use single samples, which are not limited to correlations.
+much the coordinate depends on which of many orthogonal targets is the true one. It assumes that the distribution of the
+inputs is known. It does not explain methods that use single samples, which are not limited to correlations.
 """
 
 import math
@@ -76,7 +76,8 @@ class GradientsAreQueries(Claim[CubeNetwork]):
 
         E[f(x) g_i(x)] - E[y g_i(x)].
 
-    The first term is known if the law of x is known. The second term is a correlation of the target with one function.
+    The first term is known if the distribution of x is known. The second term is a correlation of the target with one
+    function.
     """
 
     title = "A gradient coordinate is a known expectation minus one correlational query"

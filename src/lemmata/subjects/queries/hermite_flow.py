@@ -2,7 +2,7 @@
 
 This theory is about a label f(<w, x>) for Gaussian x and a unit weight that follows the gradient of the population loss
 on the sphere from a random start. The time until it finds w depends on the first degree of f and on the dimension. It
-does not explain networks of many units, filters of the label, and samples that are used again.
+does not explain networks of many units, filters of the label, or samples that are used again.
 """
 
 import math
@@ -67,7 +67,7 @@ class GradientOfACorrelation(Claim[TwoWays]):
         return _slope(problem, power=1) * _tangent(problem)
 
     def measure(self, problem: TwoWays, key: Key[Array, ""]) -> Array:
-        """By automatic differentiation of an expectation over the plane of both vectors, by quadrature."""
+        """Computed by automatic differentiation of an expectation over the plane of both vectors, by quadrature."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(12)
         weights = weights / weights.sum()
         w, v = problem.units

@@ -1,8 +1,8 @@
-"""Many orthogonal targets: one correlational query sees only few of them.
+"""Many orthogonal targets: one correlational query correlates with only few of them.
 
 This theory counts how many targets of an orthonormal family one query can correlate with, and shows that the parity
-networks of different sets form such a family. It assumes inputs whose law does not change if coordinates change their
-signs. It does not explain queries that use the label otherwise than by a correlation.
+networks of different sets form such a family. It assumes inputs whose distribution does not change if coordinates
+change their signs. It does not explain queries that use the label otherwise than by a correlation.
 """
 
 import itertools
@@ -25,7 +25,7 @@ class HiddenSets(eqx.Module):
 
     Args:
         lengths: positive lengths of the coordinates, one row a point.
-        noise: of the query, at all points.
+        noise: the noise of the query, at all points.
         planted: how many networks the query adds up.
         r: size of the hidden sets.
         pure: whether the query is the sum of the networks alone.
@@ -77,7 +77,8 @@ class ParityNetworksAreOrthogonal(Claim[HiddenSets]):
 
         E_z[g_S(x o z) g_T(x o z)] = g_S(x)² if S = T, and 0 otherwise.
 
-    So under every law that sign flips do not change, as the Gaussian, networks of different sets are orthogonal.
+    So networks of different sets are orthogonal under every distribution that sign flips do not change, such as the
+    Gaussian.
     """
 
     title = "Parity networks of different sets are orthogonal"

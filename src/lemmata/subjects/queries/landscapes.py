@@ -34,7 +34,7 @@ class StudentAndTeacher(eqx.Module):
     target: Float[Array, " m"]
 
     def correlations(self) -> Float[Array, "all all"]:
-        """Of all unit weights, those of the student first."""
+        """Inner products of all unit weights, those of the student first."""
         rows = jnp.concatenate([self.student, self.teacher])
         rows = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
         return rows @ rows.T
@@ -100,7 +100,7 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
 
 
 def _closed(problem: StudentAndTeacher) -> Array:
-    """From E relu(<w, x>) relu(<v, x>) at each angle of two unit weights."""
+    """Computed from E relu(<w, x>) relu(<v, x>) at each angle of two unit weights."""
     u, c = problem.differences(), problem.correlations()
     angle = jnp.where(jnp.eye(len(u), dtype=bool), 0.0, jnp.arccos(jnp.clip(c, -1.0, 1.0)))
     return u @ ((jnp.sin(angle) + (jnp.pi - angle) * jnp.cos(angle)) / (2 * jnp.pi)) @ u
@@ -144,12 +144,13 @@ def designed_loss(w: Float[np.ndarray, " nn"], n: int) -> tuple[float, Float[np.
 class SpuriousMinimaWithWidth(Claim[Start]):
     """Let a teacher be the sum of n ReLU units with orthonormal weights, let the inputs be Gaussian in n dimensions,
     and let a student of the same form start at independent normal weights of variance 1/n. Descent on the population
-    loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n = 14 there are
-    points without a gradient that do not recover the teacher. The trials subtract the share of runs, from the same
-    starts, that end above 1e-3 on the designed objective of degrees 2 and 4 with weights of length 1.
+    loss to a gradient of 1e-6 ends at a loss above 1e-3 more often for n = 14 than for n = 4. So for n = 14, descent
+    stops at points at which the gradient is nearly 0 and the teacher is not recovered. The trials subtract the share of
+    runs, from the same starts, that end above 1e-3 on the designed objective of degrees 2 and 4 with weights of length
+    1.
     """
 
-    title = "Spurious minima of the ReLU loss are found more often with more units, but not of a designed loss"
+    title = "With more units, descent on the ReLU loss stops more often at spurious minima, unlike on a designed loss"
     source = Source("emergence2026", "Figure 11.14", note="for a ReLU teacher, against a designed objective")
     population = Drawn(Start, numbers=normal(196))
     relation = Order("n", (4.0, 14.0), over="problems")

@@ -1,8 +1,8 @@
 """Noisy gradient descent can be simulated by noisy queries, and needs many steps to find a target among many.
 
-This theory compares the laws of two trajectories whose steps differ in their means and share Gaussian noise. It bounds
-the total variation distance, and with it the number of steps after which a trajectory can depend on the target. It does
-not explain descent without noise, which can use digits that the noise would hide.
+This theory compares the distributions of two trajectories whose steps differ in their means and share Gaussian noise.
+It bounds the total variation distance, and with it the number of steps after which a trajectory can depend on the
+target. It does not explain descent without noise, which can use digits that the noise would hide.
 """
 
 import equinox as eqx
@@ -32,12 +32,12 @@ class OverlapOfGaussians(Claim[ShiftedGaussians]):
 
         2 Phi(|a - b|/(2 s)) - 1,
 
-    where Phi is the standard normal distribution function. A coupling of the two laws fails to agree with at least this
-    probability. The coupling that reflects at the plane between a and b, if it does not agree, fails with exactly this
-    probability.
+    where Phi is the standard normal distribution function. Under every coupling of the two distributions, the two
+    variables differ with at least this probability. The coupling that reflects a point at the plane between a and b, if
+    the variables are not equal, attains this probability.
     """
 
-    title = "Two Gaussians with one covariance agree with a probability that depends on the shift alone"
+    title = "The total variation distance of two Gaussians with equal covariance depends only on the shift"
     source = Source("emergence2026", "Figure 11.6", note="with the value of the overlap")
     population = Drawn(
         ShiftedGaussians,
@@ -159,8 +159,9 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
 
         sqrt(T V)/(2 s).
 
-    So no test of the trajectory finds the target, with an advantage delta over guessing, in fewer than 4 s² delta²/V
-    steps. For all 2^d parities, V is E |grad f|² / 2^d less the mean's square: either T or 1/s is exponential in d.
+    So in fewer than 4 s² delta²/V steps, a test of the trajectory cannot find the target with an advantage of delta
+    over guessing. For all 2^d parities, V is E |grad f|² / 2^d less the mean's square: either T or 1/s is exponential
+    in d.
     """
 
     title = "The steps that noisy descent needs are at least noise over the variance of the gradient"
@@ -184,7 +185,7 @@ class StepsToFindATarget(Claim[FrozenFeatures]):
     trivial = 1.0
 
     def predict(self, problem: FrozenFeatures) -> Array:
-        """From the variance over the family: parities are orthonormal, and the mean target is the point mass at 1."""
+        """Uses the variance over the family: parities are orthonormal, and the mean target is the point mass at 1."""
         values = problem.values()
         variance = jnp.mean(values**2, axis=0) / len(values) - (values[0] / len(values)) ** 2
         return jnp.sqrt(problem.steps * jnp.sum(variance)) / (2 * problem.s)

@@ -26,7 +26,7 @@ def attack(
         starts: a first guess for each row; the centre without it.
         steps: how many, their size falling from half the radius.
         restarts: random starts beside the first.
-        seed: of those.
+        seed: the random seed of those.
     """
     generator, count = np.random.default_rng(seed), len(rows)
     first = np.tile(ball.center, (count, 1)) if starts is None else starts

@@ -17,9 +17,11 @@ from ._network import ReluNetwork
 from ._programs import exact, triangle
 from ._reading import read_network
 from ._relaxation import NORMS, Ball, crown, interval, optimised, pre_activation_bounds
+from ._rounding import rounding
 
 METHODS = ("interval", "crown", "alpha", "lp", "exact")
 """From the cheapest to the tightest; each is at least as tight as those before it."""
+_PROGRAMMES = 2e-7  # what a bound by HiGHS is taken to be off by: twice the tolerance of its constraints
 
 _CLAIMS = {
     "interval": "robustness.intervals.intervals_exact_where_monotone",
@@ -37,14 +39,15 @@ class Certificate:
     Args:
         label: the class whose margins these are; 1 or 0, the sign, for a network of one output.
         rivals: the other classes.
-        margins: lower bounds of output[label] - output[rival] on the ball, one a rival.
+            margins: lower bounds of output[label] - output[rival] on the ball, one a rival, rounded down.
         attack: the smallest margins that an attack found, upper bounds of the same.
-        adversary: the input of the smallest of them.
-        verdict: "robust" where every lower bound is positive, "attacked" where a margin that is not was found, else
-            "unknown".
-        radius, norm, method: as asked.
-        conditions: what the numbers rest on.
-        claims: which state the bound.
+        adversary: an input of another class where one was found, else that of the smallest margin.
+        verdict: "attacked" where an input of another class was found; "robust" where the bounds exclude one, that is
+            where every margin is above 0, or is 0 and the label wins the tie; else "unknown". The class of tied outputs
+            is the first of them, and a single output of 0 is class 0.
+            radius, norm, method: as asked.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state the bound.
     """
 
     label: int
@@ -90,16 +93,17 @@ def certify(
 ) -> Certificate:
     """Bound every margin of a ReLU network over all inputs within `radius` of x.
 
-    The methods start from the same bounds of the hidden units and are nested: intervals, CROWN, optimised slopes,
-    the triangle linear programme, the mixed-integer programme, which is exact where it ends in time. Rounding of
-    float64, and the tolerance of HiGHS in the last two, is not bounded.
+        The methods start from the same bounds of the hidden units and are nested: intervals, CROWN, optimised slopes,
+    the triangle linear programme, the mixed-integer programme, which is exact where it ends in time. The bounds are
+    rounded down by what float64 may have lost, and those of the two programmes by 2e-7 of 1 + |bound|, twice the
+    tolerance of HiGHS.
 
     Args:
         network: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its params; a
             `torch.nn.Sequential`, an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch, linen with its
             variables as params, or nnx. Layers are affine ones (dense, convolution, average pooling) and ReLU.
         x: one input, of the shape that the network reads.
-        radius: of the ball, above 0.
+        radius: the radius of the ball, above 0.
         norm: "linf", or "l2" for all but the programmes.
         method: "interval", "crown", "alpha", "lp" or "exact".
         params: the parameters of a `Serial`, the variables of a linen module.
@@ -123,15 +127,24 @@ def certify(
     bounds = pre_activation_bounds(read, ball)
     margins, starts, ended = _lower(read, ball, bounds, rows, method, positive("seconds", seconds))
     found, points = attack(read, ball, rows, starts)
-    # a bound above what was found is rounding, or the tolerance of a programme
-    margins = np.minimum(margins, found)
-    verdict = "attacked" if found.min() <= 0 else "robust" if margins.min() > 0 else "unknown"
+    margins = np.minimum(margins - rounding(read, ball, bounds, rows), found)
+    fooled = np.array([_class(read, one) != chosen for one in points])
+    wins_ties = np.array([chosen < rival for rival in rivals])
+    kept = (margins > 0) | ((margins >= 0) & wins_ties)
+    verdict = "attacked" if fooled.any() else "robust" if kept.all() else "unknown"
     free = sum(int(((low < 0) & (high > 0)).sum()) for low, high in bounds)
-    conditions = (Condition("units that may switch", float(free), None, "where none does, all methods agree"),)
+    conditions = (
+        Condition(
+            "units that may be active or inactive in the ball",
+            float(free),
+            None,
+            "if there are none, all methods agree",
+        ),
+    )
     if method == "exact":
         why = "else the margins are lower bounds"
         conditions += (Condition("searches that ended in time", float(ended), ended == len(rows), why),)
-    adversary = points[found.argmin()]
+    adversary = points[np.where(fooled, found, np.inf).argmin() if fooled.any() else found.argmin()]
     return Certificate(
         chosen, rivals, margins, found, adversary, verdict, float(radius), norm, method, conditions, (_CLAIMS[method],)
     )
@@ -157,16 +170,20 @@ def _ball(network: ReluNetwork, center: np.ndarray, radius: object, norm: str, m
     return Ball(center, positive("radius", radius), norm)
 
 
+def _class(network: ReluNetwork, point: Float[np.ndarray, " d"]) -> int:
+    outputs = network(point[None])[0]
+    return int(outputs[0] > 0) if len(outputs) == 1 else int(outputs.argmax())
+
+
 def _margins(network: ReluNetwork, ball: Ball, label: int | None):
     """The class, the combinations of outputs that are its margins, and the other classes."""
     outputs = network(ball.center[None])[0]
     classes = max(len(outputs), 2)
     if label is not None and (isinstance(label, bool) or label not in range(classes)):
         raise SettingError("label", found=repr(label), rule=f"a class from 0 to {classes - 1}")
+    chosen = _class(network, ball.center) if label is None else int(label)
     if len(outputs) == 1:
-        chosen = int(outputs[0] > 0) if label is None else int(label)
         return chosen, np.array([[1.0 if chosen else -1.0]]), (1 - chosen,)
-    chosen = int(outputs.argmax()) if label is None else int(label)
     rivals = tuple(other for other in range(classes) if other != chosen)
     return chosen, np.eye(classes)[chosen] - np.eye(classes)[list(rivals)], rivals
 
@@ -183,13 +200,18 @@ def _lower(network: ReluNetwork, ball: Ball, bounds, rows: Float[np.ndarray, "r 
     own, starts = optimised(network, ball, bounds, rows)
     found = np.maximum(found, own)
     if method in ("lp", "exact"):
-        found = np.maximum(found, triangle(network, ball, bounds, rows))
+        found = np.maximum(found, _below(triangle(network, ball, bounds, rows)))
     if method == "exact":
         best, starts = exact(network, ball, bounds, rows, seconds)
         reached = (network(starts) * rows).sum(axis=1)
         ended = int((reached - best <= 1e-6 * (1 + np.abs(reached))).sum())
-        found = np.maximum(found, best)
+        found = np.maximum(found, _below(best))
     return found, starts, ended
+
+
+def _below(bound: np.ndarray) -> np.ndarray:
+    """A bound by HiGHS, less its tolerance."""
+    return bound - _PROGRAMMES * (1 + np.where(np.isfinite(bound), np.abs(bound), 0.0))
 
 
 def largest_radius(

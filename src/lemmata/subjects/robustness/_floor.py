@@ -35,11 +35,11 @@ class RobustFloor:
         covers: for each radius, rows that meet all conflicts, as positions.
         conflicts: for each radius, the number of pairs in conflict.
         separation: half of the smallest distance between rows of different classes: the floor is 0 below it.
-        norm: of the changes.
+        norm: the norm of the changes.
         classes: the number of classes.
         rows: the number of rows.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     radii: Float[np.ndarray, " r"]
@@ -97,8 +97,8 @@ def robust_floor(x: Any, y: Any, radius: Any, norm: str = "linf") -> RobustFloor
     """The least robust error that any classifier can have on these rows if each may move by at most `radius`.
 
     Two rows of different classes are in conflict if their distance is at most twice the radius: no classifier is right
-    on both balls. With two classes, the floor is the largest number of disjoint pairs in conflict per row, and some
-    classifier reaches it. With more classes, it is a lower bound by linear programming.
+    on all of both balls. With two classes, the floor is the largest number of disjoint pairs in conflict per row, and
+    some classifier reaches it. With more classes, it is a lower bound by linear programming.
 
     Args:
         x: inputs, (n, d).
@@ -254,5 +254,5 @@ def _conditions(table: np.ndarray, labels: np.ndarray) -> tuple[Condition, ...]:
     twice = kinds - len(np.unique(places))
     return (
         Condition("inputs with two classes", float(twice), twice == 0, "they are in conflict at every radius"),
-        Condition("the numbers are for new rows", None, None, "they are for these rows, and the errors are counted"),
+        Condition("the numbers also hold for new rows", None, None, "they are counts over these rows"),
     )

@@ -176,7 +176,7 @@ def moved(signal: Signal, by: Any) -> Signal:
 
 
 def refused(where: str, found: str | None) -> SettingError:
-    """That a layer cannot be bounded.
+    """The error that a layer cannot be bounded.
 
     Args:
         where: its path in the network, or the network's name.

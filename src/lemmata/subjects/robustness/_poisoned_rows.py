@@ -12,7 +12,7 @@ from lemmata.engine.problems.drawn import Drawn
 
 
 def minority(problem: Any) -> Hypothesis:
-    """That the rows which do not belong are fewer than the others."""
+    """Check that fewer than half of the rows are replaced or shifted."""
     return Hypothesis("eps", problem.eps, "<", 0.5, "a majority of such rows decides alone")
 
 
@@ -96,7 +96,7 @@ class Backdoor(eqx.Module):
 
     Args:
         spike: l = fraction (1 - fraction) shift².
-        fraction: of shifted rows.
+        fraction: the fraction of shifted rows.
         n, d: sizes.
     """
 

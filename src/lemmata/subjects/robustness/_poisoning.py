@@ -22,8 +22,8 @@ class PartitionCertificate:
         label: the class with the most votes, the smallest of equal ones.
         counts: votes of each class.
         rows: how many training rows may be changed, each within its part, without changing the label.
-        conditions: what the number rests on.
-        claims: which state it.
+        conditions: the conditions on which the number rests.
+        claims: names of the claims that state it.
     """
 
     label: int
@@ -97,7 +97,7 @@ class ClassSpectrum:
         threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.
         overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
         suspicious: rows, as positions in what was passed, on the far side of the direction; empty below the edge.
-        conditions: what the reading rests on.
+        conditions: the conditions on which the reading rests.
     """
 
     label: int
@@ -123,7 +123,7 @@ class BackdoorReport:
 
     Args:
         classes: one record a class.
-        claims: which state the threshold and the overlap.
+        claims: names of the claims that state the threshold and the overlap.
     """
 
     classes: tuple[ClassSpectrum, ...]
@@ -134,7 +134,7 @@ class BackdoorReport:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Those of all classes."""
+        """The conditions of all classes."""
         return tuple(rule for own in self.classes for rule in own.conditions)
 
     def __str__(self) -> str:
@@ -142,7 +142,7 @@ class BackdoorReport:
         for own in self.classes:
             start = f"class {own.label}: {own.n} rows, top eigenvalue {own.eigenvalue:.3g}, bulk up to {own.edge:.3g}"
             if not own.visible:
-                lines.append(f"{start}: nothing stands out; a spike below {own.threshold:.3g} would not")
+                lines.append(f"{start}: nothing stands out; a spike below {own.threshold:.3g} would not stand out")
                 continue
             found = (
                 f"a spike of {own.spike:.3g}, squared cosine {own.overlap:.2f}, {len(own.suspicious)} rows to look at"
@@ -174,9 +174,9 @@ def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.
     """d/l², l = fraction (1 - fraction) shift²/noise: above so many rows of a class a backdoor shows in its spectrum.
 
     Args:
-        fraction: of the class's rows that are shifted.
+        fraction: the fraction of the class's rows that are shifted.
         shift: by how much, in the norm.
-        dimension: of the features.
+        dimension: the dimension of the features.
         noise: the variance of a clean coordinate.
 
     Raises:
@@ -194,9 +194,9 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike) -> BackdoorReport:
     """The largest eigenvalue of each class against the edge of what noise alone makes, and the rows behind it.
 
     A fraction of a class's rows shifted by one vector adds a spike to its covariance. Baik, Ben Arous and Péché's
-    threshold says which spikes can be seen at this number of rows, and the overlap how well the direction is found.
-    That presumes features whose covariance within a class is a multiple of the identity: whiten them by clean rows
-    where there are any. Where a second eigenvalue stands out, too, the class has more structure than one shift.
+    threshold says which spikes can be seen at this number of rows, and the overlap how well the direction is found. The
+    theory assumes features whose covariance within a class is a multiple of the identity. If you have clean rows,
+    whiten the features by them. If a second eigenvalue stands out too, the class has more structure than one shift.
 
     Args:
         features: one row an example.
@@ -253,7 +253,7 @@ def _class_spectrum(label: int, rows: Float[np.ndarray, "n d"], where: np.ndarra
         spike = (middle + np.sqrt(max(middle**2 - 4 * gamma, 0.0))) / 2
         suspicious = tuple(int(row) for row in where[_far_side(moved @ directions[0])])
     holds = bool(values[1] <= edge * margin)
-    why = "one shift makes one spike; more of them are structure of the class, or another threat"
+    why = "one shift makes one spike; more spikes come from structure in the class, or from another attack"
     conditions = (Condition("the second eigenvalue is within the bulk", float(values[1] / edge), holds, why),)
     overlap = spiked_overlap(spike, gamma) if spike else 0.0
     found = (noise, float(values[0]), float(edge), float(spike), float(np.sqrt(gamma)), overlap)

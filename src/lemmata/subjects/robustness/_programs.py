@@ -83,7 +83,9 @@ def triangle(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
         solved = optimize.linprog(cost, upper, limits, equal, values, box, method="highs-ds")
         if solved.status != 0:
             raise SolverError(
-                "linear programme of the relaxation", found=solved.message, rule="a programme that HiGHS can solve"
+                "linear programme of the relaxation",
+                found=solved.message,
+                rule="a linear programme that HiGHS can solve",
             )
         found.append(solved.fun)
     return np.asarray(found) + offsets

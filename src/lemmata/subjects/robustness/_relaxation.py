@@ -30,7 +30,7 @@ class Ball:
         return rows @ self.center - self.radius * size
 
     def argmin(self, rows: Float[np.ndarray, "r d"]) -> Float[np.ndarray, "r d"]:
-        """Where it is attained."""
+        """The point of the ball at which the smallest <row, x'> is attained."""
         if self.norm == "linf":
             return self.center - self.radius * np.sign(rows)
         size = np.linalg.norm(rows, axis=1, keepdims=True)

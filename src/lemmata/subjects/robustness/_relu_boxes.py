@@ -16,10 +16,10 @@ class ReluBox(eqx.Module):
     """A ReLU network of one output and the inputs within `radius` of `center` in every coordinate.
 
     Args:
-        weights: of each layer, (outputs, inputs).
-        biases: of each layer.
+        weights: the weights of each layer, (outputs, inputs).
+        biases: the biases of each layer.
         center: the input.
-        radius: of the box.
+        radius: the radius of the box.
     """
 
     weights: tuple[Float[Array, "_ _"], ...]

@@ -10,8 +10,9 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from lemmata.answers import Condition, inside, positive, probability, share_interval, whole
-from lemmata.errors import SettingError, ShapeError
+from lemmata.answers import Condition, inside, least_share, positive, probability, whole
+from lemmata.core import array_of
+from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.printable import preformatted
 
 from ._inputs import as_point, check_vector
@@ -54,13 +55,13 @@ class SmoothCertificate:
         candidate: the class that was most frequent among the first draws.
         count, n: how often the candidate was seen in the second draws, and how many they were.
         p_lower: the lower limit of its probability, exact at level 1 - alpha.
-        radius: of the l2 ball on which the class stays with that confidence; 0 where it abstains.
-        linf: of the ball in the infinity norm inside it, radius/sqrt(d).
-        l1: of the l1 ball inside it, radius itself.
+        radius: the radius of the l2 ball on which the class stays with that confidence; 0 where it abstains.
+        linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
+        l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
         ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
         sigma, alpha: as asked.
-        conditions: what the numbers rest on.
-        claims: which state the radius.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state the radius.
     """
 
     label: int | None
@@ -106,20 +107,21 @@ def smooth(
     ball. The classifier that is certified is the smoothed one, not f.
 
     Args:
-        f: classes (batch,) or scores (batch, classes) of inputs (batch, d); or a network, as `certify` takes them, or a
+        f: classes (batch,) or scores (batch, classes) of inputs (batch, d), a single score being a sign; or a network, as `certify` takes them, or a
             fitted classifier of scikit-learn, whose classes are counted in their order.
         x: one input; of a network it may be a field, such as an image.
         sigma: the standard deviation of the noise.
         n: draws that bound the probability.
         alpha: the probability that the certificate is wrong, below 1/2.
         selection: draws that choose the class.
-        seed: of the draws.
+        seed: the random seed of the draws.
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
         SettingError: for a network in training mode, a sigma that is not positive, an alpha outside (0, 1/2), or
             invalid counts.
         ShapeError: for answers of f that are neither classes nor scores.
+        DataError: for scores that are not finite.
 
     Example:
         >>> import numpy as np
@@ -135,7 +137,7 @@ def smooth(
     classes, frequencies = np.unique(_answers(call, point, sigma, selection, generator), return_counts=True)
     candidate = int(classes[frequencies.argmax()])
     count = int((_answers(call, point, sigma, n, generator) == candidate).sum())
-    p_lower = share_interval(float(count), float(n - count), 1 - 2 * alpha)[0]
+    p_lower = least_share(float(count), float(n - count), alpha)
     radius = smoothed_radius(p_lower, sigma) if p_lower > 0.5 else 0.0
     ceiling = max(0.0, sigma * float(stats.norm.ppf(alpha ** (1 / n))))
     why = "of the class that was chosen on other draws; else it abstains"
@@ -166,13 +168,30 @@ def _answers(
     found = []
     for start in range(0, count, _BATCH):
         size = min(_BATCH, count - start)
-        answers = np.asarray(f(point + sigma * generator.standard_normal((size, *point.shape))))
-        if answers.ndim not in (1, 2) or len(answers) != size:
-            rule = f"classes of shape ({size},) or scores of shape ({size}, classes) for {size} inputs"
-            raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)
-        if answers.ndim == 1 and not np.issubdtype(answers.dtype, np.integer) and answers.dtype != bool:
+        given = f(point + sigma * generator.standard_normal((size, *point.shape)))
+        found.append(_classes(array_of("answers of f", given), size))
+    return np.concatenate(found)
+
+
+def _classes(answers: np.ndarray, size: int) -> np.ndarray:
+    """The class of each input, from classes or scores; one score a row is a sign, as `certify` has it."""
+    if answers.ndim not in (1, 2) or len(answers) != size or 0 in answers.shape:
+        rule = f"classes of shape ({size},) or scores of shape ({size}, classes) for {size} inputs"
+        raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)
+    if answers.ndim == 1:
+        if not (np.issubdtype(answers.dtype, np.integer) or answers.dtype == bool):
             raise ShapeError(
                 "answers of f", found=f"entries of type {answers.dtype}", rule="classes that are whole numbers"
             )
-        found.append(answers.argmax(axis=1) if answers.ndim == 2 else answers.astype(int))
-    return np.concatenate(found)
+        return answers.astype(int)
+    if answers.dtype.kind not in "fiub":
+        raise DataError("scores of f", found=f"entries of type {answers.dtype}", rule="real numbers")
+    wrong = ~np.isfinite(answers).all(axis=1)
+    if wrong.any():
+        raise DataError(
+            "scores of f",
+            found=f"{int(wrong.sum())} of {size} rows with NaN or infinite scores",
+            rule="finite numbers, whose largest is the class",
+            remedy="mend the function at inputs under noise, or reduce sigma",
+        )
+    return (answers[:, 0] > 0).astype(int) if answers.shape[1] == 1 else answers.argmax(axis=1)

@@ -36,7 +36,7 @@ def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...]
     Args:
         call: the function, from (1, *shape) to (1, outputs).
         shape: that of one input.
-        name: of the function, for messages.
+        name: the name of the function, for messages.
 
     Raises:
         SettingError: for operations other than affine maps and ReLUs in sequence, and for a function that fails.

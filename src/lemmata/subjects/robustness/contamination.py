@@ -1,8 +1,8 @@
 """Arbitrary rows in a sample: how far they move a median, and the mean of the rows that a spectral filter keeps.
 
-This theory controls the bias of estimates of the mean of normal rows, if a fraction of the rows is replaced. The
-biases of coordinatewise medians add up. A filter that uses the direction of largest variance avoids that. The
-theory assumes that the covariance of the other rows is known.
+This theory describes the bias of estimates of the mean of normal rows, if a fraction of the rows is replaced. The
+biases of coordinatewise medians add up. A filter that uses the direction of largest variance avoids that. The theory
+assumes that the covariance of the other rows is known.
 """
 
 import jax
@@ -31,7 +31,7 @@ class MedianBias(Claim[Contaminated]):
     farther, but the mean can move without limit.
     """
 
-    title = "Arbitrary rows move the median of normal rows by at most a known distance"
+    title = "Replacing a share eps of normal rows moves the median by at most sigma Phi^-1(1/(2 (1 - eps)))"
     source = Source("emergence2026", "Figure 13.16", note="with the bias of the median")
     population = Drawn(
         Contaminated,

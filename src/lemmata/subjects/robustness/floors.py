@@ -1,7 +1,7 @@
 """The least robust error that any classifier can have on given rows.
 
 This theory counts rows of different classes whose balls meet: no function can be right on both balls. It assumes only
-the rows, the norm and the radius. It does not explain the error on new rows, and which classifiers a method can find.
+the rows, the norm and the radius. It does not explain the error on new rows, or which classifiers a method can find.
 """
 
 from typing import Any
@@ -75,8 +75,8 @@ class FloorOfRobustError(Claim[LabelledCloud]):
         M / n
 
     on these rows, because it errs somewhere in one of the two balls of each pair. Some classifier attains M/n. By
-    König's theorem, M rows meet all conflicts. Leave them out and give each input the class of its nearest row among
-    the others: then all others keep their class within eps.
+    König's theorem, some M rows contain at least one row of every conflict. Leave these rows out, and give each input
+    the class of the nearest remaining row. Then no remaining row changes its class within eps.
     """
 
     title = "The least robust error of any classifier is the largest number of disjoint conflicts per row"

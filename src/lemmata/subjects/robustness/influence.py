@@ -1,8 +1,8 @@
 """Influence functions: the effect of leaving one training row out, to first order.
 
-This theory controls the change of a prediction if one row of a regularised regression is left out. It assumes a
-smooth, strongly convex loss. It leaves unexplained networks, whose minima are neither unique nor isolated. It also
-leaves unexplained the removal of many rows at once, whose effects do not add up.
+This theory describes the change of a prediction if one row of a regularised regression is left out. It assumes a
+smooth, strongly convex loss. It does not explain networks, whose minima are neither unique nor isolated. It does not
+explain the removal of many rows at once, whose effects do not add up.
 """
 
 import equinox as eqx

@@ -1,8 +1,8 @@
 """Interval bounds of networks: when they are exact, and how fast they become loose.
 
-This theory controls the outputs of a network on a box of inputs, layer by layer, with each coordinate alone. It
-ignores that coordinates move together. This costs nothing if all weights have one sign. With random signs, it costs
-a factor of the square root of the width in each further layer.
+This theory describes the outputs of a network on a box of inputs, layer by layer, with each coordinate alone. It
+ignores that coordinates depend on each other. The bounds are nevertheless exact if no weight is negative. With weights
+of random signs, each further layer makes the bounds looser by a factor of the square root of its width.
 """
 
 import jax

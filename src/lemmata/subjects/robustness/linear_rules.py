@@ -2,7 +2,7 @@
 
 This theory computes the error of a linear rule if an adversary may change each input by a vector of bounded norm. It
 assumes two classes with normal features, or one strong sign and many weak normal features. It does not explain rules
-that are not linear, and attacks on training rows.
+that are not linear, or attacks on training rows.
 """
 
 import equinox as eqx

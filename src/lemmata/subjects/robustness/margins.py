@@ -1,8 +1,8 @@
 """Margins and Lipschitz constants: the certificates that need no relaxation.
 
-This theory controls how far an input may move, in the Euclidean norm, before its class changes. It needs one number
-for the margin and one for the slope. It is exact for linear classifiers. For networks, it leaves unexplained how
-much smaller the slope near an input is than the product of the layers' norms.
+This theory describes how far an input may move, in the Euclidean norm, before its class changes. It needs one number
+for the margin and one for the slope. It is exact for linear classifiers. For networks, it leaves unexplained how much
+smaller the slope near an input is than the product of the layers' norms.
 """
 
 import equinox as eqx
@@ -133,7 +133,7 @@ class MarginFallsWithItsSlope(Claim[SteepNetwork]):
     Lipschitz constant. The network attains the bound if all its units are active and the rows of W are orthonormal.
     """
 
-    title = "A margin falls by at most its Lipschitz constant times the distance"
+    title = "A perturbation lowers a margin by at most the Lipschitz constant times its length"
     source = Source("emergence2026", "Figure 13.8", note="the proof beside it")
     population = SteepNetworks()
     relation = AtMost()

@@ -1,8 +1,8 @@
 """Convex relaxations of ReLU networks: their order, and what optimised slopes reach.
 
-This theory controls how far the output of a network can fall on a box of inputs. It assumes that all relaxations
-use the same bounds of the hidden units. It leaves unexplained the gap between the triangle relaxation and the
-network itself, which is a combinatorial problem.
+This theory describes how far the output of a network can fall on a box of inputs. It assumes that all relaxations use
+the same bounds of the hidden units. It does not explain the gap between the triangle relaxation and the network itself,
+which is a combinatorial problem.
 """
 
 import jax.numpy as jnp
@@ -59,7 +59,7 @@ class OrderOfRelaxations(Claim[ReluBox]):
     place 4 for CROWN.
     """
 
-    title = "An attack, the exact fall, the triangle relaxation and CROWN give increasing values"
+    title = "Attack, exact programme, triangle relaxation and CROWN find increasingly large falls of the output"
     source = Source("emergence2026", "Figure 13.6", note="with an attack and the exact value beside it")
     population = ReluBoxes(inputs=4, width=6, hidden=2, radius=0.4, depths=(1, 2))
     relation = Order("place", (1.0, 2.0, 3.0, 4.0))
@@ -82,9 +82,9 @@ class OrderOfRelaxations(Claim[ReluBox]):
 
 class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
     """Let no weight of a ReLU network with one hidden layer be negative. On a box, the output is least at the lower
-    corner, and interval bounds give the fall to this value exactly. Linear bounds by backward substitution with CROWN's
-    own slopes allow at least as large a fall. CROWN's slope of a unit is 1 if the unit's upper bound exceeds its lower
-    bound in absolute value, and 0 otherwise. So linear bounds are not always tighter than intervals.
+    corner, and interval bounds are exact there. Linear bounds by backward substitution with CROWN's own slopes allow at
+    least as large a fall. CROWN's slope of a unit is 1 if the unit's upper bound exceeds its lower bound in absolute
+    value, and 0 otherwise. So linear bounds are not always tighter than intervals.
     """
 
     title = "Intervals are at least as tight as CROWN on monotone networks"
@@ -134,7 +134,7 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
     )
     if solved.status != 0:
         raise SolverError(
-            "linear programme in the slopes", found=solved.message, rule="a programme that HiGHS can solve"
+            "linear programme in the slopes", found=solved.message, rule="a linear programme that HiGHS can solve"
         )
     return float(constant - solved.fun)
 

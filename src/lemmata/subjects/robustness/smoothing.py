@@ -1,8 +1,8 @@
 """Randomised smoothing: how far the most frequent answer under noise is safe.
 
-This theory controls a classifier that answers the class which a rule gives most often under noise on its input. It
-assumes that only the probability of this class is known, and derives the radius from it. It leaves unexplained what
-else is known about the rule, and what noise costs in accuracy.
+This theory describes a classifier that answers the class which a rule gives most often under noise on its input. It
+assumes that only the probability of this class is known, and derives the radius from it. It does not explain what else
+is known about the rule, or what noise costs in accuracy.
 """
 
 import jax
@@ -308,7 +308,7 @@ class CeilingOfCounts(Claim[Drawn]):
         sigma Phi^-1(alpha^(1/n)),
 
     where Phi is the normal distribution function. This radius is certified if all n draws give the same class. Even
-    then, no probability p with p^n >= alpha can be excluded.
+    then, the draws cannot exclude a probability p with p^n >= alpha.
     """
 
     title = "The largest radius that n draws can certify is sigma Phi^-1(alpha^(1/n))"

@@ -1,8 +1,8 @@
 """Errors on a high-dimensional sphere: how near the nearest error is.
 
-This theory controls the mean distance from a random point of the sphere to a set of errors, by the measure of the
-set alone. Caps are the farthest sets, and even caps are within a few times n^(-1/2). It assumes inputs that are
-uniform on the sphere. It leaves unexplained data on a manifold, for which a set of that measure may be far away.
+This theory describes the mean distance from a random point of the sphere to a set of errors, by the measure of the set
+alone. Caps are the farthest sets, and even caps are within a few times n^(-1/2). It assumes inputs that are uniform on
+the sphere. It does not explain data on a manifold, for which a set of that measure may be far away.
 """
 
 import functools
@@ -96,7 +96,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
     with probability at most 1/1000. The trials only test that this probability is below 1/10.
     """
 
-    title = "No set of errors of a given measure is farther from random points than a cap"
+    title = "Of all sets of errors of a given measure, a cap is the farthest from random points"
     source = Source("emergence2026", "Figure 13.13", note="for the mean distance, by Lévy's inequality")
     population = SphereErrorSets()
     relation = AtMost(delta=0.1)

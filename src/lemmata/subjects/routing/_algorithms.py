@@ -106,7 +106,7 @@ def predictions(prompts: Prompts, known: Scales, target: Float[np.ndarray, " m"]
 
     Args:
         prompts: with as many examples as the algorithms may see.
-        known: of the whole set.
+        known: what is known of the whole set.
         target: predictions that the step sizes are fitted to.
     """
     n = prompts.x.shape[1]

@@ -40,8 +40,8 @@ class AttentionReport:
         mixed: the largest mixed difference M of four logits; the contraction is at most tanh(M/4). It is infinite for
             logits with a mask that differs between queries.
         masked: how many logits are minus infinity.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     effective: Float[np.ndarray, " q"]
@@ -67,8 +67,8 @@ class AttentionReport:
         lines = [
             f"{len(own)} queries read {np.median(own):.4g} tokens (median; {own.min():.4g} to {own.max():.4g}), "
             f"largest weight {np.median(self.largest):.3g}",
-            f"logits that span {self.span:.4g} give one key a weight of at most {far} keys",
-            "no length up to 1e+307 keeps all weights below 1/2"
+            f"if logits span {self.span:.4g}, one key gets a weight of at most {far} keys",
+            "a weight above 1/2 is possible for up to 1e+307 keys"
             if math.isinf(self.half)
             else f"from {self.half:.3g} keys on, no weight exceeds 1/2",
             "without a skip connection, the layer multiplies the spread of its values by at most "
@@ -118,7 +118,7 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
     Example:
         >>> print(attention_report([[4.0, 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]))
         3 queries read 1.299 tokens (median; 1.299 to 4), largest weight 0.948
-        logits that span 4 give one key a weight of at most 0.948 of 4, 0.784 of 16, 0.464 of 64 keys
+        if logits span 4, one key gets a weight of at most 0.948 of 4, 0.784 of 16, 0.464 of 64 keys
         from 55.6 keys on, no weight exceeds 1/2
         without a skip connection, the layer multiplies the spread of its values by at most 0.931 (tanh(M/4) = 0.964)
     """
@@ -143,7 +143,9 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
         contraction = min(contraction, math.tanh(mixed / 4))
     far = int((seen & (below < -_MASK)).sum())
     conditions = (
-        Condition("at other lengths the logits of a query span no more than here", None, None, "for the bounds"),
+        Condition(
+            "the logits of a query span at most this much at other lengths too", None, None, "the bounds assume it"
+        ),
         Condition(
             f"no finite logit is {_MASK:g} below the largest of its query",
             float(far),

@@ -26,7 +26,7 @@ class Lookup(eqx.Module):
 
     @property
     def lead(self) -> Float[Array, ""]:
-        """By how much <q, k_1> is above all other scores."""
+        """The lead: <q, k_1> minus the largest other score."""
         scores = self.keys @ self.query
         return scores[0] - jnp.max(scores[1:])
 

@@ -63,7 +63,7 @@ def draws_of(n: int, d: int, count: int) -> Draws:
 
 
 def gap_of(n: int, weight: float) -> float:
-    """By how much the right logit must be above the others if these are equal, exactly also near the weight 1/n."""
+    """The necessary lead of the right logit if all others are equal; also exact near the weight 1/n."""
     return math.log1p((n * weight - 1) / (1 - weight))
 
 
@@ -73,7 +73,7 @@ def needed(draws: Draws, n: int, weight: float, unit: float = 0.0) -> Float[np.n
     Args:
         draws: of the other keys.
         n: keys, with the right one.
-        weight: of the right key.
+        weight: the weight of the right key.
         unit: relative rounding error of all logits, in the worst case.
     """
     halves, gap = draws.halves, gap_of(n, weight)
@@ -96,7 +96,7 @@ def _left(
     below: Float[np.ndarray, "m k"], counts: Float[np.ndarray, "m k"], drawn: int, noise: Float[np.ndarray, " m"],
     n: int, weight: float,
 ) -> Float[np.ndarray, " m"]:  # fmt: skip
-    """Above 0 where the other keys have too much weight."""
+    """A number above 0 if the other keys have too much weight."""
     close = gap_of(n, weight) < _CLOSE  # then 1 is taken off each term, and off the aim
     terms = np.expm1(-below) if close else np.exp(-below)
     total = np.sum(counts[:, :drawn] * terms[:, :drawn], axis=1)

@@ -41,7 +41,7 @@ class LogitFormat:
     """What a number format leaves of a lookup.
 
     Args:
-        name: of the format.
+        name: the name of the format.
         bits: its significant bits, p.
         resolves: 2u/(1 + u), u = 2^-p: leads above it survive rounding at every inverse temperature.
         sharpness: the inverse temperature that keeps the weight after rounding; infinite where none is sure to.
@@ -67,11 +67,11 @@ class Retrieval:
         lead: the lead of the right key over the nearest one, 1 minus their inner product: median, 5 % and 95 %.
         spread: the inverse temperature for the best arrangement; None where the best arrangement is not known.
         least: no arrangement of keys needs less.
-        dimension: from here on, random keys need an inverse temperature of the order of `gap`. Below, the nearest key
-            decides.
+        dimension: from here on, random keys need an inverse temperature of the order of `gap`. In fewer dimensions, the
+            nearest wrong key determines the inverse temperature.
         formats: number formats of the logits.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     n: int
@@ -97,8 +97,8 @@ class Retrieval:
             f"d = {self.dimension} on",
         ]
         for each in self.formats:
-            word = f"holds at {each.sharpness:.4g}" if each.holds else "cannot be sure to hold it"
-            lines.append(f"{each.name}: {word} (leads above {each.resolves:.2g} survive; the nearest key has "
+            word = f"reaches it at {each.sharpness:.4g}" if each.holds else "may never reach it"
+            lines.append(f"{each.name}: {word} (rounding keeps leads above {each.resolves:.2g}; the lead here is "
                          f"{self.lead.value:.2g})")  # fmt: skip
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
@@ -147,7 +147,7 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
         >>> print(retrieval(1000, 64, "bfloat16"))
         1000 keys in d = 64, weight 0.5: inverse temperature 7.323 for random keys (90 % of draws: 7.259 to 7.39)
         no arrangement needs less than 6.9; random keys need about 6.907 from d = 28 on
-        bfloat16: holds at 7.428 (leads above 0.0078 survive; the nearest key has 0.61)
+        bfloat16: reaches it at 7.428 (rounding keeps leads above 0.0078; the lead here is 0.61)
     """
     n, d = _at_most("n", n, _MOST_KEYS), _at_most("d", d, _MOST_DIMENSIONS)
     weight = inside("weight", weight, 0.0, 1.0)
@@ -161,7 +161,9 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
     sharpness = Interval(value, low, high)
     least, dimension = gap * (n - 1) / n, max(2, math.ceil(4 * gap))
     conditions = (
-        Condition("keys are independent and uniform on the sphere", None, None, "for the first number and the formats"),
+        Condition(
+            "keys are independent and uniform on the sphere", None, None, "the first number and the formats assume it"
+        ),
         Condition("only the logits are rounded, to the nearest number", None, None, "sums and products round as well"),
     )
     return Retrieval(
@@ -219,7 +221,7 @@ def _share_of(values: np.ndarray, share: float) -> float:
 
 
 def _spread(n: int, d: int, weight: float) -> float | None:
-    """For a regular simplex, or for keys at equal distances on a circle."""
+    """The inverse temperature for a regular simplex, or for keys at equal distances on a circle."""
     if d >= n - 1:
         return gap_of(n, weight) * (n - 1) / n
     if d > 2:

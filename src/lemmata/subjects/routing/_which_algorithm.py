@@ -33,20 +33,21 @@ class AlgorithmDistances:
     """Squared distances of a predictor to known algorithms, on prompts of several lengths.
 
     Args:
-        names: of the algorithms.
+        names: the names of the algorithms.
         lengths: numbers of examples.
         distances: the mean squared difference between the predictor and each algorithm, for each length.
-        intervals: of the distances.
+        intervals: confidence intervals of the distances.
         behind: by how much each algorithm is farther than the nearest one, for each length.
-        behind_intervals: of these differences, paired over prompts and together for all algorithms.
+        behind_intervals: confidence intervals of these differences, paired over prompts and together for all
+            algorithms.
         farther: which algorithms are shown to be farther than the nearest one: on average, or in most prompts.
         nearest: the name of the nearest algorithm, for each length.
         size: the mean square of the predictor, for each length.
         ridge: the variance of the noise over the variance of a weight, by the evidence of all prompts.
-        prompts: how many.
-        level: of the intervals.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        prompts: the number of prompts.
+        level: the confidence level of the intervals.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     names: tuple[str, ...]
@@ -145,14 +146,14 @@ def which_algorithm(
     posterior mean over `tasks`. The ridge is the one of the largest evidence of all prompts. The step size of descent
     is one number for all prompts of a length, at which descent is nearest to the predictor.
 
-    No algorithm has an intercept. If your targets have a mean, give the inputs a column of ones.
+    No algorithm has an intercept. If the mean of your targets is not 0, add a column of ones to the inputs.
 
     Args:
         predict: a function of inputs (n, d), targets (n,) and a query (d,) that returns a number.
         prompts: inputs (m, n, d), targets (m, n) and queries (m, d) of m prompts.
         tasks: weight vectors (t, d), for a predictor that may have memorised them.
         lengths: how many of the n examples are shown; by default up to 5 numbers up to n.
-        level: of the intervals.
+        level: the confidence level of the intervals.
 
     Raises:
         SettingError: for a predictor that cannot be called, or invalid settings.
@@ -203,10 +204,11 @@ def which_algorithm(
         Condition("prompts are independent draws of one distribution", None, None, "for the intervals"),
         Condition("prompts that repeat an earlier one", float(repeated), repeated == 0, "else intervals are too short"),
         Condition("the largest share of one prompt in a distance", heaviest, heaviest <= 0.5, "else intervals mislead"),
-        Condition("the predictor answers the first prompt as before, when asked again (difference)",
-                  float(again * unit_y), bool(abs(again) <= _SAME * largest), "else it uses chance or its past"),
+        Condition("the predictor gives the same answer to the first prompt twice (difference)",
+                  float(again * unit_y), bool(abs(again) <= _SAME * largest),
+                  "else its answers depend on chance or on earlier prompts"),
         Condition("the evidence is largest at a ridge inside the range", None, known.inside,
-                  "else ridge is least squares, or zero"),
+                  "else the ridge predictor equals least squares, or 0"),
     )  # fmt: skip
     error = (1 - level) / (2 * (len(names) - 1))  # of each algorithm, by its mean and by its prompts
     between = _interval(behind, 1 - error, signed=True)
@@ -261,7 +263,9 @@ def _tasks(tasks: Any, d: int) -> np.ndarray | None:
         return None
     given = numbers_of("tasks", tasks).astype(float)
     if given.ndim != 2 or given.shape[1] != d:
-        raise ShapeError("tasks", found=f"shape {given.shape}", rule=f"shape (tasks, {d}), one weight vector a row")
+        raise ShapeError(
+            "tasks", found=f"shape {given.shape}", rule=f"shape (tasks, {d}), one weight vector in each row"
+        )
     return np.unique(given, axis=0)
 
 
@@ -278,7 +282,7 @@ def _lengths(lengths: Any, n: int) -> tuple[int, ...]:
 
 
 def _answers(predict: Callable[..., Any], x: np.ndarray, y: np.ndarray, queries: np.ndarray, n: int) -> np.ndarray:
-    """Of copies, which a predictor may change."""
+    """The predictions for copies of the prompts, which a predictor may change."""
     found = np.empty(len(x))
     for place in range(len(x)):
         try:

@@ -1,7 +1,8 @@
 """Averaging without skip connections: how fast attention makes tokens equal, and how little one token matters.
 
 This theory bounds the spread of the outputs of an attention layer by the spread of its inputs, and the effect of one
-input token on the others. It assumes no skip connection, or logits that are small. It leaves open what training avoids.
+input token on the others. It assumes no skip connection, or logits that are small. It does not explain how training
+avoids this.
 """
 
 import equinox as eqx
@@ -61,8 +62,8 @@ class AllAttentionLogits(Population[AttentionLogits]):
 
 
 class AttentionContracts(Claim[AttentionLogits]):
-    """Let attention average values v_j with weights softmax(L_ij) over j. Let M be the largest mixed difference (L_ij -
-    L_ik) - (L_lj - L_lk) of its logits. The largest difference between two outputs is at most
+    """Let attention average values v_j with weights softmax(L_ij) over j. Let M be the largest value of (L_ij - L_ik) -
+    (L_lj - L_lk) over all queries i, l and keys j, k. The largest difference between two outputs is at most
 
         tanh(M/4) (max_j v_j - min_j v_j).
 
@@ -110,14 +111,12 @@ class TokensNearTheirMean(eqx.Module):
 
 
 class RankCollapseIsCubic(Claim[TokensNearTheirMean]):
-    """Let the tokens be x_i = m + s e_i, where m is fixed and the e_i have mean 0. A layer of softmax attention without
-    a skip connection and without a feed-forward map maps them to tokens whose distance from their mean is, as s falls,
-    of the order
+    """Let the tokens be x_i = m + s e_i, where m is fixed and the e_i have mean 0. Apply a layer of softmax attention
+    without a skip connection and without a feed-forward map. As s falls, the distance of the new tokens from their mean
+    is of the order s³.
 
-        s³.
-
-    So the layer makes nearly equal tokens equal doubly exponentially fast in the depth. The number that is measured is
-    the Frobenius norm of the tokens minus their mean.
+    So the layer makes nearly equal tokens equal doubly exponentially fast in the depth. The trials measure the
+    Frobenius norm of the tokens minus their mean.
     """
 
     title = "One attention layer without skip connections cubes the spread of nearly equal tokens"

@@ -51,10 +51,10 @@ class OverlappingFamiliesStayMixed(Claim[ScaledTask]):
         d log tau - |w|² (1 - tau^(-2))/2,
 
     the log ratio of the prior densities at the true w. This limit is finite, so no context is long enough to identify
-    the family. What the odds say is a property of the prior, and all examples that agree on w leave it as it is.
+    the family. Once w is known, the odds depend only on the two priors at w, and further examples do not change them.
     """
 
-    title = "No number of examples tells apart task families whose priors overlap"
+    title = "Even infinitely many examples do not identify a task family if the priors overlap"
     source = Source("emergence2026", "Remark 15.10", "Figure 15.13", note="the sharp form, for two Gaussian families")
     stated = Kind.OWN
     population = Drawn(
@@ -117,16 +117,15 @@ class NoisyTasks(Population[NoisyTask]):
 
 class NoiseIsResolved(Claim[NoisyTask]):
     """Two families of linear tasks in d dimensions have the same prior w ~ N(0, I) and noise of variance s_1² and s_2².
-    A task of the first family has, from n examples, on average the log posterior odds
-
-        (n - d) K,   K = (s_1²/s_2² - 1 - log(s_1²/s_2²))/2,
+    After n examples of a task of the first family, the log posterior odds for this family are on average (n - d) K, K =
+    (s_1²/s_2² - 1 - log(s_1²/s_2²))/2,
 
     up to a relative error of order 1/n². K is the divergence of one target given w. So the odds grow in proportion to
-    n, and the d examples that find w say nothing about the family. The same n without the d would be too large by n/(n
-    - d).
+    n, and the d examples that find w say nothing about the family. The formula with n in place of n - d would be too
+    large by the factor n/(n - d).
     """
 
-    title = "Examples tell apart task families that differ in their noise, at n - d times the divergence"
+    title = "The log odds of task families that differ in their noise grow like n - d times the divergence"
     source = Source("emergence2026", "Figure 15.13", note="for two families that differ in the noise")
     stated = Kind.OWN
     population = NoisyTasks()

@@ -1,7 +1,7 @@
 """The rank of a head: which attention matrices a narrow head can have.
 
 This theory says which tables of probabilities are softmax matrices of queries and keys of a given width. It assumes
-that queries and keys are free. It leaves open which tables a task needs.
+that queries and keys are free. It does not say which tables a task needs.
 """
 
 import equinox as eqx
@@ -61,8 +61,8 @@ def left_by_width(table: np.ndarray, width: int, rng: np.random.Generator) -> fl
     """The least mean divergence of the table from softmax(Q K'), Q and K of this width, over a few random starts.
 
     Args:
-        table: of probabilities.
-        width: of queries and keys.
+        table: the table of probabilities.
+        width: the width of queries and keys.
         rng: draws the starts.
     """
     (q, n), size = table.shape, table.shape[0] * width

@@ -73,15 +73,16 @@ def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Fl
 
 class TwoHeadsCopy(Claim[RepeatedToken]):
     """Let a sequence have a beginning token and then T tokens. Let the last token occur once before, at position p < T
-    - 1, and let all other tokens be different. Head 1 attends from each position to the previous one with the logit
-    beta (0 elsewhere, causal mask), and copies the token. Head 2 attends from the last position to each position, with
-    the logit beta times the inner product of the last token and what head 1 copied. Head 2 gives the position p + 1,
-    which holds the continuation, a weight of at least
+    - 1, and let all other tokens be different. Head 1 has a causal mask. From each position it attends to the previous
+    position with the logit beta, to all others with the logit 0, and copies the token there. Head 2 attends from the
+    last position to each position, with the logit beta times the inner product of the last token and what head 1
+    copied. Head 2 gives the position p + 1, which holds the continuation, a weight of at least
 
         1/(1 + T e^(-beta (w - 2 e^(-beta)))),   w = 1/(1 + T e^(-beta)).
 
-    Without a beginning token, and if the repeated token stands first, it is at most 1/2: the first position can only
-    attend to itself, and it matches too. The second number is 1 minus this weight.
+    If there is no beginning token and the repeated token stands first, this weight is at most 1/2. The reason is that
+    the first position can only attend to itself, so Head 2 finds a match there too. The second number is 1 minus this
+    weight.
     """
 
     title = "A previous-token head and a content head copy the continuation of a repeated token"
@@ -119,7 +120,7 @@ class PlacedToken(eqx.Module):
 
     Args:
         tokens: in order.
-        embedding: of each token of the vocabulary.
+        embedding: the embedding of each token of the vocabulary.
         products: query-key products of the two layers.
         place: t, the position that is looked at, counted from 1.
     """
@@ -151,15 +152,12 @@ class PlacedTokens(Population[PlacedToken]):
 
 
 class PositionFromTheMask(Claim[PlacedToken]):
-    """Consider attention without positional encodings. (a) One causal head with logits 0 and a value of 1 at a
-    beginning token, 0 elsewhere, outputs at position t
-
-        1/t,
-
-    so the mask alone tells the position. (b) Without a mask, the state of a token after any number of layers depends
-    only on the token itself and on the number of times that each token of the vocabulary occurs, so the order is lost.
-    The second number is the first coordinate of the last token after two layers, computed from these counts n_v: a
-    layer maps the state h_u of the token u to sum_v n_v e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W h_v>).
+    """Consider attention without positional encodings. (a) Let one causal head have logits 0 and the value 1 at a
+    beginning token and 0 elsewhere. At position t, its output is 1/t, so the mask alone shows the position. (b) Without
+    a mask, the state of a token after any number of layers depends only on the token itself and on the number of times
+    that each token of the vocabulary occurs, so the order is lost. The second number is the first coordinate of the
+    last token after two layers, computed from these counts n_v: a layer maps the state h_u of the token u to sum_v n_v
+    e^(<h_u, W h_v>) h_v / sum_v n_v e^(<h_u, W h_v>).
     """
 
     title = "A causal mask shows the position, and unmasked attention sees only counts"

@@ -103,8 +103,8 @@ class BoundedLogitsDisperse(Claim[BoundedLogits]):
 
         1/(1 + (n - 1) e^(-2B)).
 
-    The bound is attained if one logit is B and all others are -B. So attention with bounded logits cannot read one key
-    of many: from n = 1 + e^(2B) on, every weight is at most 1/2, and all weights fall like 1/n.
+    The bound is attained if one logit is B and all others are -B. So attention with bounded logits cannot read a single
+    key among many. For n >= 1 + e^(2B), every weight is at most 1/2, and all weights fall like 1/n.
     """
 
     title = "Attention with bounded logits disperses as the context grows"
@@ -141,7 +141,7 @@ def sharpness_for(weight: Float[Array, ""], behind: Float[Array, " m"], most: fl
     """The beta at which the right key has this weight, by bisection.
 
     Args:
-        weight: of the right key.
+        weight: the weight of the right key.
         behind: by how much the right key leads each other key.
         most: a beta that is too large.
     """
@@ -212,7 +212,8 @@ class RandomKeys(Claim[RandomKeysWanted]):
         beta = d (1 - sqrt(1 - 2L/d)).
 
     This is L if d is far larger than L, and 2L at d = 2L. The formula replaces the weights of the other keys by their
-    mean, and the law of a score by the normal law N(0, 1/d). It is tested for n = 10000 to 40000 and 4L < d < 7L.
+    mean, and the distribution of a score by the normal distribution N(0, 1/d). It is tested for n = 10000 to 40000 and
+    4L < d < 7L.
     """
 
     title = "The inverse temperature that a lookup among random keys needs"
@@ -275,11 +276,11 @@ class SimplexKeysAreBest(Claim[UnitKeys]):
 
         1/(1 + (n - 1) e^(-beta n/(n - 1))),
 
-    and a regular simplex attains it. So no arrangement of keys, in any dimension, reads all of them with the weight p
-    at a beta below (1 - 1/n) log((n - 1) p/(1 - p)).
+    and a regular simplex attains it. So in every dimension and for every arrangement, reading all keys with the weight
+    p takes a beta of at least (1 - 1/n) log((n - 1) p/(1 - p)).
     """
 
-    title = "No arrangement of unit keys is read more sharply than a regular simplex"
+    title = "Of all arrangements of unit keys, a regular simplex needs the smallest inverse temperature"
     source = Source("emergence2026", "Figure 15.3", note="a bound for every arrangement of keys")
     stated = Kind.OWN
     population = AllUnitKeys()

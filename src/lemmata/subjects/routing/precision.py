@@ -1,7 +1,7 @@
 """Lookups with rounded logits: the price of a floating-point format.
 
 This theory says which lead a softmax lookup needs if its logits are rounded to p significant bits. It assumes that only
-the logits are rounded, to the nearest number of the format. It leaves open how matrix products round.
+the logits are rounded, to the nearest number of the format. It does not say how matrix products round.
 """
 
 import equinox as eqx
@@ -148,16 +148,18 @@ class TiedLookups(Population[RoundedLookup]):
 
 class RoundingTies(Claim[RoundedLookup]):
     """Let unit vectors have scores <q, k_j>, of which the right one is 1 and the next one is 1 - D. If D < 2u/(1 + 3u),
-    where u = 2^(-p), then there is an inverse temperature in every octave at which both logits round to the same number
-    with p significant bits: every beta just below 2^m (1 + 3u). At this beta the right key has a weight of at most
+    where u = 2^(-p), then both logits round to the same number with p significant bits at every inverse temperature
+    beta just below 2^m (1 + 3u), where m is any integer. So there is such a beta in every octave, from b to 2b. At this
+    beta the right key has a weight of at most
 
         1/2,
 
     however large beta is. Without rounding the weight tends to 1 as beta grows. Together with the condition D > 2u/(1 +
-    u), under which no beta is harmful, this shows that a format resolves leads down to 2u and not below.
+    u), under which no beta is harmful, this shows that a format distinguishes leads above about 2u, and not smaller
+    leads.
     """
 
-    title = "Below a lead of 2u, rounded logits tie at an inverse temperature of every octave"
+    title = "Below a lead of 2u, rounded logits tie at some inverse temperature between b and 2b, for every b"
     source = SOURCE
     stated = Kind.OWN
     population = TiedLookups()

@@ -1,7 +1,7 @@
 """Depth as computation: what L layers of attention can compute about a linear regression.
 
 This theory says how fast the residual falls if each layer is a Newton iteration or a step of gradient descent with its
-own step size. It assumes exact arithmetic. It leaves open which algorithm a trained model follows.
+own step size. It assumes exact arithmetic. It does not say which algorithm a trained model follows.
 """
 
 import equinox as eqx
@@ -67,8 +67,8 @@ class NewtonLayersSquare(Claim[InverseStart]):
 
         |I - M_k S| = |I - alpha S|^(2^k)
 
-    in the spectral norm. So about log2 log(1/eps) + log2 |S| |S^(-1)| layers reach the accuracy eps. The same number of
-    steps of gradient descent gives |I - alpha S|^(k + 1). The statement is tested for k = 2, 3 and 4.
+    in the spectral norm. So the accuracy eps takes about log2 log(1/eps) + log2 |S| |S^(-1)| layers. After k steps of
+    gradient descent, the error is only |I - alpha S|^(k + 1). The statement is tested for k = 2, 3 and 4.
     """
 
     title = "Each Newton layer squares the residual of the inverse"
@@ -118,7 +118,7 @@ def best_residual(low: float, high: float, degree: int) -> float:
     Args:
         low: the lower end of the spectrum.
         high: the upper end.
-        degree: of r.
+        degree: the degree of r.
     """
     angles = np.pi * np.arange(120 * degree + 1) / (120 * degree)
     scaled = np.polynomial.chebyshev.chebvander(np.cos(angles), degree)
@@ -147,7 +147,7 @@ class LayersAreAPolynomial(Claim[Spectrum]):
     polynomials, and with the layers themselves.
     """
 
-    title = "The best step sizes of L layers of descent leave 1/T_L((M + mu)/(M - mu))"
+    title = "With the best step sizes, L layers of descent leave the share 1/T_L((M + mu)/(M - mu)) of the error"
     source = Source("young1953", "Main result", note="Chebyshev steps, here as layers")
     stated = Kind.OWN
     population = Drawn(

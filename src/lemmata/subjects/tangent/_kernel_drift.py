@@ -31,8 +31,8 @@ class KernelDrift:
         loss: |f_t - y|²/(2 n).
         linear: the loss of the network that is linearised at the start, trained in the same way.
         rate: the step size for the loss |f - y|²/2.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     steps: Int[np.ndarray, " k"]
@@ -87,7 +87,7 @@ def kernel_drift(
         params: an array, or a tree of floating-point arrays, at which training starts.
         x: rows.
         y: targets, (n,).
-        steps: of descent.
+        steps: the number of steps of descent.
         rate: the step size for the loss |f - y|²/2; the inverse of the largest eigenvalue of K_0 by default.
 
     Raises:

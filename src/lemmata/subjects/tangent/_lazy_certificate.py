@@ -33,9 +33,9 @@ class LazyCertificate:
         left: |r_t|/|r_0| after training.
         bound: on `left`; 1 where the theory does not apply.
         least_after: the least singular value of the Jacobian after training.
-        steps: of descent.
-        conditions: what the numbers rest on.
-        claims: which state them.
+        steps: the number of steps of descent.
+        conditions: the conditions on which the numbers rest.
+        claims: names of the claims that state them.
     """
 
     least: float
@@ -71,7 +71,7 @@ class LazyCertificate:
             f"s = {self.least:.3g}, L = {self.lipschitz:.3g}",
             f"after {self.steps} steps: parameters moved by {self.moved:.3g} (bound {self.movement:.3g}), "
             f"residual {self.left:.3g} of the first (bound {self.bound:.3g}), s = {self.least_after:.3g}",
-            f"alpha (f - f_0) is {'certified' if bounds else 'lazy'} from alpha = {self.scale:.3g}"
+            f"alpha (f - f_0) is {'certified lazy' if bounds else 'lazy'} from alpha = {self.scale:.3g}"
             + ("" if bounds else ", if L is right"),
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is not True)])
@@ -96,8 +96,8 @@ def lazy_certificate(
         y: targets, (n,).
         lipschitz: a bound on L that you have proved. Otherwise L is the largest quotient at 24 random points and on
             the path, which can be too small: the result is then no certificate.
-        steps: of descent.
-        seed: of the random points.
+        steps: the number of steps of descent.
+        seed: the random seed of the random points.
 
     Raises:
         SettingError: for a network that is not a function, a bound that is not positive, or fewer than 1 step.

@@ -47,8 +47,8 @@ class Outputs:
 
         Args:
             first: outputs that the model subtracts.
-            rate: of each step.
-            steps: how many.
+            rate: the rate of each step.
+            steps: the number of steps.
             kept: after which steps the parameters are wanted, in order.
         """
 

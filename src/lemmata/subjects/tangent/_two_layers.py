@@ -69,8 +69,8 @@ class Units:
             x: points.
             y: targets.
             start: outputs that the model subtracts.
-            steps: how many.
-            scale: of the model.
+            steps: the number of steps.
+            scale: the scale of the model.
         """
         rate = 1 / np.trace(self.tangent_gram(x), axis1=1, axis2=2)
         root, weights, readout = math.sqrt(self.readout.shape[1]), self.weights, self.readout

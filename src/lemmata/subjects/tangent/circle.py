@@ -43,7 +43,7 @@ class Polygon(eqx.Module):
     """Equispaced points on a circle.
 
     Args:
-        radius: of the circle.
+        radius: the radius of the circle.
         turn: angle of the first point.
         n: how many points.
     """

@@ -87,7 +87,7 @@ def trained_outputs(
 
     Args:
         problem: what they are trained on.
-        width: of their hidden layer.
+        width: the width of their hidden layer.
         members: how many networks.
         key: randomness.
         antithetic: follow each network by its twin with the readout's sign changed, so 2 members.

@@ -2,7 +2,7 @@
 
 This theory gives the exponent with which a network of growing width nears its linearisation at a fixed training time.
 Signs of the readout make first-order changes cancel if the activation is smooth. It assumes the NTK parameterisation
-and one hidden layer. It does not explain training times that grow with the width, and networks that learn features.
+and one hidden layer. It does not explain training times that grow with the width, or networks that learn features.
 """
 
 import equinox as eqx
@@ -62,7 +62,7 @@ def movements(
     Args:
         problem: what is trained.
         key: randomness.
-        widths: of the networks.
+        widths: the widths of the networks.
         equal: all readouts are 1; otherwise they are normal.
         centred: outputs at the start are subtracted.
     """
@@ -116,8 +116,8 @@ class EqualSignsMovement(Claim[Training]):
         m^(-1/2).
 
     So it is the random signs of the readout that make the kernel move by only 1/m. The trials use GELU and softplus.
-    The result is false for odd activations such as tanh, for which the signs of the weights do what the signs of the
-    readout do.
+    The result is false for odd activations such as tanh, because random signs of the weights then have the effect of
+    random signs of the readout.
     """
 
     title = "With a readout of equal signs, the tangent kernel moves by m^(-1/2)"

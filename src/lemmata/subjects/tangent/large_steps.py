@@ -171,7 +171,7 @@ class Product(eqx.Module):
     Args:
         step: eta.
         ratio: eta (u² + v²) at the start.
-        angle: of the start, tan(angle) = v/u.
+        angle: the angle of the start, tan(angle) = v/u.
     """
 
     step: Float[Array, ""]
@@ -237,7 +237,7 @@ def edge(x: np.ndarray, y: np.ndarray, hidden: np.ndarray, out: np.ndarray, step
         hidden: weights of f(x) = tanh(x hidden) out at the start.
         out: the readout at the start.
         step: eta.
-        steps: of descent.
+        steps: the number of steps of descent.
     """
     first, second = np.ones_like(hidden), np.ones_like(out)
     found = []

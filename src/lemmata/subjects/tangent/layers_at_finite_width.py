@@ -62,7 +62,7 @@ def kernel_of_two_passes(network: Serial, params: tuple, x: Float[Array, "n d"],
 
 
 class AbstractTangentWidth(Claim[Rows]):
-    """What the claims on families of layers share: a new one names its `network` and says so.
+    """Shared parts of the claims on families of layers. A new claim sets its `network` and a docstring.
 
     The kernel is a composition of averages over m units: its mean square error is C/m (1 + c/m) to the next order, c a
     small number. From m = 24 to 384 that turns the slope by log(1 + c/24)/(2 log 16), below 0.05 for c up to 7.

@@ -144,7 +144,7 @@ class LazyFlow(eqx.Module):
         weights: w at the start.
         signs: the a_r.
         away: y - f_0.
-        time: of the flow, in units of 1/s².
+        time: the time of the flow, in units of 1/s².
     """
 
     x: Float[Array, "n d"]
@@ -208,7 +208,7 @@ class LazyBootstrap(Claim[LazyFlow]):
     most 0.77 max |x_i| |X|_op / sqrt(m). The trials bound the distance at the time 6/s².
     """
 
-    title = "A small residual keeps gradient flow close to its start and the kernel definite"
+    title = "A small residual keeps gradient flow close to its start and the kernel positive definite"
     source = Source("emergence2026", "Figure 4.14", note="with constants, by the length of the path")
     stated = Kind.OWN
     population = LazyFlows()

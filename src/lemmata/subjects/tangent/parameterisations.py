@@ -58,7 +58,8 @@ def kernel_change(network: Serial, params: tuple, x: Float[Array, "n d"], y: Flo
 
 
 class AbstractWidthPower(Claim[TrainingSet]):
-    """What the claims on powers of the width share: a new one names its `network`, its `exponent` and what changes.
+    """Shared parts of the claims on powers of the width. A new claim sets its `network`, its `exponent` and the
+    quantity that changes.
 
     Each width has a new network, with one output.
     """

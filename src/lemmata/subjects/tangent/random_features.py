@@ -67,7 +67,7 @@ def fourier_features(
 
     Args:
         x: points.
-        lengthscale: of the Gaussian kernel.
+        lengthscale: the lengthscale of the Gaussian kernel.
         width: the number of features m; the approximate kernel is Z Z'/m.
         key: randomness.
     """

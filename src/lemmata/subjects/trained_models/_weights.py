@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import DataError, SettingError, ShapeError
 
 _SHOWN = 3
 _COLLECTION = "params."
@@ -54,12 +54,14 @@ def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weig
     Raises:
         SettingError: for a model that has no parameters by name.
         ShapeError: for names or shapes that differ, with the first three.
+        DataError: for numbers of another kind, such as whole numbers in the place of floating-point ones.
     """
     if _is_torch(model):
         own = model.state_dict()
         first = _first_of_tied(own)
         full = dict(arrays) | {tied: arrays[one] for tied, one in first.items() if tied not in arrays and one in arrays}
         _check(name, {key: tuple(leaf.shape) for key, leaf in own.items()}, full)
+        _check_kinds(name, {key: _kind_of_tensor(leaf) for key, leaf in own.items()}, full)
         torch = sys.modules["torch"]
         model.load_state_dict({key: torch.from_numpy(np.array(full[key])).to(own[key].dtype) for key in own})
         return model.eval()
@@ -67,6 +69,7 @@ def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weig
     leaves = _named(tree)
     given = _collected(arrays, [key for key, _ in leaves])
     _check(name, {key: tuple(np.shape(leaf)) for key, leaf in leaves}, given)
+    _check_kinds(name, {key: _kind(np.asarray(leaf).dtype) for key, leaf in leaves}, given)
     filled = [jax.numpy.asarray(given[key], np.asarray(leaf).dtype) for key, leaf in leaves]
     return put(jax.tree.unflatten(jax.tree.structure(tree), filled))
 
@@ -133,3 +136,37 @@ def _check(name: str, own: Mapping[str, tuple[int, ...]], given: Mapping[str, np
         more = f"; {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         rule = "the names and shapes of the model that build() returns"
         raise ShapeError(f"{name} does not fit", found="; ".join(found[:_SHOWN]) + more, rule=rule)
+
+
+_KINDS = {"floating-point": jax.numpy.floating, "complex": jax.numpy.complexfloating, "whole": jax.numpy.integer}
+
+
+def _kind(dtype: Any) -> str:
+    """Which numbers an array holds, in words; "other" for what is no number."""
+    found = next((words for words, kind in _KINDS.items() if jax.numpy.issubdtype(dtype, kind)), "other")
+    return "true-or-false" if dtype == np.bool_ else found
+
+
+def _kind_of_tensor(leaf: Any) -> str:
+    if leaf.is_floating_point():
+        return "floating-point"
+    if leaf.is_complex():
+        return "complex"
+    return "true-or-false" if str(leaf.dtype) == "torch.bool" else "whole"
+
+
+def _check_kinds(name: str, own: Mapping[str, str], given: Mapping[str, np.ndarray]) -> None:
+    """DataError with the first three arrays whose numbers are of another kind; their precision may differ."""
+    told = [
+        f"{key} has {given[key].dtype}, a {_kind(given[key].dtype)} type, and the model's array has {kind} numbers"
+        for key, kind in own.items()
+        if key in given and _kind(given[key].dtype) != kind
+    ]
+    if told:
+        more = f"; {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+        raise DataError(
+            f"{name} does not fit",
+            found="; ".join(told[:_SHOWN]) + more,
+            rule="arrays with the kind of numbers that the model's arrays have",
+            remedy="save the parameters of the trained model, or convert these arrays before you save them",
+        )

@@ -11,6 +11,7 @@ import numpy as np
 
 from lemmata.core import one_blas_thread, require_float64
 from lemmata.errors import DataError
+from lemmata.interruption import heeded
 from lemmata.options import FAMILY_NAMES, ComparisonOptions
 from lemmata.subjects.forecasts import forecast
 from lemmata.workers import Lost, finished
@@ -75,6 +76,7 @@ def run_comparison(
         except KeyboardInterrupt:
             if not job.measured and not job.scores:
                 raise
+            heeded()
             job.interrupted = True
             job.notes.append("The comparison was interrupted, so unfinished parts are missing.")
         return job.record()

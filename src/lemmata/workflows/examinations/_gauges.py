@@ -76,7 +76,7 @@ def refused(claim: AbstractGauge, trained: Trained) -> bool:
     """Whether the population, whose hypotheses cost little, says already that a gauge does not speak about this."""
     try:
         return bool(_failing([_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]))
-    except Exception:  # which the gauge itself tells
+    except (Exception, SystemExit):  # which the gauge itself tells
         return False
 
 
@@ -130,12 +130,12 @@ def gauge(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     except LossError:
         words = f"{_ITS_LOSS} {loss_words(trained.task.loss)}, whose derivatives lemmata does not know"
         found = inapplicable(claim, words)
-    except Exception as error:  # a claim's own code, and the user's model in it, may raise anything
+    except (Exception, SystemExit) as error:  # a claim's own code, and the user's model in it, may raise anything
         found = entry(claim, "failed", _line(error))
     return dataclasses.replace(found, seconds=time.monotonic() - begun)
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     words = " ".join(str(error).split())[:300]
     return words if isinstance(error, LemmataError) and words else f"{type(error).__name__}: {words}".rstrip(": ")
 

@@ -116,7 +116,7 @@ def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
         else:
             weights = [np.tile(own, (len(x), 1)) for own in np.eye(rows.y.shape[1])]
         squares = sum(model.input_vjp(u, x).reshape(len(x), -1) ** 2 for u in weights)
-    except Exception:  # the user's own function may take whole numbers alone, and raise anything
+    except (Exception, SystemExit):  # the user's own function may take whole numbers alone, and raise anything
         return None
     found = np.sqrt(squares).mean(0) * x.reshape(len(x), -1).std(0)
     return found if np.isfinite(found).all() else None

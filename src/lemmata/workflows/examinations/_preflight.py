@@ -122,7 +122,7 @@ def _derivative(trained: Trained) -> Check:
         model = model.at(model.theta + _ASIDE * v[::-1])
         exact = model.jvp(v, x)
         back = model.vjp(exact, x)
-    except Exception as error:  # the user's own function may raise anything
+    except (Exception, SystemExit) as error:  # the user's own function may raise anything
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
         remedy = "a part of the model has no derivative, or does not depend on the parameters alone"
         return Check(name, said, False, remedy)

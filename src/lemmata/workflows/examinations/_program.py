@@ -2,14 +2,13 @@
 
 import contextlib
 import dataclasses
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lemmata.code_files import executed, importing_beside
 from lemmata.errors import DataError, MissingFileError, SettingError, file_error
 from lemmata.subjects.trained_models import with_weights
 
@@ -86,7 +85,7 @@ def load_program(
     own, begun = (None if file is None else read_weights(file, option) for option, file in given)
     several = (("--checkpoint", checkpoints), ("--size", sizes))
     earlier, arrays = ([read_weights(file, option) for file in files] for option, files in several)
-    with _beside(path):
+    with importing_beside(path):
         module = _executed(path)
         build = getattr(module, "build", None)
         if not callable(build):
@@ -173,17 +172,6 @@ def _fit(module: Any, path: Path) -> Callable[..., Any] | None:
 
 
 @contextlib.contextmanager
-def _beside(path: Path) -> Iterator[None]:
-    """The folder of a program is where it imports from, as `python net.py` has it."""
-    folder = str(path.parent.resolve())
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.path.remove(folder)
-
-
-@contextlib.contextmanager
 def _told(what: str, rule: str) -> Iterator[None]:
     """Whatever the user's own code raises as a DataError in one line; a program that ends itself has failed too."""
     try:
@@ -198,14 +186,8 @@ def _executed(path: Path) -> Any:
         kind = DataError if path.exists() else MissingFileError
         raise kind(f"{path}", found=found, rule="a Python file that defines build()")
     name = f"lemmata_user_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses, and with them modules of Flax, look their own module up
     with _told(f"{path} fails", "a program that runs"):
-        spec.loader.exec_module(module)
-    return module
+        return executed(path, name, registered=True)
 
 
 def _line(error: BaseException) -> str:

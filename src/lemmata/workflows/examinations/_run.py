@@ -15,6 +15,7 @@ from scipy import stats
 from lemmata.answers import share_interval
 from lemmata.core import available_bytes, one_blas_thread, require_float64
 from lemmata.errors import MemoryPlanError
+from lemmata.interruption import heeded
 from lemmata.subjects.trained_models import (
     AbstractGauge,
     Trained,
@@ -105,6 +106,7 @@ def run_examination(
                 tables |= _next_steps(trained, found, names, second, deadline)
                 notes = add_tables(trained, names, deadline, tables)
         except KeyboardInterrupt:
+            heeded()
             interrupted = True
     late = time.monotonic() + second > deadline
     unknown = not whole or (late and not is_known(objective_of, trained))
@@ -150,7 +152,7 @@ def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: f
         return
     seconds = held_influence_passes(trained) * second
     if seconds <= _WEIGHING and time.monotonic() + seconds <= deadline:
-        with contextlib.suppress(Exception):  # the user's own function may raise anything; the column is then missing
+        with contextlib.suppress(Exception, SystemExit):  # of the user's own function; the column is missing
             held_influence(trained)
 
 
@@ -160,7 +162,7 @@ def _next_steps(
     """What to do next, and what else was tried."""
     try:
         actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
-    except Exception as error:  # the user's own function may raise anything, and the rest of the page stands
+    except (Exception, SystemExit) as error:  # of the user's own function; the rest stands
         actions, tried = [], [f"No action was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
     return {"actions": actions, "tried": tried}
 

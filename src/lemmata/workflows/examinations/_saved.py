@@ -89,6 +89,7 @@ def read_pipeline(program: str) -> Any:
     if not Path(program).is_file():
         raise MissingFileError("the saved model", found=f"no file {program!r}", rule=f"a {MODEL} file")
     import skops.io
+    from sklearn.pipeline import Pipeline
 
     try:
         types = skops.io.get_untrusted_types(file=program)
@@ -104,7 +105,7 @@ def read_pipeline(program: str) -> Any:
             rule="estimators of scikit-learn and lemmata",
             remedy="in Python, call lemmata.study_model(skops.io.load(file, trusted=[...]), x, y)",
         )
-    if not hasattr(model, "steps") or len(model) < 2:
+    if not isinstance(model, Pipeline) or len(model) < 2:
         raise SettingError(f"{program} holds no pipeline", found=f"a {type(model).__name__}",
                            rule="a pipeline of steps that read the rows, and an estimator",
                            remedy="in Python, call lemmata.study_model(model, x, y)")  # fmt: skip

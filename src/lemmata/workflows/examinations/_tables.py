@@ -35,7 +35,7 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
             continue
         try:
             found[name] = question()
-        except Exception as error:  # the user's own function may raise anything
+        except (Exception, SystemExit) as error:  # the user's own function may raise anything
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             notes.append(f"lemmata could not compute {words}, because the model raised {why}.")
     return notes

@@ -1,11 +1,14 @@
 """Which record a file holds."""
 
+import re
 from pathlib import Path
+
+from lemmata.stored import read_bytes
 
 from . import comparisons, examinations, studies
 from ._stored import StoredRecord
 
-_MARKS = {'"gauges":': examinations.ExaminationRecord, '"families":': comparisons.ComparisonRecord}
+_MARKS = {r'"gauges"\s*:': examinations.ExaminationRecord, r'"families"\s*:': comparisons.ComparisonRecord}
 """A field that only this record has, as JSON writes its name: quotes within a text are escaped."""
 
 
@@ -16,9 +19,10 @@ def kind_of(path: Path) -> type[StoredRecord]:
 
     Args:
         path: the file.
+
+    Raises:
+        MissingFileError: if there is no such file.
+        DataError: if it cannot be read.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return studies.StudyRecord
-    return next((kind for mark, kind in _MARKS.items() if mark in text), studies.StudyRecord)
+    text = read_bytes(path, str(path), "a record that lemmata wrote").decode("utf-8", "replace")
+    return next((kind for mark, kind in _MARKS.items() if re.search(mark, text)), studies.StudyRecord)

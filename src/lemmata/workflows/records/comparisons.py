@@ -2,13 +2,18 @@
 
 import dataclasses
 import math
+from typing import Annotated
 
 from lemmata.intervals import Interval
+from lemmata.stored import Count, Finite, NotNegative, Numbers, Share
 
 from ._stored import StoredRecord
 
 SCHEMA = 2
 """Version of compare.json; a reader refuses others."""
+Size = Annotated[int, Numbers(low=1.0, high=2.0**63)]
+Drawn = Annotated[Interval, Numbers()]
+"""An interval that the page draws, and which is finite therefore."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,20 +27,20 @@ class Point:
         predicted: from the training rows alone, with its interval.
     """
 
-    n: int
-    measured: float | None
-    se: float | None
-    predicted: Interval | None
+    n: Size
+    measured: Finite | None
+    se: NotNegative | None
+    predicted: Drawn | None
 
 
 @dataclasses.dataclass(frozen=True)
 class CostPoint:
     """One row of a length: floating-point operations, bytes held at once, seconds on this machine."""
 
-    length: int
-    flops: float
-    bytes: float
-    seconds: float
+    length: Size
+    flops: NotNegative
+    bytes: NotNegative
+    seconds: NotNegative
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,9 +85,9 @@ class FamilyResult:
     name: str
     title: str
     words: str
-    error: Interval
-    wrong: float | None
-    permuted: Interval
+    error: Drawn
+    wrong: Share | None
+    permuted: Drawn
     sound: bool
     setting: str
     values: list[float]
@@ -94,7 +99,7 @@ class FamilyResult:
     later: list[Point]
     effective_dimension: float | None
     alignment: list[float]
-    seconds: float
+    seconds: NotNegative
     cost: Cost | None = None
 
 
@@ -114,8 +119,8 @@ class PairResult:
     first: str
     second: str
     difference: Interval
-    p_value: float
-    adjusted: float
+    p_value: Share
+    adjusted: Share
     decided: bool
     ratio: Interval | None = None
 
@@ -171,9 +176,9 @@ class FiniteResult:
     name: str
     error: float
     kernel: float
-    parameters: int
-    steps: int
-    seconds: float
+    parameters: Count
+    steps: Count
+    seconds: NotNegative
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,14 +197,14 @@ class Data:
     name: str
     words: str
     expected: str
-    rows: int
-    used_rows: int
-    length: int
-    shortest: int
-    channels: int
-    training: int
-    test: int
-    repeats: int
+    rows: Count
+    used_rows: Count
+    length: Count
+    shortest: Count
+    channels: Count
+    training: Count
+    test: Count
+    repeats: Count
     task: str
     target: str
     classes: list[str] | None
@@ -225,8 +230,8 @@ class ComparisonRecord(StoredRecord):
     created: str
     command: str
     seed: int
-    seconds: float
-    peak_gib: float
+    seconds: NotNegative
+    peak_gib: NotNegative
     data: Data
     winner: str | None
     leaders: list[str]

@@ -3,6 +3,7 @@
 import dataclasses
 
 from lemmata.intervals import Interval
+from lemmata.stored import Count, NotNegative, Share
 
 from ._stored import StoredRecord
 from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
@@ -25,7 +26,7 @@ class GaugeInterval(Interval):
         level: the probability with which it is declared to hold what it is about; None where nothing says.
     """
 
-    level: float | None = None
+    level: Share | None = None
 
     @property
     def at(self) -> str:
@@ -106,7 +107,7 @@ class Gauge:
     control: str
     unexplained: str
     label: str
-    seconds: float
+    seconds: NotNegative
     price: float | None = None
     rows_factor: float | None = None
     alternative: float | None = None
@@ -147,7 +148,7 @@ class Model:
 
     kind: str
     name: str
-    parameters: int
+    parameters: Count
     layers: list[str]
     dtype: str
     digest: str
@@ -163,9 +164,9 @@ class Rows:
     """The rows: numbers of them, classes, and held-out ones."""
 
     name: str
-    train: int
-    held: int
-    row: list[int]
+    train: Count
+    held: Count
+    row: list[Count]
     classes: list[str]
 
 
@@ -173,8 +174,8 @@ class Rows:
 class Score:
     """Of all predictions that were measured: how many intervals held what was measured, and the median ratio."""
 
-    tested: int
-    covered: int
+    tested: Count
+    covered: Count
     median_ratio: float | None
 
 
@@ -190,9 +191,9 @@ class ClassScore:
     """
 
     label: str
-    rows: int
-    recall: float
-    precision: float | None
+    rows: Count
+    recall: Share
+    precision: Share | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,9 +236,9 @@ class PredictionSets:
         single: the share of sets of one class; None for values.
     """
 
-    level: float
-    calibrated: int
-    measured: int
+    level: Share
+    calibrated: Count
+    measured: Count
     covered: GaugeInterval
     size: float
     trivial: float
@@ -254,8 +255,8 @@ class ReliabilityBin:
         right: the share of them of which that class is right.
     """
 
-    rows: int
-    sure: float
+    rows: Count
+    sure: Share
     right: GaugeInterval
 
 
@@ -372,10 +373,10 @@ class ExaminationRecord(StoredRecord):
     open: list[str]
     plan: list[str]
     notes: list[str]
-    seconds: float
+    seconds: NotNegative
     interrupted: bool = False
     baseline: Baseline | None = None
-    confusion: list[list[int]] | None = None
+    confusion: list[list[Count]] | None = None
     reliability: list[ReliabilityBin] = dataclasses.field(default_factory=list)
     sets: PredictionSets | None = None
     worst: list[RowShown] = dataclasses.field(default_factory=list)

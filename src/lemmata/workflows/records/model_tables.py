@@ -3,6 +3,7 @@
 import dataclasses
 
 from lemmata.intervals import Interval
+from lemmata.stored import Count, NotNegative, Share
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +42,8 @@ class InputTable:
     """
 
     part: str
-    rows: int
-    permutations: int
+    rows: Count
+    permutations: Count
     loss: float
     unit: str
     notes: list[str] = dataclasses.field(default_factory=list)
@@ -84,12 +85,12 @@ class LayerShown:
     """
 
     name: str
-    shape: list[int]
-    unfolded: list[int]
-    norm: float
+    shape: list[Count]
+    unfolded: list[Count]
+    norm: NotNegative
     spectral: float | None = None
     spectral_null: Interval | None = None
-    beyond: int | None = None
+    beyond: Count | None = None
     share: float | None = None
     share_null: Interval | None = None
     start_norm: float | None = None
@@ -99,15 +100,15 @@ class LayerShown:
     @property
     def stable(self) -> float | None:
         """The squared Frobenius norm over the squared largest singular value, between 1 and the rank."""
-        return None if not self.spectral else (self.norm / self.spectral) ** 2
+        return None if not self.spectral else _squared(self.norm / self.spectral)
 
     @property
     def stable_null(self) -> Interval | None:
         """The stable rank of such Gaussian matrices."""
         own = self.spectral_null
-        if own is None or not own.lower:
+        if own is None or not (own.lower and own.value and own.upper):
             return None
-        return Interval(*((self.norm / end) ** 2 for end in (own.value, own.upper, own.lower)))
+        return Interval(*(_squared(self.norm / end) for end in (own.value, own.upper, own.lower)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,10 +122,14 @@ class LayerTable:
         layers: in the order of the model; arrays of one axis last, together.
     """
 
-    rows: int
-    draws: int
+    rows: Count
+    draws: Count
     notes: list[str] = dataclasses.field(default_factory=list)
     layers: list[LayerShown] = dataclasses.field(default_factory=list)
+
+
+def _squared(ratio: float) -> float:
+    return ratio * ratio  # infinite where ** would raise
 
 
 def beside_null(value: float | None, null: Interval | None) -> str:
@@ -159,9 +164,9 @@ class PosteriorShown:
     reason: str = ""
     whole: bool | None = None
     dimension: float | None = None
-    rows: int = 0
+    rows: Count = 0
     noise: list[float] = dataclasses.field(default_factory=list)
-    level: float = 0.9
+    level: Share = 0.9
     covered: Interval | None = None
     plain: float | None = None
     corrected: float | None = None

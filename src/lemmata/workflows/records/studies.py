@@ -1,9 +1,10 @@
 """What a study found: plain frozen records, written to study.json and read from it."""
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from lemmata.intervals import Interval
+from lemmata.stored import As, Count, Finite, NotNegative, Positive, Share
 
 from ._stored import StoredRecord
 
@@ -23,17 +24,17 @@ class Point:
             folds of classes.
     """
 
-    n: float
+    n: Positive
     value: float
     se: float
-    splits: int
+    splits: Count
 
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
     """What is expected at n training rows: the metric with its interval."""
 
-    n: float
+    n: Positive
     value: float
     lower: float
     upper: float
@@ -51,7 +52,7 @@ class TheoryPoint:
         measured_accuracy: for classes, the share whose class was.
     """
 
-    n: float
+    n: Positive
     predicted: float
     lower: float
     upper: float
@@ -70,9 +71,9 @@ class Spectral:
         condition: largest over smallest eigenvalue; infinite for a singular matrix.
     """
 
-    index: list[int]
-    eigenvalues: list[float]
-    alignment: list[float]
+    index: list[Count]
+    eigenvalues: list[Finite]
+    alignment: list[Finite]
     effective_dimension: float
     condition: float
 
@@ -108,11 +109,11 @@ class ModelResult:
     now: Interval
     needed: Interval
     limit: Interval
-    ridge: float | None = None
+    ridge: NotNegative | None = None
     theory: list[TheoryPoint] = dataclasses.field(default_factory=list)
     spectrum: Spectral | None = None
     trained: float | None = None
-    seconds: float | None = None
+    seconds: NotNegative | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,9 +142,9 @@ class Unit:
 class More:
     """What more rows buy: how many more, what is then expected, and what they cost where a price is known."""
 
-    rows: int
+    rows: Count
     expected: Interval
-    cost: float | None = None
+    cost: NotNegative | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,10 +152,10 @@ class SignalResult:
     """The permutation test (see `signal`)."""
 
     found: bool
-    p_value: float
-    rows: int
+    p_value: Share
+    rows: Count
     kind: str = "rows"
-    least: float = 0.005
+    least: Share = 0.005
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,9 +192,9 @@ class Column:
 
     name: str
     kind: str
-    missing: int
-    distinct: int
-    counts: list[int]
+    missing: Count
+    distinct: Count
+    counts: list[Count]
     range: str
 
 
@@ -224,8 +225,8 @@ class Data:
     """
 
     name: str
-    rows: int
-    used_rows: int
+    rows: Count
+    used_rows: Count
     task: str
     target: str
     classes: list[str] | None
@@ -233,7 +234,7 @@ class Data:
     notes: list[str]
     target_mean: float
     target_sd: float
-    available: int = 0
+    available: Count = 0
     dimension: tuple[float, float, float] | None = None
 
     @property
@@ -246,10 +247,75 @@ class Data:
 class Residual:
     """A held-out row: its number in the table, the truth and what the best model said."""
 
-    row: int
+    row: Count
     truth: float | str
     said: float | str
     loss: float
+
+
+class ClaimCondition(TypedDict, total=False):
+    """A hypothesis of an examined claim, as `lemmata.engine.claims.examine` found it."""
+
+    name: str
+    value: float | None
+    relation: str
+    threshold: float | None
+    holds: bool | None
+    margin: float | None
+    why: str
+
+
+class ExaminedClaim(TypedDict, total=False):
+    """A claim on the rows of the study: its words, and what was found; words that are empty may be left out."""
+
+    name: str
+    title: str
+    statement: str
+    source: str
+    reference: str
+    controls: str
+    unexplained: str
+    label: str
+    relation: str
+    as_printed: bool
+    architecture: str
+    status: str
+    hypotheses: list[ClaimCondition]
+    prediction: float | None
+    measurement: float | None
+    ratio: float | None
+    trivial: float | None
+    vacuous: bool | None
+    agrees: bool | None
+    culprit: str | None
+
+
+class TrainingPoint(TypedDict):
+    """Squared errors of a network and of its kernel at a time."""
+
+    time: NotNegative
+    network_train: float
+    network_test: float
+    kernel_train: float
+    kernel_test: float
+
+
+class TrainedWidth(TypedDict):
+    """A network of one width: its errors, and how far it is from its kernel; nothing where training diverged."""
+
+    width: Count
+    points: list[TrainingPoint]
+    gap: float | None
+    kernel_movement: float | None
+
+
+class TrainedNetworks(TypedDict):
+    """Networks of several widths beside their kernel."""
+
+    name: str
+    title: str
+    widths: list[TrainedWidth]
+    sentence: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -262,16 +328,16 @@ class StudyRecord(StoredRecord):
     created: str
     command: str
     seed: int
-    seconds: float
-    peak_gib: float
+    seconds: NotNegative
+    peak_gib: NotNegative
     data: Data
     unit: Unit
     signal: SignalResult
     answers: Answers
     models: list[ModelResult]
     residuals: list[Residual]
-    claims: list[dict[str, Any]]
-    training: list[dict[str, Any]]
+    claims: Annotated[list[dict[str, Any]], As(list[ExaminedClaim])]
+    training: Annotated[list[dict[str, Any]], As(list[TrainedNetworks])]
     bibliography: list[dict[str, str]]
     findings: list[Finding]
     interrupted: bool = False

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from lemmata.errors import DataError
+from lemmata.files import read_bytes
 
 from ._columns import listing
 from ._sources import Source
@@ -56,7 +57,7 @@ def layout_of(source: Source) -> Layout | None:
     Raises:
         DataError: it is no JSON, or an object that holds no table.
     """
-    content = source.path.read_bytes() if source.content is None else source.content
+    content = read_bytes(source.path) if source.content is None else source.content
     try:
         found = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

@@ -1,7 +1,6 @@
 """The user's own model: an estimator, or a function in a file that makes one, on the columns as the user has them."""
 
 import functools
-import importlib.util
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from lemmata.code_files import executed, importing_beside
 from lemmata.errors import LemmataError, MissingFileError, SettingError
 
 from ._data import Dataset
@@ -67,7 +67,7 @@ def _refusal(model: Model, dataset: Dataset) -> str:
     given = dataset.as_given(rows) if model.raw else dataset.encoded(rows[:cut], rows[cut:])
     try:
         model.fit(given, dataset.targets[rows[:cut]], dataset.task, None)
-    except Exception as error:  # whatever somebody's estimator raises
+    except (Exception, SystemExit) as error:  # whatever somebody's estimator raises
         return f"{type(error).__name__}: {error}".splitlines()[0][:160]
     return ""
 
@@ -149,7 +149,7 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
         estimator = make()
     except LemmataError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a program that ends itself has failed, too
         raise SettingError(
             f"--model {file[:80]} cannot be used",
             found=f"{type(error).__name__}: {error}",
@@ -171,15 +171,11 @@ def _price(n: int, d: int, k: int) -> float:
 
 def _made(path: str, name: str) -> Any:
     """What the function of that name in a file returns, in whichever process."""
-    return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
+    with importing_beside(path):
+        return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
 
 
 @functools.cache
 def _module(path: str, written: int) -> Any:
     """The file as it was written at that time."""
-    spec = importlib.util.spec_from_file_location("lemmata_user_model", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return executed(path, "lemmata_user_model")

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from lemmata.core import one_blas_thread, require_float64
 from lemmata.errors import DataError, SolverError
+from lemmata.interruption import heeded
 from lemmata.options import StudyOptions
 from lemmata.subjects.forecasts import forecast
 from lemmata.workflows.records.studies import (
@@ -100,6 +101,7 @@ def run_study(
         except KeyboardInterrupt:
             if not job.candidates:
                 raise
+            heeded()
             job.interrupted = True
             job.note("interrupted", "The study was interrupted, so unfinished parts are missing.")
         return job.record()
@@ -215,7 +217,7 @@ class _Job:
                 return
             self.candidates.append(found)
             self.findings += [Finding("splits", (), text) for text in found.measured.notes]
-        except Exception as error:  # a model that fails says nothing about the others, and may be the user's own
+        except (Exception, SystemExit) as error:  # of a model that may be the user's own; the others go on
             told = error if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
             what = str(told).splitlines()[0][:200]
             why = what if isinstance(error, UnmeasuredError) else f"it could not be fitted ({what})"

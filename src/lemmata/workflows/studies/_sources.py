@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 
 from lemmata.errors import DataError, MemoryPlanError
+from lemmata.files import open_file, read_bytes
 
 TEXTS = (".csv", ".tsv", ".txt", ".tab", ".dat", ".data")
 KINDS = {
@@ -65,7 +66,7 @@ class Source:
         """The first bytes."""
         if self.content is not None:
             return self.content[:most]
-        with self.path.open("rb") as file:
+        with open_file(self.path) as file:
             return file.read(most)
 
 
@@ -82,7 +83,7 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
     """
     suffix = path.suffix.lower()
     if suffix not in PACKED:
-        return Source(path, KINDS[suffix], suffix) if suffix in KINDS else None
+        return Source(path, KINDS[suffix], suffix, _unnamed(path, limit_bytes)) if suffix in KINDS else None
     try:
         name, content = _unzipped(path, limit_bytes) if suffix == ".zip" else (path.stem, _unpacked(path, limit_bytes))
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, gzip.BadGzipFile) as error:
@@ -97,6 +98,16 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
     if KINDS[inner] == "npz":
         raise DataError(f"{path} holds an NPZ file", rule="an NPZ file is packed already", remedy="unpack it first")
     return Source(path, KINDS[inner], inner, content, (f"unpacked {name!r}",) if suffix == ".zip" else ())
+
+
+def _unnamed(path: Path, limit_bytes: int) -> bytes | None:
+    """The bytes of a file whose name is not UTF-8, by which polars cannot open it; None of others."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        _fits(path, path.stat().st_size, limit_bytes)
+        return read_bytes(path)
+    return None
 
 
 def _unpacked(path: Path, limit_bytes: int) -> bytes:

@@ -13,6 +13,7 @@ import polars as pl
 
 from lemmata.bundled import SETS, SUFFIXES, Bundled
 from lemmata.errors import DataError, LemmataError, file_error, shortened
+from lemmata.files import check_file
 from lemmata.workflows.records.studies import Finding
 
 from ._archives import read_archive
@@ -105,6 +106,7 @@ def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
 def _file(data: str, path: Path, how: Reading) -> Table:
     suffix = path.suffix.lower()
     try:
+        check_file(path)
         if suffix in (*KINDS, *PACKED) and path.stat().st_size == 0:
             raise DataError(f"{data} is empty", found="0 bytes", rule="a table has a header and rows")
         source = source_of(path, how.limit_bytes)

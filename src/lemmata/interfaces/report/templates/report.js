@@ -48,7 +48,8 @@ function show(place) {
   const name = place.id.slice("chart-".length);
   const { spec, csv } = pictures[name];
   const still = place.innerHTML;
-  const options = { renderer: "svg", downloadFileName: name, actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false } };
+  /* The page allows no code that is made from a text: Vega interprets its expressions. */
+  const options = { renderer: "svg", ast: true, downloadFileName: name, actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false } };
   vegaEmbed(place, fitted(spec, place.clientWidth), options)
     .then(() => {
       const drawn = place.querySelector(".chart-wrapper");

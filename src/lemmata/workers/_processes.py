@@ -1,27 +1,21 @@
-"""Tasks with keys on whatever executor is given; processes that share the cores; a Dask scheduler's workers.
-
-A task is a function of a module with arguments that can be sent. It is pure: one that is lost with its worker is run
-again by another.
-"""
+"""Processes that share the cores of this machine; one that ends is replaced, and its task run again."""
 
 import atexit
-import concurrent.futures
 import contextlib
-import dataclasses
-import logging
 import multiprocessing
 import os
 import pathlib
 import queue
-import signal
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from multiprocessing.connection import Connection, wait
-from typing import Any, TypeVar
+from typing import Any
 
-from lemmata.core import available_bytes, check_whole, float64_enabled, one_blas_thread
-from lemmata.errors import SettingError
+from lemmata.core import available_bytes, check_whole, started
+from lemmata.interruption import ignore_interruption
+
+from ._tasks import told_line
 
 ATTEMPTS = 3
 """Processes that one task may bring down before it is given up."""
@@ -29,173 +23,6 @@ _HELD = 3 * 2**29, 2**32
 """Bytes at which a process ends and another follows, for compiled functions fill its memory: between these two, half of
 what the machine has left. The next one compiles anew; and each function takes a few of the 65,530 mappings that a
 process may have."""
-_AHEAD = 64  # tasks under way where an executor does not say how many workers it has
-_PATIENCE = 5  # seconds for a scheduler to answer, and as many for one of its workers to come
-
-Key = TypeVar("Key", bound=Hashable)
-
-
-@dataclasses.dataclass(frozen=True)
-class Lost:
-    """A task that has no result.
-
-    Args:
-        key: of the task.
-        error: what happened, in one line.
-    """
-
-    key: Any
-    error: str
-
-
-def finished(
-    executor: Executor | None, function: Callable[..., Any], tasks: Iterable[tuple[Key, tuple]]
-) -> Iterator[tuple[Key, Any]]:
-    """Run tasks on an executor, and give each key with its result as it is finished.
-
-    What goes wrong is a result as well, a `Lost`, and the other tasks go on. Where the executor dies, the tasks that it
-    had been given are lost, at most two for each of its workers, and the rest runs here. Where the caller stops
-    listening, tasks that were not begun are cancelled. float64 is on where it is on here; BLAS has one thread.
-
-    Args:
-        executor: any executor of `concurrent.futures`; None runs the tasks here, one after the other.
-        function: of a module, so that a worker finds it.
-        tasks: keys, each with the arguments of its call; drawn when there is room for them.
-
-    >>> dict(finished(None, divmod, [("a", (7, 2)), ("b", (1, 0))]))
-    {'a': (3, 1), 'b': Lost(key='b', error='ZeroDivisionError: integer division or modulo by zero')}
-    """
-    waiting, running = iter(tasks), dict[Future, Any]()
-    float64, room = float64_enabled(), 2 * getattr(executor, "_max_workers", _AHEAD // 2)
-    task = next(waiting, None)
-    try:
-        while task is not None or running:
-            while executor is not None and task is not None and len(running) < room:
-                try:
-                    running[submitted(executor, _run, float64, function, *task)] = task[0]
-                except RuntimeError:  # it died, or was shut down
-                    executor = None
-                else:
-                    task = next(waiting, None)
-            for future in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)[0]:
-                key = running.pop(future)
-                yield key, _result(key, future)
-            if executor is None and task is not None and not running:
-                yield task[0], _run(float64, function, *task)
-                task = next(waiting, None)
-    finally:
-        for future in running:
-            future.cancel()
-
-
-def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any) -> Future:
-    """A call given to an executor.
-
-    Raises:
-        RuntimeError: if the executor accepts no more tasks. Dask's executor would accept them without ever answering if
-            its scheduler is gone.
-    """
-    client = getattr(executor, "_client", None)
-    if getattr(client, "status", "running") != "running":
-        raise BrokenExecutor("the scheduler is gone")
-    return executor.submit(function, *arguments)
-
-
-def _run(float64: bool, function: Callable[..., Any], key: Any, arguments: tuple) -> Any:
-    """One task, wherever it is: an exception is sent as words, since not every class can be sent."""
-    import jax
-
-    with jax.enable_x64(float64), one_blas_thread():
-        try:
-            return function(*arguments)
-        except (Exception, SystemExit) as error:
-            return Lost(key, _line(error))
-
-
-def _result(key: Any, future: Future) -> Any:
-    """What a finished future holds; what it raises, the executor or a worker has said, and not the task."""
-    try:
-        return future.result()
-    except (Exception, concurrent.futures.CancelledError) as error:
-        return Lost(key, _line(error))
-
-
-def _line(error: BaseException) -> str:
-    said = " ".join(str(error).split())[:300]
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
-
-
-@contextlib.contextmanager
-def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]:
-    """An executor for the time of this context: None for one job, `Processes`, or the workers of a Dask cluster.
-
-    Args:
-        jobs: how many processes of this machine.
-        dask: instead of them, the address of a scheduler of Dask's, such as tcp://10.0.0.1:8786.
-
-    Raises:
-        SettingError: if both are given, or if the scheduler does not answer or has no worker within seconds.
-    """
-    if dask is not None:
-        if jobs != 1:
-            raise SettingError(
-                "--jobs with --dask",
-                rule="at most one of them, because a Dask scheduler has its own workers",
-                remedy="leave --jobs out",
-            )
-        with _cluster(dask) as executor:
-            yield executor
-    elif jobs == 1:
-        yield None
-    else:
-        with Processes(jobs) as executor:
-            yield executor
-
-
-@contextlib.contextmanager
-def _cluster(address: str) -> Iterator[Executor]:
-    """The workers behind a scheduler's address."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise SettingError(
-            "--dask",
-            found="that the package distributed is not installed",
-            rule="the optional dependency `scale`",
-            remedy="install it with pip install 'lemmata[scale]'",
-        ) from error
-    try:
-        if not address:
-            raise ValueError("no address")
-        client = Client(address, timeout=_PATIENCE, set_as_default=False)
-    except Exception as error:  # OSError, ValueError and others, by what is wrong with the address
-        raise SettingError(
-            f"scheduler {address}", found=_line(error)[:120], rule="the address of a running Dask scheduler",
-            remedy="start a scheduler with `dask scheduler`, which prints its address",
-        ) from error  # fmt: skip
-    with _quiet("distributed.client"), client:
-        try:
-            client.wait_for_workers(1, timeout=_PATIENCE)
-        except Exception as error:
-            remedy = f"start a worker with `dask worker {address}`"
-            raise SettingError(
-                f"scheduler {address}", found="no worker", rule="at least one worker", remedy=remedy
-            ) from error
-        executor: Any = client.get_executor(pure=False)
-        threads: Any = client.nthreads()
-        executor._max_workers = sum(threads.values())
-        yield executor
-
-
-@contextlib.contextmanager
-def _quiet(name: str) -> Iterator[None]:
-    """What a package logs is not shown: that a worker or a scheduler is gone is told with the tasks."""
-    logger = logging.getLogger(name)
-    logger.disabled, before = True, logger.disabled
-    try:
-        yield
-    finally:
-        logger.disabled = before
 
 
 class Processes(Executor):
@@ -319,8 +146,7 @@ class _Child:
         context = multiprocessing.get_context("spawn")
         self.end, there = context.Pipe()
         # Not a daemon, since those may have no processes of their own; it ends with this one in other ways.
-        self.process = context.Process(target=_serve, args=(there, threads, number))
-        self.process.start()
+        self.process = started(context.Process(target=_serve, args=(there, threads, number)))
         there.close()  # so that either side sees the other's end
 
     def close(self) -> int | None:
@@ -332,7 +158,7 @@ class _Child:
 
 def _serve(end: Connection, threads: int, number: int) -> None:
     """Answer calls until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted too, and ends this one
+    ignore_interruption()
     threading.Thread(target=end_with_parent, daemon=True).start()
     share_cores(threads, number)
     lasts = True
@@ -351,7 +177,7 @@ def _serve(end: Connection, threads: int, number: int) -> None:
             except OSError:
                 return
             except Exception as found:
-                end.send((None, RuntimeError(f"no answer: {_line(error or found)}"), lasts))
+                end.send((None, RuntimeError(f"no answer: {told_line(error or found)}"), lasts))
 
 
 def end_with_parent() -> None:

@@ -1,0 +1,91 @@
+"""Which files of Python code run: those that somebody names, and no others that lie in the current folder.
+
+It imports at its head only what Python itself has loaded for `python -m`: a folder may hold a `typing.py`.
+"""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import ModuleType
+
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The variable with which a Python that is started looks for no modules in its current folder."""
+
+
+def forget_current_folder() -> None:
+    """Import nothing from the current folder, in this program and in those that it starts.
+
+    `python -m` puts that folder before the standard library, and so does every Python that is started with `-c`, as
+    processes of `multiprocessing` are. The folder stays where lemmata itself lies in it.
+    """
+    os.environ[SAFE_PATH] = "1"
+    # Of a program that was started by its file (`python run.py`, or the command) the first entry is that file's folder.
+    by_module = getattr(sys.modules.get("__main__"), "__spec__", None) is not None
+    if not by_module or sys.flags.safe_path or not sys.path:
+        return
+    try:
+        here = os.getcwd()
+    except OSError:  # it was removed
+        here = ""
+    own = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    if sys.path[0] in ("", here) and os.path.realpath(here) != own:
+        del sys.path[0]
+
+
+class _Source(importlib.machinery.SourceFileLoader):
+    """What stands in a file, never what a cache beside it says that it was compiled to."""
+
+    def path_stats(self, path: "str") -> "dict":
+        """Nothing, without which Python neither reads nor writes a cache."""
+        raise OSError("not cached")
+
+
+def executed(path: "str | Path", name: str, *, registered: bool = False) -> "ModuleType":
+    """The module that a Python file defines, once it has run.
+
+    Args:
+        path: the file, whose name ends in .py.
+        name: of the module.
+        registered: whether the module is found by that name, as dataclasses and modules of Flax look theirs up.
+
+    Raises:
+        BaseException: whatever the file raises.
+    """
+    whole = os.path.abspath(path)
+    spec = importlib.util.spec_from_file_location(name, whole, loader=_Source(name, whole))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    if registered:
+        sys.modules[name] = module
+    with importing_beside(path):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def importing_beside(path: "str | Path") -> "Iterator[None]":
+    """Within this context modules in the folder of a file may be imported, unless Python's own have their names.
+
+    Args:
+        path: the file.
+    """
+    folder = os.path.dirname(os.path.realpath(path))
+    library = [place for place, entry in enumerate(sys.path) if entry in _LIBRARY]
+    sys.path.insert(library[-1] + 1 if library else 0, folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):  # the file may have taken it away
+            sys.path.remove(folder)
+
+
+_FOLDER = os.path.dirname(os.__file__)
+_LIBRARY = (_FOLDER, os.path.join(_FOLDER, "lib-dynload"))

@@ -1,0 +1,31 @@
+"""Processes that this one starts."""
+
+import os
+import threading
+from typing import Any
+
+from lemmata.code_files import SAFE_PATH
+
+_starting = threading.Lock()
+
+
+def started(process: Any) -> Any:
+    """Start a process of `multiprocessing` in which no file of the current folder is imported, and return it.
+
+    Its Python is started with `-c`, for which the current folder would come before the standard library: a `signal.py`
+    there would run.
+
+    Args:
+        process: that was not started.
+    """
+    with _starting:
+        before = os.environ.get(SAFE_PATH)
+        os.environ[SAFE_PATH] = "1"
+        try:
+            process.start()
+        finally:
+            if before is None:
+                del os.environ[SAFE_PATH]
+            else:
+                os.environ[SAFE_PATH] = before
+    return process

@@ -1,0 +1,129 @@
+"""What the methods of a claim answer on a sampled problem, looked at before its trials run."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lemmata.errors import ClaimError, shortened
+
+from ._claim import Claim
+from ._declared import check_declared
+from ._hypothesis import Hypothesis
+from ._registry import file_of
+from ._trials import trial_key
+
+
+def check_answers(claim: Claim, file: str | None = None) -> None:
+    """Check what a claim's methods answer: of one in JAX their shapes and types alone, of others their values.
+
+    A method that raises ends the check: its trials tell what it raised.
+
+    Args:
+        claim: the claim.
+        file: that it stands in, for errors.
+
+    Raises:
+        ClaimError: for the first answer that no trial can use; the message names the method.
+    """
+    name = f"claim {type(claim).__name__}" + (f" in {file}" if file else "")
+    try:
+        _check_answers(claim, partial(_asked, name, claim.traced))
+    except _RaisedError:
+        return
+
+
+class _RaisedError(Exception):
+    """A method of the claim raised something."""
+
+
+def _check_answers(claim: Claim, told: Callable[..., Any]) -> None:
+    kind, wanted = type(claim.population).__name__, claim.population.problem
+    setting = claim.population.settings().resolve(None)
+    keys = jax.random.split(trial_key(claim, 0, 0))
+    is_problem = lambda value: None if isinstance(value, wanted) else _told(value)
+    sample = lambda key: claim.population.sample(setting, key)
+    problem = told(f"population {kind}, sample", sample, keys[0], check=is_problem, rule=f"a {wanted.__name__}")
+    conditions = {"check": _conditions, "rule": "a list of Hypothesis"}
+    told(f"population {kind}, hypotheses", claim.population.hypotheses, problem, **conditions)
+    if claim.hypotheses is not None:
+        told("hypotheses", claim.hypotheses, problem, **conditions)
+    predicted = told("predict", claim.predict, problem)
+    told("control (predict)", claim.control.predict, predicted, problem)
+    for method in ("condition", "trivial"):
+        if callable(getattr(claim, method)):
+            told(method, getattr(claim, method), problem)
+    if claim.measure is not None:
+        told("measure", claim.measure, problem, keys[1])
+    for rung in claim.relation.rungs if claim.measure_at is not None else ():
+        own: Any = lambda problem, key, rung=rung: claim.measure_at(problem, key, rung)  # pyright: ignore
+        told("measure_at", own, problem, keys[1])
+
+
+def _numbers(value: Any) -> str | None:
+    """What is wrong with an answer that should be numbers; None where nothing is."""
+    if value is None or isinstance(value, str | bytes | dict | set):
+        return _told(value)
+    try:
+        found = value if hasattr(value, "dtype") else np.asarray(value)
+    except ValueError:
+        return "lists of different lengths"
+    if jnp.issubdtype(found.dtype, jnp.complexfloating):
+        return f"complex numbers, {found.dtype}"
+    real = jnp.issubdtype(found.dtype, jnp.number) or found.dtype == np.bool_
+    return None if real else f"an array of {found.dtype}"
+
+
+def _conditions(value: Any) -> str | None:
+    if not isinstance(value, list | tuple):
+        return _told(value)
+    strange = [own for own in value if not isinstance(own, Hypothesis)]
+    return f"a list with {_told(strange[0])}" if strange else None
+
+
+def _asked(
+    name: str, traced: bool, method: str, function: Callable[..., Any], *arguments: Any,
+    check: Callable[[Any], str | None] = _numbers, rule: str = "a number, or an array of real numbers",
+) -> Any:  # fmt: skip
+    """The answer of a method, or its shapes and types; ClaimError where it is none that a trial can use.
+
+    A value that is no array cannot leave a traced function: it is looked at inside.
+    """
+    wrong: list[str | None] = []
+
+    def answered(*given: Any) -> Any:
+        value = function(*given)
+        wrong.append(check(value))
+        if wrong[-1] or check is _conditions:
+            return None
+        return jnp.asarray(value, float) if check is _numbers else value
+
+    try:
+        answer = jax.eval_shape(answered, *arguments) if traced else answered(*arguments)
+    except Exception as error:  # a claim's own code may raise anything
+        raise _RaisedError from error
+    if wrong and wrong[-1]:
+        raise ClaimError(f"{name}, {method}", found=wrong[-1], rule=rule, remedy=f"return {rule} from this method")
+    return answer
+
+
+def _told(value: Any) -> str:
+    return "None" if value is None else shortened(f"{type(value).__name__} {value!r}")
+
+
+def check_foreign(claim: Claim) -> None:
+    """Check what a claim declares and answers, unless it is one of lemmata's own, which the tests check.
+
+    Args:
+        claim: the claim.
+
+    Raises:
+        ClaimError: for the first thing that is amiss.
+    """
+    if type(claim).__module__.startswith("lemmata."):
+        return
+    check_declared(type(claim), file_of(claim))
+    check_answers(claim, file_of(claim))

@@ -1,0 +1,45 @@
+"""Trials that go on without a ledger where it can no longer be written."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from lemmata.engine.claims import Claim, Trials, run_trials
+from lemmata.errors import DataError
+
+
+@dataclasses.dataclass
+class TolerantTrials:
+    """What runs trials as another runner does, and runs them without recording where the ledger cannot be written.
+
+    Args:
+        run: what runs trials and records them.
+        unrecorded: why trials were not recorded; empty while all were.
+    """
+
+    run: Callable[..., Trials]
+    unrecorded: str = ""
+
+    def __call__(self, claim: Claim, setting: dict, trials: int, seed: int, *rest: Any) -> Trials:
+        """Trials of a claim at a setting, recorded if that is possible."""
+        if not self.unrecorded:
+            try:
+                return self.run(claim, setting, trials, seed, *rest)
+            except DataError as error:  # of the ledger: what a claim raises is a verdict already
+                self.unrecorded = str(error)
+        return run_trials(claim, setting, trials, seed, *rest)
+
+    def sent(self, claim: Claim, seed: int) -> "TolerantTrials":
+        """What a worker gets."""
+        own = getattr(self.run, "sent", None)
+        return TolerantTrials(self.run if own is None else own(claim, seed), self.unrecorded)
+
+    def add(self, other: "TolerantTrials") -> None:
+        """Keep what came back from a worker, and why it could not record."""
+        self.unrecorded = self.unrecorded or other.unrecorded
+        add = getattr(self.run, "add", None)
+        try:
+            if add is not None:
+                add(other.run)
+        except DataError as error:
+            self.unrecorded = self.unrecorded or str(error)

@@ -1,0 +1,106 @@
+"""Where a search over settings is stored: a study of Optuna, in a SQLite file or another database."""
+
+import contextlib
+import os
+import pathlib
+import sqlite3
+import stat
+from typing import Any
+
+import optuna
+
+from lemmata.engine.claims import Claim, Space, fingerprint_of
+from lemmata.errors import SettingError
+
+from ._region import beginnings, steps_of
+
+_HEADER = b"SQLite format 3\x00"
+_TABLES = {"studies", "trials", "version_info"}
+"""Tables that every database of Optuna has."""
+_RULE = "a new file, a SQLite file that an earlier search wrote, or the URL of a database"
+
+
+def study_name(claim: Claim, without: str | None = None) -> str:
+    """What a database calls the searches for a claim: with its code, since ratios of other code say nothing of it."""
+    return " ".join([claim.name, fingerprint_of(claim), *([f"without {without}"] if without else [])])
+
+
+def open_study(
+    claim: Claim, seed: int, without: str | None, space: Space, fixed: dict[str, Any], storage: str | None
+) -> optuna.Study:
+    """Optuna's study of the claim; the default and the smallest setting come first.
+
+    Raises:
+        SettingError: if the storage cannot be opened, or is a file of another program, which stays unchanged.
+    """
+    url = storage if storage is None or "://" in storage else f"sqlite:///{storage}"
+    _check_file(url)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=8)
+    try:
+        study = optuna.create_study(
+            direction="maximize",
+            sampler=sampler,
+            storage=url,
+            study_name=claim.name if storage is None else study_name(claim, without),  # code takes seconds to read
+            load_if_exists=True,
+        )
+        if not study.trials:
+            for own in beginnings(space):
+                study.enqueue_trial(steps_of(space, {k: v for k, v in own.items() if k not in fixed}))
+    except Exception as error:  # whatever the database's driver raises
+        raise _refused(storage, " ".join(str(error).split())[:120]) from error
+    return study
+
+
+def storage_failure(error: Exception, storage: str | None) -> str:
+    """Why a search can no longer be stored, in words; empty if the error is not of the storage.
+
+    Args:
+        error: what a search raised.
+        storage: as of `refute`.
+    """
+    if storage is None or not type(error).__module__.startswith(("optuna.", "sqlalchemy.")):
+        return ""
+    cause = error.__cause__ or error
+    return f"storage {storage}: {' '.join(str(cause).splitlines()[:1])[:200]}"
+
+
+def _check_file(url: str | None) -> None:
+    """Refuse a file that is not a database of Optuna's, and look at it without writing."""
+    kind, separator, rest = (url or "").partition(":///")
+    if not separator or kind.partition("+")[0] != "sqlite":
+        return
+    path = pathlib.Path(rest.partition("?")[0])
+    try:
+        mode = os.stat(path).st_mode
+        head = b""
+        if stat.S_ISREG(mode):
+            with path.open("rb") as file:
+                head = file.read(len(_HEADER))
+    except (FileNotFoundError, ValueError):  # a new file, or a name that Optuna refuses in its own words
+        return
+    except OSError as error:
+        raise _refused(str(path), error.strerror or str(error)) from error
+    if not stat.S_ISREG(mode):
+        raise _refused(str(path), "a folder" if stat.S_ISDIR(mode) else "not a regular file")
+    if not head:
+        return
+    if head != _HEADER:
+        raise _refused(str(path), "a file of another kind")
+    # SQLite would make a file beside one with a write-ahead log, unless it is told that nobody changes it.
+    options = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True)) as own:
+            application = own.execute("PRAGMA application_id").fetchone()[0]
+            tables = {name for (name,) in own.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error as error:
+        raise _refused(str(path), str(error)) from error
+    if application or (tables and not tables >= _TABLES):
+        raise _refused(str(path), "a database of another program")
+
+
+def _refused(storage: str | None, found: str) -> SettingError:
+    return SettingError(
+        "storage", found=f"{storage}: {found}", rule=_RULE, remedy="name a new file, such as --storage search.db"
+    )

@@ -1,0 +1,75 @@
+"""Vega as a script for pages, which is shipped, and as a converter to SVG, which needs a large address space."""
+
+import functools
+import json
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+from markupsafe import Markup
+
+VEGA = Path(__file__).parent / "templates" / "vega.js.xz"
+"""Vega, Vega-Lite and Vega-Embed in one script, as `docs/vega.py` writes it."""
+_CONVERTER = """
+import sys, vl_convert
+print(vl_convert.vegalite_to_svg(sys.stdin.read(), vl_version=sys.argv[1]))
+"""
+_PATIENCE = 120.0  # seconds for one picture
+
+
+@functools.cache
+def bundle() -> Markup:
+    """The script, which cannot close the element that it stands in."""
+    return Markup(lzma.decompress(VEGA.read_bytes()).decode())
+
+
+def svg_text(spec: dict[str, Any]) -> str | None:
+    """A Vega-Lite specification as SVG; None where the system gives the converter too little address space.
+
+    The converter reserves more than 40 GB of addresses, and ends its process where it does not get them. Where the
+    address space is limited, as by `ulimit -v`, it runs in a process of its own, whose end costs a picture and no more.
+
+    Args:
+        spec: the specification.
+    """
+    if not _is_limited():
+        import vl_convert
+
+        return vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_vega_lite())
+    return _drawn_apart(json.dumps(spec)) if _draws_apart() else None
+
+
+def _drawn_apart(spec: str) -> str | None:
+    command = [sys.executable, "-I", "-c", _CONVERTER, _vega_lite()]
+    try:
+        done = subprocess.run(command, input=spec.encode(), capture_output=True, timeout=_PATIENCE, check=False)
+    except (OSError, subprocess.TimeoutExpired, MemoryError):
+        return None
+    return None if done.returncode else done.stdout.decode().rstrip("\n")
+
+
+@functools.cache
+def _draws_apart() -> bool:
+    return _drawn_apart('{"data": {"values": []}, "mark": "point"}') is not None
+
+
+def _is_limited() -> bool:
+    """Whether the process may not have any number of addresses."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+@functools.cache
+def _vega_lite() -> str:
+    """The version of Vega-Lite that altair writes, as far as the converter has it."""
+    import vl_convert
+
+    wanted = alt.SCHEMA_VERSION.lstrip("v").rsplit(".", 1)[0]
+    known = vl_convert.get_vegalite_versions()
+    return wanted if wanted in known else known[-1]

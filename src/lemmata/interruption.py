@@ -1,0 +1,115 @@
+"""Ctrl-C, and the signals that mean the same. A request to stop is kept until it is heeded, so that none is lost.
+
+The first signal raises `KeyboardInterrupt` in the main thread. Python drops an exception that is raised while it
+collects garbage, and code of other packages may swallow one. So long computations also call `heed` at safe places,
+which raises again while the request is pending, and what was dropped is raised again at once.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+_MEANT = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_ONE_CAUSE = 0.5
+"""Seconds within which several signals are one request: `timeout` sends a process and its group the same signal."""
+_AGAIN = 0.02  # seconds until an exception that was dropped is raised again
+_SHOW_CURSOR = b"\x1b[?25h"
+
+
+class _Request:
+    """What was asked for: the first signal, when it came, and whether nobody has acted on it yet."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.at = 0.0
+        self.pending = False
+
+
+_request = _Request()
+
+
+def heed() -> None:
+    """Raise KeyboardInterrupt if a request to stop is pending: it was dropped, or swallowed below."""
+    if _request.pending:
+        raise KeyboardInterrupt
+
+
+def heeded() -> None:
+    """Say that the computation has stopped, so that what it found can be written in peace."""
+    _request.pending = False
+
+
+def ignore_interruption() -> None:
+    """Leave it to the process that started this one: a terminal sends Ctrl-C and its own end to both."""
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+
+def exit_code() -> int:
+    """128 and the number of the signal that asked to stop; 130 for Ctrl-C, and where no signal is known."""
+    return 128 + (_request.number or signal.SIGINT)
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[None]:
+    """Within this context SIGTERM and SIGHUP are Ctrl-C, no request is lost, and a second one ends the process at once.
+
+    A signal that the process was started to ignore stays ignored, as under `nohup`.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _request.__init__()
+    before = {number: signal.getsignal(number) for number in _MEANT}
+    taken = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
+    for number in taken:
+        signal.signal(number, _arrived)
+    shown, sys.unraisablehook = sys.unraisablehook, _raised_again
+    _raised_again.otherwise = shown  # pyright: ignore[reportFunctionMemberAccess]
+    try:
+        yield
+    finally:
+        sys.unraisablehook = shown
+        for number in taken:
+            signal.signal(number, before[number])
+
+
+def _arrived(number: int, frame: FrameType | None) -> None:
+    now = time.monotonic()
+    if _request.number is None:
+        _request.number, _request.at, _request.pending = number, now, True
+        raise KeyboardInterrupt
+    if now - _request.at > _ONE_CAUSE:
+        end_at_once(number)
+
+
+def _raised_again(unraisable: Any) -> None:
+    """A request that Python dropped is raised again in a moment, when the garbage has been collected."""
+    if not (_request.pending and issubclass(unraisable.exc_type, KeyboardInterrupt)):
+        _raised_again.otherwise(unraisable)  # pyright: ignore[reportFunctionMemberAccess]
+    elif hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda number, frame: heed())
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+
+
+def end_at_once(number: int) -> None:
+    """End this process and those that it started, whatever they do.
+
+    Args:
+        number: of the signal that asked for it.
+    """
+    if "multiprocessing" in sys.modules:
+        for child in sys.modules["multiprocessing"].active_children():
+            child.kill()
+    with contextlib.suppress(OSError):
+        if os.isatty(2):
+            os.write(2, _SHOW_CURSOR)
+        os.write(2, b"\nEnded at once. Unfinished results were not written.\n")
+    os._exit(128 + number)

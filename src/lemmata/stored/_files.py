@@ -1,0 +1,75 @@
+"""Files of stored records as bytes, and caches that notice when they were changed."""
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from lemmata.errors import DataError, LemmataError, file_error
+from lemmata.files import open_file
+
+MOST_BYTES = 2**28
+"""A stored record that is larger is refused before it is read: those that lemmata writes have a few MB."""
+
+
+def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -> bytes:
+    """The bytes of a regular file of moderate size: the one place where stored records are opened.
+
+    Args:
+        path: the file.
+        what: begins the message: "record study.json".
+        rule: what the file should be: "a record that lemmata wrote".
+        most: bytes that it may have.
+
+    Raises:
+        MissingFileError: if there is no such file.
+        FileError: if it cannot be read.
+        DataError: if it is no regular file, or too large.
+    """
+    try:
+        with open_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > most:
+                raise DataError(
+                    f"{what} cannot be read", found=f"{size:,} bytes", rule=f"{rule}, of at most {most:,} bytes",
+                    remedy="name another file",
+                )  # fmt: skip
+            return file.read(most + 1)
+    except LemmataError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        found = getattr(error, "strerror", None) or str(error)
+        raise file_error(error)(
+            f"{what} cannot be read", found=found, rule=rule, remedy="check the path and its permissions"
+        ) from error
+
+
+def sealed(key: str, values: dict[str, Any]) -> str:
+    """A file of a cache: JSON whose first line says of what it was made, and has a digest of the rest.
+
+    Args:
+        key: of what it was made.
+        values: plain ones.
+    """
+    rest = json.dumps(values, ensure_ascii=False, allow_nan=False).removeprefix("{")
+    return f"{_seal(key, rest.encode())}\n{rest}"
+
+
+def unsealed(path: Path, key: str) -> dict[str, Any] | None:
+    """What `sealed` wrote under this key; None where the file is missing, of another key, or not as it was written.
+
+    Args:
+        path: the file.
+        key: of what it should have been made.
+    """
+    with contextlib.suppress(DataError):
+        head, _, rest = read_bytes(path, str(path), "a file of a cache").partition(b"\n")
+        if head == _seal(key, rest).encode():
+            return json.loads(b"{" + rest)
+    return None
+
+
+def _seal(key: str, rest: bytes) -> str:
+    return f'{{"key": {json.dumps(key)}, "digest": "{hashlib.sha256(rest).hexdigest()}",'

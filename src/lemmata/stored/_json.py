@@ -1,0 +1,102 @@
+"""Strict JSON as plain values, and plain values for strict JSON."""
+
+import json
+import math
+from typing import Any
+
+from ._told import SHOWN, Told, Way, shown
+
+DEEPEST = 64
+"""How many lists and objects may stand within each other."""
+
+
+def parsed(content: bytes | str, told: Told, literals: bool = False) -> Any:
+    """Strict JSON as plain values: UTF-8, each key once, finite numbers of moderate size, not nested deeply.
+
+    A byte-order mark is passed over.
+
+    Args:
+        content: the text.
+        told: how an error begins.
+        literals: let the words NaN and Infinity stand for numbers, which earlier versions wrote.
+
+    Raises:
+        DataError: if the text breaks a rule; the message says where.
+    """
+    try:
+        text = content.decode("utf-8-sig") if isinstance(content, bytes) else content.removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        told.refuse(f"bytes that are not UTF-8, at byte {error.start}", "JSON text in UTF-8")
+    if not text.strip():
+        told.refuse("an empty file", "JSON text in UTF-8")
+    try:
+        value = json.loads(text, object_pairs_hook=_Pairs, parse_constant=_Constant, parse_int=_whole)
+    except RecursionError:
+        told.refuse("lists or objects nested too deeply", f"at most {DEEPEST} levels")
+    except ValueError as error:
+        told.refuse(str(error)[:200], "valid JSON")
+    return _plain(value, told, literals)
+
+
+class _Pairs(list):
+    """The names and values of an object, in the order of the file."""
+
+
+class _Constant(str):
+    """A word that stands for a number: NaN, Infinity or -Infinity."""
+
+    __slots__ = ()
+
+
+def _whole(digits: str) -> int | float:
+    """A whole number; one that no field takes as a float, and one that no float takes as infinity."""
+    return int(digits) if len(digits) <= 20 else float(digits)
+
+
+def _plain(value: Any, told: Told, literals: bool) -> Any:
+    """Parsed values as dictionaries and lists, each looked at once; without recursion, since others chose the depth."""
+    top: list[Any] = [None]
+    waiting: list[tuple[Any, Any, str | int, Way | None, int]] = [(value, top, 0, None, 0)]
+    while waiting:
+        own, holder, key, way, depth = waiting.pop()
+        if isinstance(own, (_Pairs, list)):
+            if depth > DEEPEST:
+                told.refuse("lists or objects nested too deeply", f"at most {DEEPEST} levels")
+            made: Any = {} if isinstance(own, _Pairs) else [None] * len(own)
+            holder[key] = made
+            for place, item in own if isinstance(own, _Pairs) else enumerate(own):
+                if isinstance(own, _Pairs):
+                    if place in made:
+                        told.refuse(f"the key {shown(place)} twice", "each key once", way)
+                    made[place] = None  # keeps the order of the file
+                    _check_text(str(place), told, (way, place))
+                waiting.append((item, made, place, (way, place), depth + 1))
+            continue
+        if isinstance(own, _Constant):
+            if not literals:
+                told.refuse(str(own), "a number that JSON has, or null", way)
+            own = float(str(own))
+        elif isinstance(own, float) and not math.isfinite(own):
+            told.refuse("a number beyond 1e308", "a number of moderate size", way)
+        elif isinstance(own, str):
+            _check_text(own, told, way)
+        holder[key] = own
+    return top[0]
+
+
+def _check_text(text: str, told: Told, way: Way | None) -> None:
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        told.refuse(f"half of a pair of surrogates in {text[:SHOWN]!a}", "text that UTF-8 can write", way)
+
+
+def plain(value: Any) -> Any:
+    """Plain dictionaries and lists for strict JSON: infinity and NaN become null, and -infinity the text "-Infinity".
+
+    >>> plain({"ends": (0.5, float("inf"), -float("inf"))})
+    {'ends': [0.5, None, '-Infinity']}
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else "-Infinity" if value == -math.inf else None
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

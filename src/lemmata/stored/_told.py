@@ -1,0 +1,84 @@
+"""How errors about a stored record read: the file, the field's path, the value, the rule, the remedy."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from lemmata.errors import DataError, LemmataError
+
+SHOWN = 60
+"""So many characters of a value are shown."""
+
+
+Way = tuple[Any, str | int]
+"""A field by the field that it stands in, and its name or number there."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """How errors about a record begin and end.
+
+    Args:
+        name: of the file.
+        about: what it should hold, "a record of a study".
+        remedy: what to do.
+    """
+
+    name: str
+    about: str
+    remedy: str
+
+    def refuse(self, found: object, rule: str, way: Way | None = None) -> NoReturn:
+        """Raise the error about a field, or about the whole file."""
+        where = spelled_way(way)
+        raise DataError(
+            f"{self.name} is not {self.about}{': ' + where if where else ''}",
+            found=found, rule=rule, remedy=self.remedy,
+        )  # fmt: skip
+
+
+def spelled_way(way: Way | None) -> str:
+    """The path of a field, as in Python.
+
+    >>> spelled_way((((None, "models"), 2), "now"))
+    'models[2].now'
+    """
+    parts = []
+    while way is not None:
+        way, own = way
+        parts.append(f"[{own}]" if isinstance(own, int) else f".{shown(own, quoted=False)}")
+    return "".join(reversed(parts)).removeprefix(".")
+
+
+@contextlib.contextmanager
+def refusing(told: Told, rule: str) -> Iterator[None]:
+    """What the values of a record that keeps every rule of its schema still break, told as an error about it.
+
+    Args:
+        told: how the error begins.
+        rule: what the values should have been.
+    """
+    try:
+        yield
+    except (LemmataError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())[:160]
+        raise DataError(
+            f"{told.name} is {told.about}, but its values do not fit together",
+            found=f"{type(error).__name__}: {said}", rule=rule, remedy=told.remedy,
+        ) from error  # fmt: skip
+
+
+def shown(value: object, quoted: bool = True) -> str:
+    """A value as an error shows it: JSON on one line, cut."""
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return f"an object with {len(value)} fields"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = ascii(value) if quoted else str(value).encode("ascii", "backslashreplace").decode()
+    text = text.replace("\n", " ").replace("\r", " ")
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"

@@ -1,0 +1,35 @@
+"""What rounding may have added to the bounds of a network's outputs, from above."""
+
+import numpy as np
+from jaxtyping import Float
+
+from ._network import ReluNetwork
+from ._relaxation import Ball, Bounds
+
+_UNIT = np.finfo(float).eps
+
+
+def rounding(
+    network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"]
+) -> Float[np.ndarray, " r"]:
+    """A bound of the rounding errors of the lower bounds of <row, outputs>: 0 where nothing is added up.
+
+    Every bound is a sum of products along paths from the inputs to an output, with slopes of at most 1. Their sizes
+    add up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + ... of the units that are not off on the whole
+    ball, and a sum of n products is off by at most n eps times their sizes (Higham 2002, section 3.1). Bounds of
+    hidden units carry their own errors on, once a layer.
+
+    Args:
+        network: the network.
+        ball: the inputs.
+        bounds: of the hidden units.
+        rows: one combination of outputs a row.
+    """
+    layers = len(network.weights)
+    unit = 2 * layers * _UNIT * sum(weight.shape[1] + 8 for weight in network.weights)
+    size = np.abs(ball.center) + ball.radius
+    for (low, high), weight, bias in zip(bounds, network.weights, network.biases, strict=False):
+        size = np.abs(weight) @ size + np.abs(bias)
+        off = high + unit * size <= 0
+        size = np.where(off, 0.0, size + np.maximum(-low, 0.0))
+    return unit * (np.abs(rows @ network.weights[-1]) @ size) + _UNIT * np.abs(rows @ network.biases[-1])

@@ -1,0 +1,15 @@
+"""Tasks with keys on whatever executor is given; processes that share the cores; a Dask scheduler's workers.
+
+A task is a function of a module with arguments that can be sent. It is pure: one that is lost with its worker is run
+again by another.
+"""
+
+from ._cluster import scheduler_address as scheduler_address
+from ._cluster import workers as workers
+from ._processes import ATTEMPTS as ATTEMPTS
+from ._processes import Processes as Processes
+from ._processes import end_with_parent as end_with_parent
+from ._processes import share_cores as share_cores
+from ._tasks import Lost as Lost
+from ._tasks import finished as finished
+from ._tasks import submitted as submitted

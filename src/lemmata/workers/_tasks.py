@@ -1,0 +1,103 @@
+"""Tasks with keys on whatever executor is given: results and losses, one by one as they are finished."""
+
+import concurrent.futures
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from typing import Any, TypeVar
+
+from lemmata.core import float64_enabled, one_blas_thread
+
+_AHEAD = 64  # tasks under way where an executor does not say how many workers it has
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lost:
+    """A task that has no result.
+
+    Args:
+        key: of the task.
+        error: what happened, in one line.
+    """
+
+    key: Any
+    error: str
+
+
+def finished(
+    executor: Executor | None, function: Callable[..., Any], tasks: Iterable[tuple[Key, tuple]]
+) -> Iterator[tuple[Key, Any]]:
+    """Run tasks on an executor, and give each key with its result as it is finished.
+
+    What goes wrong is a result as well, a `Lost`, and the other tasks go on. Where the executor dies, the tasks that it
+    had been given are lost, at most two for each of its workers, and the rest runs here. Where the caller stops
+    listening, tasks that were not begun are cancelled. float64 is on where it is on here; BLAS has one thread.
+
+    Args:
+        executor: any executor of `concurrent.futures`; None runs the tasks here, one after the other.
+        function: of a module, so that a worker finds it.
+        tasks: keys, each with the arguments of its call; drawn when there is room for them.
+
+    >>> dict(finished(None, divmod, [("a", (7, 2)), ("b", (1, 0))]))
+    {'a': (3, 1), 'b': Lost(key='b', error='ZeroDivisionError: integer division or modulo by zero')}
+    """
+    waiting, running = iter(tasks), dict[Future, Any]()
+    float64, room = float64_enabled(), 2 * getattr(executor, "_max_workers", _AHEAD // 2)
+    task = next(waiting, None)
+    try:
+        while task is not None or running:
+            while executor is not None and task is not None and len(running) < room:
+                try:
+                    running[submitted(executor, _run, float64, function, *task)] = task[0]
+                except RuntimeError:  # it died, or was shut down
+                    executor = None
+                else:
+                    task = next(waiting, None)
+            for future in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)[0]:
+                key = running.pop(future)
+                yield key, _result(key, future)
+            if executor is None and task is not None and not running:
+                yield task[0], _run(float64, function, *task)
+                task = next(waiting, None)
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any) -> Future:
+    """A call given to an executor.
+
+    Raises:
+        RuntimeError: if the executor accepts no more tasks. Dask's executor would accept them without ever answering if
+            its scheduler is gone.
+    """
+    client = getattr(executor, "_client", None)
+    if getattr(client, "status", "running") != "running":
+        raise BrokenExecutor("the scheduler is gone")
+    return executor.submit(function, *arguments)
+
+
+def _run(float64: bool, function: Callable[..., Any], key: Any, arguments: tuple) -> Any:
+    """One task, wherever it is: an exception is sent as words, since not every class can be sent."""
+    import jax
+
+    with jax.enable_x64(float64), one_blas_thread():
+        try:
+            return function(*arguments)
+        except (Exception, SystemExit) as error:
+            return Lost(key, told_line(error))
+
+
+def _result(key: Any, future: Future) -> Any:
+    """What a finished future holds; what it raises, the executor or a worker has said, and not the task."""
+    try:
+        return future.result()
+    except (Exception, concurrent.futures.CancelledError) as error:
+        return Lost(key, told_line(error))
+
+
+def told_line(error: BaseException) -> str:
+    said = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,0 +1,73 @@
+"""A job prints what it found before it writes: neither a full disk nor a closed output takes both."""
+
+import dataclasses
+import pathlib
+
+import pytest
+
+from lemmata.errors import FileError
+from lemmata.interfaces import report
+from lemmata.interfaces.cli import _console, _files, _job
+from lemmata.interfaces.cli._compare import _JOB as COMPARE
+from lemmata.interfaces.cli._model import _JOB as MODEL
+from lemmata.interfaces.cli._study import _JOB as STUDY
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """Options."""
+
+    def command(self, *data):
+        return "lemmata job"
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A record, as far as a job asks for it."""
+
+    command: str = ""
+    interrupted: bool = False
+
+    def to_json(self):
+        return '{"found": true}'
+
+
+def done(job, folder, monkeypatch, as_json=False):
+    monkeypatch.setattr(report, "write_page", lambda folder, record: folder / "index.html")
+    own = dataclasses.replace(
+        job, load=lambda told, *data: None, run=lambda *how: Found(), beside=lambda loaded, record: {},
+        say=lambda console, record: console.print("the answer"),
+    )  # fmt: skip
+    return own(Asked(), "digits", directory=folder, as_json=as_json)
+
+
+def _full(path, text):
+    raise FileError(f"file {path} cannot be written", found="No space left on device")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("job", [STUDY, COMPARE, MODEL], ids=["study", "compare", "model"])
+def test_the_answer_is_printed_where_it_cannot_be_written(job, as_json, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_files, "replace_text", _full)
+    monkeypatch.setattr(_console, "out", _console._Results(width=100))
+    with pytest.raises(FileError, match="No space left"):
+        done(job, tmp_path, monkeypatch, as_json)
+    assert ('{"found": true}' if as_json else "the answer") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("job", [STUDY, COMPARE, MODEL], ids=["study", "compare", "model"])
+def test_the_record_is_written_where_it_cannot_be_printed(job, tmp_path, monkeypatch):
+    def closed(text):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_console, "plain", closed)
+    with pytest.raises(OSError, match="No space left"):
+        done(job, tmp_path, monkeypatch, as_json=True)
+    assert pathlib.Path(tmp_path / job.record.file).read_text() == '{"found": true}\n'
+
+
+def test_what_was_said_is_said_before_anything_is_written():
+    order = []
+    with _job.answered(lambda: order.append("said")):
+        order.append("written")
+    assert order == ["said", "written"]

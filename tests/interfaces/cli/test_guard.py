@@ -1,0 +1,106 @@
+"""A command whose user's code ends the process: told with an exit code that is not 0, and signals are passed on."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+PROGRAM = """
+import os, signal, sys
+from lemmata.interfaces.cli._guard import guarded
+
+def run():
+    print("begun", flush=True)
+    {ends}
+    sys.exit(3)
+
+guarded(run, ["{command}", "mine.py:f"])
+"""
+
+
+def ended(ends, command="study"):
+    program = PROGRAM.format(ends=ends, command=command)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("ends", "command", "code", "words"),
+    [
+        ("os._exit(0)", "study", 2, "os._exit(0)"),
+        ("os._exit(0)", "verify", 4, "os._exit(0)"),
+        ("os._exit(1)", "refute", 4, "os._exit(1)"),
+        ("os.execvp('true', ['true'])", "model", 2, "os._exit(0)"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "model", 137, "signal 9"),
+        ("pass", "study", 3, ""),
+        ("import atexit; atexit.register(os._exit, 0)", "study", 3, ""),
+    ],
+)
+def test_what_ends_before_the_command_has_is_told(ends, command, code, words):
+    done = ended(ends, command)
+    assert (done.returncode, done.stdout) == (code, "begun\n"), done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_command_line_without_other_code_stays_in_its_process():
+    program = PROGRAM.format(ends="os._exit(7)", command="study").replace("mine.py:f", "table.csv")
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120).returncode == 7
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_to_the_waiting_process_reaches_the_command(tmp_path, name):
+    mark = tmp_path / "begun"
+    ends = f"""
+    from lemmata.interruption import exit_code, listening
+    import pathlib, time
+    try:
+        with listening():
+            pathlib.Path({str(mark)!r}).touch()
+            time.sleep(100)
+    except KeyboardInterrupt:
+        sys.exit(exit_code())
+"""
+    program = PROGRAM.format(ends=ends.strip(), command="verify")
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while not mark.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(getattr(signal, name))
+    assert process.wait(60) == 128 + getattr(signal, name)
+
+
+def test_the_command_ends_with_the_process_that_waits_for_it(tmp_path):
+    mark = tmp_path / "begun"
+    ends = f"import pathlib, time; pathlib.Path({str(mark)!r}).write_text(str(os.getpid())); time.sleep(100)"
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM.format(ends=ends, command="verify")])
+    end = time.monotonic() + 60
+    while not (mark.exists() and mark.read_text()) and time.monotonic() < end:
+        time.sleep(0.01)
+    child = int(mark.read_text())
+    process.kill()
+    process.wait(60)
+    while _lives(child) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not _lives(child)
+
+
+def _lives(number):
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    state = pathlib.Path(f"/proc/{number}/stat")  # one that ended may wait for its parent to be told
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_claim_file_that_leaves_is_told_by_the_whole_command(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("import os\nos._exit(0)\n")
+    words = [sys.executable, "-m", "lemmata", "verify", str(file), "--ledger", str(tmp_path / "l.sqlite")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 4, done.stderr
+    assert "ended by a program that it ran" in done.stderr

@@ -1,0 +1,108 @@
+"""A named pipe, a device or a folder where a file should be is refused at once; a lack of memory is one line."""
+
+import os
+import resource
+
+import pytest
+from typer.testing import CliRunner
+
+from lemmata import core
+from lemmata.core import _memory
+from lemmata.engine.refutations import load_counterexample
+from lemmata.errors import FileError
+from lemmata.interfaces.cli import app
+from lemmata.storage import load
+
+SUFFIXES = (".csv", ".parquet", ".npz", ".json", ".jsonl", ".feather", ".xlsx", ".gz", ".zip")
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """A named pipe of an ending; a reader that waited for it would wait for ever."""
+
+    def make(ending):
+        path = tmp_path / f"pipe{ending}"
+        os.mkfifo(path)
+        return str(path)
+
+    return make
+
+
+def refused(*words):
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    return " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("ending", SUFFIXES)
+def test_data(pipe, ending):
+    assert "found: it is a named pipe, and not a file" in refused("study", pipe(ending), "--target", "y")
+
+
+@pytest.mark.parametrize(
+    ("words", "ending"),
+    [(["report"], ".json"), (["ledger", "list", "--ledger"], ".sqlite"), (["scaling"], ".csv"),
+     (["grokking"], ".csv"), (["compare"], ".npz"), (["in-context"], ".csv")],
+    ids=lambda value: value[0],
+)  # fmt: skip
+def test_what_commands_read(pipe, words, ending):
+    assert "found: it is a named pipe, and not a file" in refused(*words, pipe(ending))
+
+
+def test_devices():
+    assert "found: it is a device, and not a file" in refused("report", "/dev/zero")
+    assert "found: it is a device, and not a file" in refused("ledger", "list", "--ledger", "/dev/null")
+
+
+@pytest.mark.parametrize("words", [["verify"], ["refute"]])
+def test_claims(pipe, words):
+    assert "rule: an existing Python file" in refused(*words, pipe(".py"))
+
+
+def test_in_python(pipe):
+    with pytest.raises(FileError, match="named pipe"):
+        load_counterexample(pipe(".json"))
+    with pytest.raises(FileError, match="named pipe"):
+        load(pipe(".safetensors"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 80 bytes"),
+        RuntimeError("std::bad_alloc"),
+    ],
+    ids=["Python", "XLA", "C++"],
+)
+def test_a_lack_of_memory_is_one_line(monkeypatch, error):
+    def lacking(*_a, **_k):
+        raise error
+
+    monkeypatch.setattr("lemmata.engine.catalogue.rows", lacking)
+    result = CliRunner().invoke(app, ["list"])
+    assert result.exit_code == 4
+    assert result.stderr.startswith("Error: there is not enough memory")
+
+
+def test_a_file_that_ends_too_early_is_no_verdict(monkeypatch):
+    def short(*_a, **_k):
+        raise EOFError("no data left")
+
+    monkeypatch.setattr("lemmata.engine.catalogue.rows", short)
+    assert "no data left" in refused("list")
+
+
+@pytest.mark.parametrize(("kind", "used"), [("RLIMIT_AS", 0), ("RLIMIT_DATA", 5)])
+def test_limits_of_the_process_count_as_memory(monkeypatch, kind, used):
+    """Of an address space, or of data, of 3 GB that is left."""
+    own = _memory._used_bytes()[bool(used)]
+    limits = {getattr(resource, kind): own + 3 * 10**9}
+    unlimited = resource.RLIM_INFINITY
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (limits.get(which, unlimited), unlimited))
+    monkeypatch.setattr(_memory, "_machine_bytes", lambda: 2**40)
+    monkeypatch.setattr(_memory, "_group_bytes", lambda *_: [float("inf")])
+    assert 2.5 * 10**9 < core.available_bytes() <= 3.1 * 10**9
+    limits.clear()
+    assert core.available_bytes() == 2**40

@@ -1,0 +1,57 @@
+"""A verdict that could not be written is told, wherever a run writes one, and the exit code says so."""
+
+import types
+
+import pytest
+
+import lemmata.engine.claims as engine
+from lemmata.errors import DataError
+from lemmata.interfaces.cli._family_run import FamilyRun
+from lemmata.interfaces.cli._judge import RunOptions
+
+NAMES = ("many.alpha", "many.beta", "many.gamma")
+FULL = DataError("ledger l.sqlite", found="the disk is full", rule="a place to write")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run of three claims, of which the family's level changes the last two verdicts."""
+    own = object.__new__(FamilyRun)
+    own.chosen = [types.SimpleNamespace(name=name) for name in NAMES]
+    own.options = RunOptions(ledger=tmp_path / "l.sqlite")
+    own.path, own.number, own.notes, own.known = tmp_path / "l.sqlite", 1, [], {}
+    own.judged = {name: types.SimpleNamespace(name=name, status="supported", seed=3) for name in NAMES}
+    held = [types.SimpleNamespace(name=name, status=status, seed=3)
+            for name, status in zip(NAMES, ("supported", "inconclusive", "refuted"), strict=True)]  # fmt: skip
+    monkeypatch.setattr(engine, "at_family_level", lambda verdicts, *_: held if len(verdicts) == 3 else [])
+    return own
+
+
+@pytest.mark.parametrize("lost", [(), NAMES[1:2], NAMES[2:], NAMES[1:], NAMES])
+def test_each_verdict_that_the_level_changes_is_written_or_told(run, lost, monkeypatch):
+    tried = []
+
+    def add(claim, verdict):
+        tried.append((claim.name, verdict.status))
+        return str(FULL) if claim.name in lost else ""
+
+    monkeypatch.setattr(run, "_add", add)
+    assert len(run.together()) == 3
+    assert tried == [("many.beta", "inconclusive"), ("many.gamma", "refuted")]
+    assert [note.partition(",")[0] for note in run.notes] == [name for name in NAMES[1:] if name in lost]
+    assert all("seed 3: not recorded: ledger l.sqlite" in note for note in run.notes)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_each_verdict_of_a_stream_is_written_or_told(run, place, monkeypatch):
+    monkeypatch.setattr(run, "_add", lambda claim, verdict: str(FULL) if claim is run.chosen[place] else "")
+    run.interrupted = False
+    stream = (
+        types.SimpleNamespace(
+            task=types.SimpleNamespace(claim=claim), unrecorded="",
+            verdict=types.SimpleNamespace(name=claim.name, seed=3, status="supported", interrupted=False),
+        )
+        for claim in run.chosen
+    )  # fmt: skip
+    assert len(list(run.taken(stream))) == 3
+    assert run.notes == [f"{NAMES[place]}, seed 3: not recorded: {FULL}"]

@@ -1,0 +1,95 @@
+"""The scripts of the site's front page, table of claims and listings do their work in a browser."""
+
+import pytest
+
+from lemmata.engine.catalogue import rows
+from lemmata.interfaces.site import _build, _documents, _front, _search, _table
+from tests.interfaces.site.browser import browser, complaints, until
+
+NAME = "tutorial"
+SHOWN = "return [...document.querySelectorAll('#claims tbody tr')].filter(row => !row.hidden).length"
+
+
+@pytest.fixture(scope="module")
+def known():
+    found = rows()
+    return [*(row for row in found if row["status"] == "refuted"), *found[:30]][:45]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory, known):
+    """The few pages that have scripts, without those of claims."""
+    (document,) = [own for own in _documents.documents() if own.name == NAME]
+    found = {
+        "site.css": _build._style(),
+        "index.html": _front.front_page(rows()),
+        "claims.html": _table.table_page(known),
+    }
+    found |= _search.search_pages(known) | _documents._page_of(document, None, {})
+    folder = tmp_path_factory.mktemp("site")
+    for name, text in found.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def window():
+    with browser() as driver:
+        yield driver
+
+
+def test_an_old_address_of_the_front_page_leads_to_the_filtered_table(window, pages, known):
+    index = (pages / "index.html").as_uri()
+    window.get(index)
+    assert window.current_url == index
+    assert complaints(window) == []
+    window.get("about:blank")
+    window.get(f"{index}#verdict=refuted")
+    until(window, "return location.pathname", lambda found: found.endswith("/claims.html"))
+    refuted = sum(row["status"] == "refuted" for row in known)
+    assert 0 < refuted < len(known)
+    until(window, SHOWN, lambda found: found == refuted)
+    window.find_element("css selector", "#filters button").click()
+    assert window.execute_script(SHOWN) == len(known)
+    assert complaints(window) == []
+
+
+def test_the_search_of_the_table_loads_its_index_and_narrows(window, pages, known):
+    window.get((pages / "claims.html").as_uri())
+    box = window.find_element("css selector", "#filters [name=search]")
+    box.send_keys(known[0]["title"])
+    status = "return document.querySelector('[role=status]').textContent"
+    until(window, status, lambda found: f"of {len(known)} claims" in found and "loading" not in found)
+    assert 1 <= window.execute_script(SHOWN) < len(known)
+    assert complaints(window) == []
+
+
+CODE = "document.querySelectorAll('pre.code')[{}].querySelector('code').textContent"
+CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {configurable: true, value: {writeText: text => "
+
+
+def test_a_button_copies_a_listing_and_of_a_session_what_was_typed(window, pages):
+    (page,) = (pages / "docs").glob(f"{NAME}*.html")
+    window.get(page.as_uri())
+    count = window.execute_script("return document.querySelectorAll('pre.code').length")
+    buttons = window.find_elements("css selector", ".listing > button.copy")
+    assert len(buttons) == count > 1
+    window.execute_script(CLIPBOARD + "{ window.kept = text; return Promise.resolve() }}})")
+    sessions = 0
+    for place, button in enumerate(buttons):
+        text = window.execute_script(f"return {CODE.format(place)}")
+        typed = [line[2:] for line in text.split("\n") if line.startswith("$ ")]
+        sessions += bool(typed)
+        window.execute_script("arguments[0].click()", button)
+        until(window, f"return document.querySelectorAll('button.copy')[{place}].textContent", "Copied".__eq__)
+        assert window.execute_script("return window.kept") == ("\n".join(typed) if typed else text).rstrip() + "\n"
+    assert sessions > 0
+    window.get(page.as_uri())
+    window.execute_script(CLIPBOARD + "Promise.reject(new Error('no'))}})")
+    window.execute_script("document.querySelector('button.copy').click()")
+    until(window, "return document.querySelector('button.copy').textContent", "Press Ctrl+C".__eq__)
+    first = window.execute_script(f"return {CODE.format(0)}")
+    assert window.execute_script("return getSelection().toString()").split() == first.split()
+    assert complaints(window) == []

@@ -1,0 +1,132 @@
+"""Which tests reach a function, by reading their code: nothing is run or imported."""
+
+import ast
+import pathlib
+from typing import NamedTuple
+
+from lemmata.engine.catalogue import ROOTS
+from lemmata.engine.catalogue._fingerprint import reached
+from lemmata.engine.catalogue._modules import Node, module_of
+from tests import budget
+
+
+class Test(NamedTuple):
+    """A test function.
+
+    Args:
+        node: its name for pytest.
+        cost: about how many seconds its cases take.
+        rests: the pieces of code that it reaches.
+    """
+
+    __test__ = False
+
+    node: str
+    cost: float
+    rests: frozenset[Node]
+
+
+class Reach:
+    """Reads test files as they are asked for, those near to the code first.
+
+    Args:
+        root: of the checkout.
+    """
+
+    def __init__(self, root: pathlib.Path):
+        self.root = root
+        ROOTS.setdefault("tests", root / "tests")
+        self.files = sorted((root / "tests").rglob("test_*.py"))
+        self.read: dict[pathlib.Path, list[Test]] = {}
+
+    def tests_of(self, file: str, function: str, limit: float) -> list[Test]:
+        """Tests of a function, for about so many seconds: those of its folder that reach it, then others that do.
+
+        Those that reach little and take little come first.
+
+        Args:
+            file: below `src/lemmata`.
+            function: its qualified name.
+            limit: seconds that they may take together.
+        """
+        module = ".".join(("lemmata", *pathlib.PurePath(file).with_suffix("").parts))
+        node = Node(module, *function.split("."))
+        taken, spent = list[Test](), 0.0
+        unreached = list[Test]()
+        for place, folder in enumerate(self._folders(file)):
+            own = [test for path in folder for test in self._tests(path)]
+            near = sorted(
+                (test for test in own if node in test.rests), key=lambda test: len(test.rests) * (0.5 + test.cost)
+            )
+            for test in near:
+                if spent + test.cost <= limit or not taken:
+                    taken.append(test)
+                    spent += test.cost
+            if place == 0:
+                unreached = [test for test in own if node not in test.rests]
+            if spent > 0.7 * limit:
+                return taken
+            if place == 1:  # commands are started by their names, and processes by their words: no reading finds that
+                for test in sorted(unreached, key=lambda test: (_apart(test.node, file), test.cost)):
+                    if spent + test.cost <= limit:
+                        taken.append(test)
+                        spent += test.cost
+        return taken
+
+    def _folders(self, file: str) -> list[list[pathlib.Path]]:
+        """Test files by their distance: of the same folder, of laws and oracles, of the same subpackage, all others."""
+        own = self.root / "tests" / pathlib.PurePath(file).with_suffix("")
+        while not own.is_dir():
+            own = own.parent
+        groups, seen = list[list[pathlib.Path]](), set[pathlib.Path]()
+        tests = self.root / "tests"
+        for tops in ([own] if own != tests else [], [tests / "laws", tests / "oracles"], [own.parent], [tests]):
+            found = [path for path in self.files if path not in seen and any(top in path.parents for top in tops)]
+            seen.update(found)
+            groups.append(found)
+        return groups
+
+    def _tests(self, path: pathlib.Path) -> list[Test]:
+        if path not in self.read:
+            name = ".".join(path.relative_to(self.root).with_suffix("").parts)
+            module = module_of(name)
+            assert module is not None, path
+            place = path.relative_to(self.root).as_posix()
+            own = self.read[path] = list[Test]()
+            for test, statements in module.definitions.items():
+                if test.startswith("test_") and isinstance(statements[0], ast.FunctionDef):
+                    node = f"{place}::{test}"
+                    rests = reached([Node(name, test), *_fixtures(name, statements)])
+                    own.append(Test(node, _cost(node, statements[0]), rests))
+        return self.read[path]
+
+
+def _cost(node: str, function: ast.FunctionDef) -> float:
+    many = any("parametrize" in ast.unparse(each) for each in function.decorator_list)
+    return budget.cost(node) * (4 if many else 1) + 0.05
+
+
+def _fixtures(module: str, statements: list[ast.stmt]) -> list[Node]:
+    """The fixtures that a function asks for by the names of its arguments, and those that they ask for."""
+    parts = module.split(".")
+    places = [module, *(".".join((*parts[:k], "conftest")) for k in range(len(parts) - 1, 0, -1))]
+    found, waiting = list[Node](), list(statements)
+    while waiting:
+        part = waiting.pop()
+        names = [each.arg for each in part.args.args] if isinstance(part, ast.FunctionDef) else []
+        for name in names:
+            for place in places:
+                known = module_of(place)
+                if known is not None and name in known.definitions:
+                    if Node(place, name) not in found:
+                        found.append(Node(place, name))
+                        waiting += known.definitions[name]
+                    break
+    return found
+
+
+def _apart(node: str, file: str) -> int:
+    """0 where the name of a test file holds a word of the file's name."""
+    own = pathlib.PurePath(file).stem.strip("_").split("_")
+    stem = pathlib.PurePath(node.partition("::")[0]).stem.removeprefix("test_").split("_")
+    return int(not any(a.startswith(b[:5]) for a in stem for b in own))

@@ -1,0 +1,136 @@
+"""Bugs are plausible changes of one place; a test that reaches a bug is found and notices it, and silence is told."""
+
+import ast
+import itertools
+import random
+
+import pytest
+
+from tests import bugs, mutants
+from tests.mutants import Mutant, Outcome, Runner
+from tests.reach import Reach
+
+SOURCE = b'''
+def far(x, y, *, ridge=1.0, strict=True):
+    """Words - and more than 2 of them."""
+    total = 0
+    for row in x[:-1]:
+        if row > 0 and not strict:
+            total += min(row, y) - ridge * x.sum(axis=0)
+    if total != total:
+        raise ValueError(f"{x + 1} and 3")
+    return power(total, y, base=2)
+'''
+WANTED = {
+    ("another default", "1.0", "2.0"), ("another default", "True", "False"), ("the other end", "-1", "0"),
+    ("only the first of several", "x[:-1]", "list(x[:-1])[:1]"), ("another comparison", " > ", " >= "),
+    ("a dropped condition", "row > 0 and not strict", "((row > 0))"), ("a dropped sign", "not strict", "(strict)"),
+    ("a dropped statement", "total += min(row, y) - ridge * x.sum(axis=0)", "pass"), ("another axis", "0", "1"),
+    ("another function", "min", "max"), ("another operator", " - ", " + "), ("another comparison", " != ", " == "),
+    ("a dropped term", "ridge * x.sum(axis=0)", "(ridge)"), ("exchanged arguments", "total, y", "y, total"),
+    ("a dropped keyword", "base=2", ""), ("another number", "2", "3"), ("another condition", "total != total", "False"),
+}  # fmt: skip
+
+
+def found():
+    ((name, function),) = bugs.functions(ast.parse(SOURCE))
+    assert name == "far"
+    return bugs.bugs(SOURCE, function)
+
+
+def test_bugs_are_those_that_one_writes_and_words_are_left_alone():
+    told = {(bug.kind, SOURCE[bug.start : bug.end].decode(), bug.text) for bug in found()}
+    assert told >= WANTED, WANTED - told
+    texts = " ".join(before for _, before, _ in told)
+    assert "Words" not in texts
+    assert "x + 1" not in texts
+    assert ("exchanged arguments", "row, y", "y, row") not in told, "the smaller of two is the same either way"
+    for bug in found():
+        assert bug.applied(SOURCE) != SOURCE
+        ast.parse(bug.applied(SOURCE))
+
+
+def test_every_kind_is_drawn_as_often():
+    kinds = [bugs.drawn(found(), random.Random(seed)).kind for seed in range(400)]
+    number = len({bug.kind for bug in found()})
+    assert len(set(kinds)) == number
+    assert max(map(kinds.count, kinds)) < 3 * 400 / number
+
+
+def test_a_draw_is_that_of_its_seed_and_every_file_has_a_group():
+    few = ["spectra/_eigensystem.py", "spectra/_curve.py", "engine/claims/_judge.py"]
+    first, again, other = (list(itertools.islice(mutants.draw("numerics", few, seed), 6)) for seed in (3, 3, 4))
+    assert first == again != other
+    assert all(own.file in few[:2] and own.group == "numerics" for own in first)
+    assert len({(own.file, own.function) for own in first}) == len(first)
+    known = {mutants.group_of(file) for file in mutants.files()}
+    assert known == set(mutants.GROUPS)
+    assert mutants.group_of("subjects/textbook/spectra.py") is None
+
+
+def test_tests_that_reach_a_function_come_first_and_fixtures_count():
+    reach = Reach(mutants.ROOT)
+    tests = [own.node for own in reach.tests_of("spectra/_eigensystem.py", "effective_dimension", 0.4)]
+    assert tests[0].startswith("tests/spectra/test_")
+    assert "tests/spectra/test_eigensystem.py::test_the_effective_dimension_is_the_trace_of_the_smoother" in tests
+    page = mutants.ROOT / "tests/interfaces/report/test_scripts.py"
+    (own,) = [test for test in reach._tests(page) if test.node.endswith("::test_every_chart_of_a_comparison_is_drawn")]
+    assert any(node.name == "_bundle" for node in own.rests), "the fixture writes the pages"
+
+
+def mutant(before, after):
+    path = mutants.ROOT / mutants.PACKAGE / "spectra/_eigensystem.py"
+    start = path.read_bytes().index(before)
+    return Mutant("numerics", "spectra/_eigensystem.py", "effective_dimension", 1,
+                  bugs.Bug("a dropped term", start, start + len(before), after), before.decode())  # fmt: skip
+
+
+@pytest.fixture
+def runner(tmp_path):
+    own = Runner(tmp_path, 1, 30.0)
+    yield own
+    own.close()
+
+
+TEST = "tests/spectra/test_eigensystem.py::test_the_effective_dimension_is_the_trace_of_the_smoother"
+
+
+def outcome(runner):
+    while runner.running:
+        for _, told in runner.ended():
+            return told
+    raise AssertionError("nothing ran")
+
+
+def test_a_bug_is_noticed_in_the_copy_alone_and_without_one_the_same_test_passes(runner):
+    bug = mutant(b"values + ridge, 1.0", "values, 1.0")
+    path = mutants.ROOT / mutants.PACKAGE / bug.file
+    before = path.read_bytes()
+    runner.start(bug, [TEST], 30.0, bug)
+    assert outcome(runner) == Outcome(True, TEST, TEST)
+    assert path.read_bytes() == before
+    runner.start("none", [TEST], 30.0)
+    assert outcome(runner) == Outcome(False, "1 cases passed")
+    runner.start("nothing", ["tests/spectra/test_eigensystem.py::test_that_is_not_there"], 30.0)
+    with pytest.raises(RuntimeError, match="pytest found none of"):
+        outcome(runner)
+
+
+def test_outcomes_that_say_nothing_fail_the_run(runner, monkeypatch):
+    bug = mutant(b"values + ridge, 1.0", "values, 1.0")
+    assert mutants.unsound({}, runner) == "no bug was tried"
+    assert mutants.unsound({bug: Outcome(None, "slow")}, runner) == "no test noticed anything"
+    for told, why in ((Outcome(True, "test_x", "test_x"), "without a bug: test_x"), (Outcome(False, "1"), "")):
+        monkeypatch.setattr(runner, "start", lambda *given: runner.running.update({1: given}))
+        monkeypatch.setattr(runner, "ended", lambda told=told: [runner.running.clear() or ("all", told)])
+        assert mutants.unsound({bug: Outcome(True, "test_x", "test_x")}, runner) == why
+
+
+def test_the_score_counts_what_is_known_in_each_group():
+    bug = mutant(b"values + ridge, 1.0", "values, 1.0")
+    outcomes = [Outcome(True, ""), Outcome(False, ""), Outcome(None, ""), Outcome(True, "")]
+    known = {bug._replace(line=line): own for line, own in enumerate(outcomes)}
+    lines = mutants.table(known | {bug._replace(group="faces", line=9): Outcome(False, "")}).splitlines()
+    assert lines[1].split() == ["numerics", "2", "3", "67%"]
+    assert lines[2].split() == ["engine", "0", "0"]
+    assert lines[4].split() == ["faces", "0", "1", "0%"]
