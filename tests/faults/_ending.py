@@ -45,7 +45,7 @@ def killed(world: World, command: Command, most: int, seed: int) -> Iterator[tup
 
 
 def _after_kill(world: World, command: Command, ended: Ended) -> list[str]:
-    return amiss(world, command, ended, (BY_KILL, command.clean), quiet=ended.code == BY_KILL)
+    return amiss(world, command, ended, {*BY_KILL, command.clean}, quiet=ended.code in BY_KILL)
 
 
 def _copied(world: World, command: Command, numbers: list[int], draw: random.Random) -> Iterator[tuple[str, list[str]]]:
