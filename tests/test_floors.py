@@ -13,7 +13,7 @@ from lemmata.engine.catalogue import part_of
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
 ORDER = (
     ("errors", "version"),
-    ("answers", "bundled", "facts", "files", "intervals", "printable"),
+    ("answers", "bundled", "facts", "files", "intervals", "printable", "stored"),
     ("options",),
     ("core",),
     ("workers",),
