@@ -6,8 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 
 from tests.faults.commands import Command
-from tests.faults.holds import INTERRUPTED, amiss, lost, names, torn
-from tests.faults.holds import KILLED as _BY_KILL
+from tests.faults.holds import BY_KILL, INTERRUPTED, amiss, lost, names, torn
 from tests.faults.world import Ended, World
 
 KILLED = (
@@ -46,7 +45,7 @@ def killed(world: World, command: Command, most: int, seed: int) -> Iterator[tup
 
 
 def _after_kill(world: World, command: Command, ended: Ended) -> list[str]:
-    return amiss(world, command, ended, (_BY_KILL, command.clean), quiet=ended.code == _BY_KILL)
+    return amiss(world, command, ended, {*BY_KILL, command.clean}, quiet=ended.code in BY_KILL)
 
 
 def _copied(world: World, command: Command, numbers: list[int], draw: random.Random) -> Iterator[tuple[str, list[str]]]:
@@ -89,8 +88,19 @@ def signalled(number: signal.Signals) -> Callable[[World, Command, int, int], It
                 ended = world.run(command, folder, **own)
                 codes = {*INTERRUPTED, command.clean} | ({-number} if phase == "ending" else set())
                 yield f"{phase} ({moment:.3g})", amiss(world, command, ended, codes)
+        if command.jobs:
+            yield "with --jobs 2", _with_processes(world, command, number, draw)
 
     return attempts
+
+
+def _with_processes(world: World, command: Command, number: signal.Signals, draw: random.Random) -> list[str]:
+    """The signal reaches the first of several processes; the others end as well."""
+    words = [*command.words, *command.new, "--jobs", "2"]
+    after = draw.uniform(0.2, 0.8) * world.clean(command.name).seconds
+    with world.trial(command) as folder:
+        ended = world.run(command, folder, words=words, signals=[[after, number]])
+        return amiss(world, command, ended, {*INTERRUPTED, command.clean})
 
 
 def phases_of(clean: Ended, draw: random.Random) -> dict[str, float]:

@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Collection
 
+from lemmata.results import finish
 from tests.faults.commands import Command
 from tests.faults.world import Ended, World
 
@@ -14,7 +15,8 @@ UNTOLD = ("Traceback (most recent call last)", "Fatal Python error", "Exception 
 """What no user is to read."""
 INTERRUPTED = (130, 143, 129)
 """After Ctrl-C; after SIGTERM and SIGHUP, as shells count."""
-KILLED = -9
+BY_KILL = (-9, 137)
+"""Of a process that was killed, and of one that waited for it."""
 _SIGNALS = (1, 2, 15)
 """Of these a process may die that has done everything and only has to leave."""
 _UNFINISHED = re.compile(r"(^|/)(data|kept|__pycache__)(/|$)|-(wal|shm|journal)$")
@@ -50,7 +52,7 @@ def amiss(
     if whole:
         found += torn(world, command, ended.folder, new=done)
         found += lost(command, ended)
-        if ended.code != KILLED:
+        if ended.code not in BY_KILL:
             found += drafts(world, command, ended.folder)
     return found
 
@@ -84,12 +86,19 @@ def version(command: Command, path: pathlib.Path, world: World) -> str:
 
 def torn(world: World, command: Command, folder: pathlib.Path, new: bool = False) -> list[str]:
     """Results that are not whole, or not of one run; that are not new although the run says that it is done."""
+    settle(folder)
     versions = {name: version(command, folder / name, world) for name in command.results}
     kinds = set(versions.values())
     told = ", ".join(f"{name} {kind}" for name, kind in versions.items())
     if "torn" in kinds or (command.together and len(kinds) > 1):
         return [f"results of several runs: {told}"]
     return [f"done, but: {told}"] if new and kinds - {"new"} else []
+
+
+def settle(folder: pathlib.Path) -> None:
+    """What the next command that reads or writes a result does: it finishes one whose files were being moved."""
+    for path in folder.rglob(".lemmata-*.whole"):
+        finish(path.parent, path.name.removeprefix(".lemmata-").rpartition("-")[0])
 
 
 def lost(command: Command, ended: Ended) -> list[str]:

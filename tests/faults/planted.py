@@ -46,6 +46,11 @@ class Moments:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         self.log = os.open(plan["log"], flags, 0o666) if plan.get("log") else None
         self.busy = False
+        os.register_at_fork(after_in_parent=self.leave_to_child)
+
+    def leave_to_child(self) -> None:
+        """A process that only waits for the one that runs the command has no moments."""
+        self.busy = self.busy or any(name == "guarded" for name in _callers())
 
     def __call__(self, kind: str, detail: str) -> None:
         """A moment of this kind."""
@@ -108,6 +113,15 @@ class Moments:
         """Of the database."""
         word = text.lstrip().partition(" ")[0].upper()
         self("sql" if word in _CHANGES else "sql.read", text)
+
+
+def _callers() -> list[str]:
+    """The names of the functions that are running, the innermost first."""
+    frame, found = sys._getframe(), []
+    while frame is not None:
+        found.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return found
 
 
 def _database(given: Any) -> str:

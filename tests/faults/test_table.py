@@ -93,8 +93,12 @@ def test_torn_results_and_drafts_are_told(tmp_path):
     assert torn(known, REPORT, known.folders["old"], new=True) == ["done, but: out/index.html old"]
     page.write_text("<html>--seed 7")
     assert "torn" in torn(known, REPORT, known.folders["new"])[0]
-    (page.parent / ".index.html.7").touch()
-    assert drafts(known, REPORT, known.folders["new"]) == [] != drafts(known, REPORT, page.parent)
+    run = tmp_path / "run/out"
+    run.mkdir(parents=True)
+    (run / "index.html").touch()
+    assert drafts(known, REPORT, run.parent) == []
+    (run / ".index.html.7").touch()
+    assert drafts(known, REPORT, run.parent) == ["left 1 files: out/.index.html.7"]
 
 
 def test_a_lost_ledger_is_told(tmp_path):

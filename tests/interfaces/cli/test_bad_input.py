@@ -63,28 +63,11 @@ def with_nan(count):
 TOO_MANY = [f"text {i}" for i in range(N)]
 # name of the case: how the file is made, its name, the options, and what the message must contain
 CASES = {
-    "missing file": (None, "absent.csv", ["--target", "y"], ["there is no file", "absent.csv"]),
-    "unknown extension": (text("x"), "t.docx", ["--target", "y"], ["unknown kind", ".docx", ".csv, .tsv, .txt"]),
-    "no extension": (text("x"), "table", ["--target", "y"], ["unknown kind"]),
-    "no target": (csv(), "t.csv", [], ["no target was given", "a, b, y", "--target"]),
-    "unknown target": (csv(), "t.csv", ["--target", "yy"], ["'yy' is not a column", "a, b, y", "did you mean 'y'?"]),
     "too few rows after dropping": (
         parquet(a=with_nan(30)),
         "t.parquet",
         ["--target", "y", "--drop-missing"],
         ["too few rows after 30 rows with missing cells were dropped", "found: 10 rows"],
-    ),
-    "many texts": (
-        csv(name=[f"text {i % 35}" for i in range(N)]),
-        "t.csv",
-        ["--target", "y"],
-        ["'name' has too many categories", "35 distinct", "--group 'name'", "--drop-column 'name'"],
-    ),
-    "free text": (
-        csv(c=[f"the patient came in for the {i}th time" for i in range(N)]),
-        "t.csv",
-        ["--target", "y"],
-        ["'c' has too many categories", "free text", "such as 'the patient came", "--drop-column 'c'"],
     ),
     "dates of another kind": (
         csv(c=[f"1/{i % 12 + 1}/{1980 + i}" for i in range(N)]),
@@ -98,54 +81,7 @@ CASES = {
         ["--target", "y"],
         ["too few rows after 30 rows without a target were dropped", "found: 10 rows"],
     ),
-    "a stray text": (csv(a=[*map(str, range(N - 1)), "7..5"]), "t.csv", ["--target", "y"], ["such as '7..5'"]),
-    "constant target": (csv(y=[1.5] * N), "t.csv", ["--target", "y"], ["target 'y' is constant"]),
-    "one class": (csv(y=["u"] * N), "t.csv", ["--target", "y"], ["target 'y' is constant", "one value or class, 'u'"]),
-    "as many classes as rows": (
-        csv(y=TOO_MANY),
-        "t.csv",
-        ["--target", "y"],
-        ["too many classes", "40 classes in 40 rows"],
-    ),
-    "regression on text": (
-        csv(y=["u", "v"] * (N // 2)),
-        "t.csv",
-        ["--target", "y", "--task", "regression"],
-        ["is text"],
-    ),
-    "unknown task": (csv(), "t.csv", ["--target", "y", "--task", "cluster"], ["--task", "'cluster'"]),
-    "too few rows": (
-        text("a,y\n" + "1,2\n" * 19),
-        "t.csv",
-        ["--target", "y"],
-        ["too few rows", "19 rows", "at least 20"],
-    ),
-    "only a header": (text("a,b,y\n"), "t.csv", ["--target", "y"], ["too few rows", "0 rows"]),
-    "all columns constant": (
-        csv(a=[1] * N, b=[2] * N),
-        "t.csv",
-        ["--target", "y"],
-        ["no input column with more than one value is left"],
-    ),
-    "only the target": (
-        text("y\n" + "1\n2\n" * N),
-        "t.csv",
-        ["--target", "y"],
-        ["no input columns besides the target"],
-    ),
-    "only the target and a time": (
-        text("day,y\n" + "".join(f"2020-01-{day:02},{day}\n" for day in range(1, 29))),
-        "t.csv",
-        ["--target", "y", "--time", "day"],
-        ["no input columns besides the target", "--keep 'day' makes it an input"],
-    ),
-    "empty file": (text(""), "t.csv", ["--target", "y"], ["is empty", "0 bytes"]),
-    "blank lines": (text("\n\n  \n"), "t.csv", ["--target", "y"], ["is empty"]),
-    "ragged rows": (rows("1,2,3,4"), "t.csv", ["--target", "y"], ["cannot be understood as CSV", "more fields"]),
     "binary": (text(bytes(range(256)) * 9), "t.csv", ["--target", "y"], ["is not text"]),
-    "open quote": (rows('1,"2,3'), "t.csv", ["--target", "y"], ["t.csv", "cannot be understood as CSV"]),
-    "columns of one name": (rows(header="a,a,y"), "t.csv", ["--target", "y"], ["columns of the same name", "'a'"]),
-    "no header": (rows(header="5.1,3.5,0.2"), "t.csv", ["--target", "y"], ["no header", "5.1, 3.5, 0.2"]),
     "date target": (parquet(y=[datetime.date(2020, 1, 1)] * N), "t.parquet", ["--target", "y"], ["date or time"]),
     "nested": (
         parquet(c=[[1, 2]] * N),
@@ -153,8 +89,6 @@ CASES = {
         ["--target", "y"],
         ["'c' is nested or binary", "--drop-column 'c'"],
     ),
-    "not a Parquet file": (text("hello" * 9), "t.parquet", ["--target", "y"], ["cannot be understood as PARQUET"]),
-    "not an NPZ file": (text("hello" * 9), "t.npz", [], ["cannot be read as NPZ"]),
     "pickled objects": (npz(X=np.array([{}] * N, dtype=object), y=np.arange(N)), "t.npz", [], ["never unpickled"]),
     "arrays of unequal length": (npz(X=np.ones((N, 2)), y=np.ones(N + 1)), "t.npz", [], ["X (40, 2), y (41,)"]),
     "an empty archive": (npz(), "t.npz", [], ["no arrays"]),
@@ -199,21 +133,6 @@ CASES = {
         ["--target", "y", "--group", "c"],
         ["'c', which decides the splits, has missing cells", "1 of 40 rows", "--drop-missing"],
     ),
-    "a single group": (
-        csv(c=["u"] * N),
-        "t.csv",
-        ["--target", "y", "--group", "c"],
-        ["--group 'c' has a single group"],
-    ),
-    "a time that is text": (
-        csv(c=["morning", "evening"] * (N // 2)),
-        "t.csv",
-        ["--target", "y", "--time", "c"],
-        ["--time 'c' is text", "'morning'", "YYYY-MM-DD"],
-    ),
-    "an unknown group": (csv(), "t.csv", ["--target", "y", "--group", "q"], ["--group 'q' is not a column", "a, b, y"]),
-    "the target as time": (csv(), "t.csv", ["--target", "y", "--time", "y"], ["--time 'y' is the target"]),
-    "an unknown column to keep": (csv(), "t.csv", ["--target", "y", "--keep", "q"], ["--keep 'q' is not a column"]),
     "decimal commas": (
         csv(a=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
@@ -232,30 +151,6 @@ CASES = {
         ["--target", "y"],
         ["write the number without its unit (such as '0 g')"],
     ),
-    "a line of comment": (
-        text("# from the laboratory\na,b,y\n" + "1,2,3\n" * N),
-        "t.csv",
-        ["--target", "y"],
-        ["begins with a comment", "'#'", "# from the laboratory"],
-    ),
-    "the other case": (csv(), "t.csv", ["--target", "Y"], ["'Y' is not a column", "did you mean 'y'?"]),
-    "a typing error in a kernel": (csv(), "t.csv", ["--target", "y", "--models", "rfb"], ["'rfb'", "mean 'rbf'?"]),
-    "a kernel in capitals": (csv(), "t.csv", ["--target", "y", "--models", "rbf,RELU-3"], ["did you mean 'relu-3'?"]),
-    "an unknown kernel": (csv(), "t.csv", ["--target", "y", "--models", "nope"], ["'nope'", "laplace", "this list"]),
-    "too deep": (csv(), "t.csv", ["--target", "y", "--models", "relu-21"], ["'relu-21'", "from 1 to 20"]),
-    "no kernel": (csv(), "t.csv", ["--target", "y", "--models", " , "], ["--models is empty"]),
-    "unknown column to drop": (
-        csv(),
-        "t.csv",
-        ["--target", "y", "--drop-column", "q"],
-        ["'q' is not a column", "a, b, y"],
-    ),
-    "the target dropped": (csv(), "t.csv", ["--target", "y", "--drop-column", "y"], ["is the target"]),
-    "error": (csv(), "t.csv", ["--target", "y", "--error", "-1"], ["--error is out of bounds", "unexplained -1"]),
-    "error nan": (csv(), "t.csv", ["--target", "y", "--error", "nan"], ["not a metric and a number", "rmse 2.5"]),
-    "time limit": (csv(), "t.csv", ["--target", "y", "--time-limit", "0"], ["--time-limit", "at least 10"]),
-    "seed": (csv(), "t.csv", ["--target", "y", "--seed", "-1"], ["--seed"]),
-    "max rows": (csv(), "t.csv", ["--target", "y", "--max-rows", "3"], ["--max-rows", "at least 20"]),
 }
 
 
@@ -307,11 +202,6 @@ def test_a_first_line_without_an_end_is_refused(tmp_path):
     assert len(result.stderr) < 1000
 
 
-@pytest.mark.parametrize("name", ["", " "])
-def test_an_empty_name(name):
-    refused(CliRunner().invoke(app, ["study", name]), ["DATA is empty", "digits, breast_cancer"])
-
-
 @pytest.mark.parametrize("name", ["x" * 5000, "x" * 5000 + ".csv", "x/" * 2500])
 def test_a_name_too_long_to_repeat(name, tmp_path):
     csv()(tmp_path / "t.csv")
@@ -338,19 +228,6 @@ def refused(result, parts):
     assert "Traceback" not in result.stderr
     for part in parts:
         assert part in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "nearest"), [("digit", "digits"), ("breast-cancer", "breast_cancer"), ("Iris", "iris")]
-)
-def test_an_unknown_bundled_name_suggests_the_nearest(name, nearest):
-    refused(
-        CliRunner().invoke(app, ["study", name]), [f"{name!r}", f"did you mean {nearest}?", "digits, breast_cancer"]
-    )
-
-
-def test_a_directory(tmp_path):
-    refused(CliRunner().invoke(app, ["study", str(tmp_path), "--target", "y"]), ["is a directory"])
 
 
 def test_a_file_without_permission(tmp_path, monkeypatch):

@@ -113,56 +113,6 @@ def test_what_is_not_registered_is_not_written(tmp_path):
     assert "--write is only for" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["verify"], "at least one claim"),
-        (["verify", "hoefding_held_out"], "did you mean"),
-        (["verify", "hoeffding_held_out", "--set", "m"], "NAME=VALUE"),
-        (["verify", "hoeffding_held_out", "--set", "m=50", "--set", "m=60"], "--set m"),
-        (["verify", "hoeffding_held_out", "--set", "q=1"], "setting 'q'"),
-        (["verify", "hoeffding_held_out", "--set", "m=1"], "from 5 to 100000"),
-        (["verify", "hoeffding_held_out", "--budget", "0"], "at least 1 trial"),
-        (["verify", "hoeffding_held_out", "--budget", "100000000000000"], "at most 10,000,000"),
-        (["verify", "hoeffding_held_out", "--level", "2"], "above 0 and below 0.5"),
-        (
-            ["verify", "hoeffding_held_out", "kernel_ball_rademacher", "--set", "m=10"],
-            "settings belong to a single claim",
-        ),
-        (["verify", "nowhere.py"], "existing Python file"),
-        (["show", "nothing_like_this"], "lemmata list"),
-        (["judge", "--all", "hoeffding_held_out"], "--all and hoeffding_held_out"),
-        (["verify", "--stale", "hoeffding_held_out"], "--stale and hoeffding_held_out"),
-        (["judge", "--all", "--stale", "hoeffding_held_out"], "--all and --stale and hoeffding_held_out"),
-        (["judge"], "names of claims, --all, --stale, --subject or --source"),
-        (["judge", "--subject", "optimisation", "--source", "gu2024softmax"], "at least one matching claim"),
-        (["verify", "--all"], "lemmata judge --all"),
-        (["verify", "hoeffding_held_out", "--minutes=5"], "lemmata judge --minutes"),
-        (["verify", "--subject", "regression"], "lemmata judge --subject"),
-        (["verify", "--chapter", "regression"], "use --subject NAME with `lemmata judge`, `list` or `refute`"),
-        (["judge", "--chapter=regression"], "--subject NAME, where NAME is a subject or subject.section"),
-        (["list", "--chapter", "regression"], "--subject NAME, where NAME is a subject or subject.section"),
-        (["refute", "--chapter", "regression"], "--subject NAME, where NAME is a subject or subject.section"),
-        (["refute"], "the names of claims, --subject, or --all"),
-        (["refute", "--subject", "regresion"], "did you mean regression?"),
-        (["verify", "hoeffding_held_out", "kernel_ball_rademacher", "--corners", "2"], "belong to a single claim"),
-        (["verify", "x" * 5000 + ".py"], "existing Python file"),
-        (["list", "zzzz"], "nothing matches 'zzzz'"),
-        (["list", "zzzz", "--json"], "nothing matches 'zzzz'"),
-        (["list", "--source", "gu2024softmax", "--first", "-1"], "--first"),
-        (["list", "Theorm 4.2"], "did you mean Theorem 4.2"),
-        (["list", "--source", "gu2024softmax", "Lema E.4"], "did you mean Lemma E.4"),
-        (["list", "--source", "gu2024"], "did you mean gu2024softmax?"),
-    ],
-)
-def test_usage_errors_exit_with_2_and_say_what_to_do(arguments, message):
-    result = RUNNER.invoke(app, arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert "Traceback" not in result.output
-    assert result.stdout == ""
-
-
 @pytest.mark.parametrize("name", ["bound", "Bound", "mine.bound"])
 def test_a_claim_of_a_file_is_named_by_itself_or_its_class(tmp_path, name):
     path = claim_file(tmp_path)

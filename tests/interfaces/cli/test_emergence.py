@@ -33,31 +33,6 @@ def test_the_record_alone(tmp_path):
     assert record["answers"][0]["half"] > record["report"]["half"]
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "message"),
-    [
-        (TABLE, ("--accuracy", "acuracy"), "did you mean 'accuracy'"),
-        (TABLE, ("--chance", "1"), "below 1"),
-        (TABLE, ("--at-length", "0"), "above 0"),
-        (TABLE.replace("0.22", "22"), (), "divide percents by 100"),
-        (TABLE.replace("items", "number"), (), "--items 500"),
-        (TABLE.replace("0.22", ""), (), "line 5"),
-        ("scale,accuracy,items\n", (), "no rows"),
-        (TABLE.replace("0.22", "22%"), (), "'22%'"),
-        (TABLE.replace("1e10", "10B"), (), "line 5"),
-        (TABLE.replace("items", "number"), (), "among scale, accuracy, number"),
-        ("scale,accuracy,items\n1,0,9\n2,0,9\n3,1,9\n4,1,9\n", (), "at most one size inside the rise"),
-        ("", (), "a header and rows"),
-    ],
-)
-def test_bad_tables_and_questions_are_refused(tmp_path, text, words, message):
-    (tmp_path / "evals.csv").write_text(text)
-    result = run(tmp_path / "evals.csv", *words)
-    assert result.exit_code == 2, result.output
-    assert message in result.output
-    assert "Traceback" not in result.output
-
-
 def test_spaces_beside_numbers_are_allowed(tmp_path):
     (tmp_path / "spaces.csv").write_text(
         TABLE.replace(",", ", ").replace("scale, accuracy, items", "scale,accuracy,items")

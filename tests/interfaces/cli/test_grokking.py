@@ -3,7 +3,6 @@
 import json
 import pathlib
 
-import pytest
 from typer.testing import CliRunner
 
 from lemmata.interfaces.cli import app
@@ -36,30 +35,3 @@ def test_columns_by_name(tmp_path):
     words = (tmp_path / "log.tsv", "--step", "it", "--train", "fit", "--test", "held")
     assert "metric" in run(*words).output
     assert "100 (10 to 100)" in run(*words, "--metric", "accuracy").output
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "message"),
-    [
-        ("step,train_acc\n1,0\n2,1\n", (), "log both"),
-        ("step,train_acc,val_acc\n", (), "no rows"),
-        ("step,train_acc,val_acc\n1,0,0\n2,1,x\n", (), "a number"),
-        ("step,train_acc,val_acc\n1,0,0\n2,1,80\n", (), "divide percentages by 100"),
-        ("step,train_acc,val_acc\n1,0,0\n2,1,1\n", ("--threshold", "1"), "strictly between"),
-        ("step,train_acc,val_acc\n1,0,0\n2,1,1\n", ("--test", "acc"), "column 'acc'"),
-        ("a,b\n1,0\n2,1\n", (), "step"),
-    ],
-)
-def test_bad_logs_are_refused(tmp_path, text, words, message):
-    (tmp_path / "log.csv").write_text(text)
-    result = run(tmp_path / "log.csv", *words)
-    assert result.exit_code == 2, result.output
-    assert message in " ".join(result.output.split())
-    assert "Traceback" not in result.output
-
-
-@pytest.mark.parametrize("name", ["nowhere.csv", "digits", ""])
-def test_what_is_no_file_is_refused(name):
-    result = run(name)
-    assert result.exit_code == 2
-    assert "bundled" not in result.output

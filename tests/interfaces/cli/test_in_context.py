@@ -53,39 +53,3 @@ def test_the_record_alone(table, tmp_path):
     words = (table, "--target", "yield", "--features", 8, "--layers", 5, "--out", tmp_path, "--json")
     result = CliRunner().invoke(app, ["in-context", *map(str, words)])
     assert json.loads(result.stdout)["layers"] == 5
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--layers", "40"), "odd"),
-        (("--features", "0"), "at least 1"),
-        (("--penalty", "-1"), "at least 0"),
-        (("--sharpness", "0"), "positive"),
-        (("--width", "0"), "positive"),
-        (("--width", "inf"), "finite"),
-        (("--penalty", "inf"), "finite"),
-        (("--width", "1e308"), "from 1e-06 to 1e+06"),
-        (("--width", "1e-308"), "from 1e-06 to 1e+06"),
-        (("--sharpness", "1e308"), "from 1e-06 to 1e+06"),
-        (("--sharpness", "nan"), "positive"),
-        (("--penalty", "1e300"), "at most 1e+06"),
-        (("--layers", "100000001"), "at most 1,000,000"),
-        (("--layers", "1"), "at least 3"),
-        (("--features", "200000000"), "GiB"),
-        (("--held-out", "1.5"), "between 0 and 1"),
-        (("--seed", "-1"), "whole number"),
-        (("--task", "classification"), "classes"),
-    ],
-)
-def test_bad_settings_are_refused(table, tmp_path, words, message):
-    result = run(table, "--target", "yield", "--out", tmp_path, *words)
-    assert result.exit_code == 2, result.output
-    assert message in result.output
-    assert "Traceback" not in result.output
-
-
-def test_classes_are_refused():
-    result = run("iris")
-    assert result.exit_code == 2
-    assert "one numeric target" in result.output

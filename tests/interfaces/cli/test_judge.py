@@ -277,30 +277,6 @@ def test_a_list_and_a_search_choose_the_same_claims_of_a_subject(monkeypatch):
     assert {row["subject"] for row in listed} == {"phases", "optimisers"}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--minutes", "0"], "--minutes"),
-        (["--minutes", "nan"], "--minutes"),
-        (["--trial-seconds", "-1"], "--trial-seconds"),
-        (["--trial-seconds", "1e9"], "at most 86400"),
-        (["--minutes", "1", "--level", "0.7"], "above 0 and below 0.5"),
-        (["--continue", "--write"], "from a single run"),
-        (["--subject", "nowhere"], "--subject 'nowhere'"),
-        (["--source", "nobody1999"], "did you mean|lemmata list"),
-        (["--part", "1/2"], "--part without --stale"),
-        (["--all"], "--all and"),
-    ],
-)
-def test_bad_options_are_refused_in_a_line(words, message, tmp_path):
-    import re
-
-    result = RUNNER.invoke(app, ["judge", claim_file(tmp_path), *words, "--ledger", str(tmp_path / "l.sqlite")])
-    assert result.exit_code == 2, result.output
-    assert re.search(message, result.stderr), result.stderr
-    assert "Traceback" not in result.output
-
-
 def test_a_page_that_cannot_be_written_costs_no_verdict(tmp_path):
     path, ledger = claim_file(tmp_path), tmp_path / "l.sqlite"
     (tmp_path / "taken").write_text("")

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lemmata import results
-from lemmata.engine.catalogue import FACETS, rows
+from lemmata.engine.catalogue import rows
 from lemmata.interfaces.cli import app
 from lemmata.interfaces.site import _build
 
@@ -47,24 +47,6 @@ def test_filters_join_and_words_may_be_written_with_hyphens():
     assert all((row["status"], row["tool"]) == ("refuted", "Fourier analysis") for row in found)
     assert listed("--verdict", "inapplicable") == []
     assert {"tag", "tool", "architecture", "object", "problem", "tightness"} <= set(found[0])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--tool", "magic"], ", ".join(FACETS["tool"])),
-        (["--tool", "spectral"], "did you mean spectral theory"),
-        (["--verdict", "suported"], "did you mean supported"),
-        (["--kind", "rumour"], "theorem"),
-        (["--subject", "cooking"], "approximation"),
-        (["--source", "gu2024softmax", "--kind", "lemma"], "--source with --kind"),
-        (["--source", "gu2024softmax", "--loose"], "--source with --loose"),
-    ],
-)
-def test_unknown_words_are_refused_and_the_known_ones_named(arguments, message):
-    result = RUNNER.invoke(app, ["list", *arguments])
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
 
 
 def test_the_list_comes_without_the_engine():
