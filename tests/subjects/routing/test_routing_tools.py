@@ -237,7 +237,7 @@ def test_a_predictor_that_depends_on_its_past():
         calls.append(1)
         return float(len(calls))
 
-    assert "as before, when asked again (difference): fails" in str(which_algorithm(counting, _GOOD))
+    assert "the same answer to the first prompt twice (difference): fails" in str(which_algorithm(counting, _GOOD))
     assert "asked again" not in str(which_algorithm(_ridge, _GOOD))
 
 
