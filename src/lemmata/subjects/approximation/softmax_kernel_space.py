@@ -125,7 +125,7 @@ def ball_distances(
     squares, which leave double precision, are never formed.
 
     Args:
-        features: one row a point.
+        features: one row for each point.
         weights: probabilities of the points.
         target: the function at the points.
         radii: the R.

@@ -50,7 +50,7 @@ class WrongScore(eqx.Module):
     horizon: Float[Array, ""]
 
     def noised(self, t: Array) -> tuple[Array, Array]:
-        """Means and variances of both laws at time t, one row a law."""
+        """Means and variances of both laws at time t, one row for each law."""
         a = jnp.exp(-t)
         return a * self.means, 1 + a**2 * (self.spreads**2 - 1)
 

@@ -42,7 +42,7 @@ KERNELS = {
 
 
 def codes(p: int) -> Float[np.ndarray, "pairs width"]:
-    """The one-hot code of a beside that of b, one row a pair p a + b."""
+    """The one-hot code of a beside that of b, one row for each pair p a + b."""
     a, b = np.divmod(np.arange(p**2), p)
     return np.hstack([np.eye(p)[a], np.eye(p)[b]])
 
@@ -211,7 +211,7 @@ class LazyIsBelowChance(AbstractLazyPrediction):
         return jnp.asarray(1 / problem.p)
 
     def measure(self, problem: SeenPairs, key: Key[Array, ""]) -> Array:
-        """The mean accuracy on tables of independent labels, less the accuracy on the table of sums."""
+        """The mean accuracy on tables of independent labels, minus the accuracy on the table of sums."""
         p, unseen = problem.p, np.asarray(problem.order)[problem.n :]
         drawn = np.asarray(jax.random.randint(key, (p**2, _TABLES), 0, p))
         tables = np.concatenate([sums(problem)[:, None], drawn], axis=1)

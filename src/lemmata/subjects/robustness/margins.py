@@ -16,7 +16,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "inequality"
 
 
 class Logits(eqx.Module):
-    """Linear logits, one row a class, at one input."""
+    """Linear logits, one row for each class, at one input."""
 
     weight: Float[Array, "classes d"]
     x: Float[Array, " d"]
