@@ -116,7 +116,7 @@ def lattice(side: int = 16) -> tuple[Float[Array, "n two"], Float[Array, "n two"
     """Points of a square grid of one period, and the frequencies of its discrete Fourier transform.
 
     Args:
-        side: the number for each dimension.
+        side: the number of points for each dimension.
     """
     points = 2 * jnp.pi / side * jnp.arange(side)
     omega = jnp.fft.fftfreq(side, 1 / side)

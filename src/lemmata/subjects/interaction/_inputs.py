@@ -78,7 +78,7 @@ def as_start(given: Any, states: int) -> Float[np.ndarray, " s"]:
 
 
 def as_policy(given: Any, states: int, actions: int) -> Float[np.ndarray, "s a"]:
-    """Probabilities of actions, from these or from the number of one action for each state."""
+    """Probabilities of actions, from a table of them or from one action for each state."""
     array = array_of("policy", given)
     if array.shape == (states,) and array.dtype.kind in "iu":
         wrong = array[(array < 0) | (array >= actions)]

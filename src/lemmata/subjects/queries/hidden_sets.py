@@ -21,7 +21,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "f
 
 
 class HiddenSets(eqx.Module):
-    """A law on the points lengths_i o z with all signs z, and a query: half parity networks, or noise as well.
+    """A distribution on the points lengths_i o z with all signs z, and a query: half parity networks, or noise as well.
 
     Args:
         lengths: positive lengths of the coordinates, one row for each point.
@@ -39,7 +39,7 @@ class HiddenSets(eqx.Module):
 
     @property
     def sets(self) -> np.ndarray:
-        """All sets of r coordinates, one a row."""
+        """All sets of r coordinates, one in each row."""
         return np.array(list(itertools.combinations(range(self.lengths.shape[1]), self.r)))
 
     def networks(self, row: int | None = None) -> Float[Array, "sets points"]:
