@@ -153,7 +153,7 @@ class MeanRowEntropy(Claim[Alphabet]):
 
 
 def code_length(counts: Float[Array, "*many S"]) -> Array:
-    """The loss of the rule (count + 1/2)/(n + S/2) minus that of the best fixed distribution, in nats, for these counts.
+    """The loss of the rule (count + 1/2)/(n + S/2) minus that of the best fixed distribution, in nats, by counts.
 
     The order of the symbols does not matter, so the product of the probabilities is a ratio of gamma functions.
     """
