@@ -199,7 +199,7 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike) -> BackdoorReport:
     whiten the features by them. If a second eigenvalue stands out too, the class has more structure than one shift.
 
     Args:
-        features: one row an example.
+        features: one row for each example.
         labels: its class, whole numbers.
 
     Raises:
