@@ -6,8 +6,6 @@ import random
 import subprocess
 import sys
 
-import pytest
-
 from tests import bugs, mutants
 from tests.mutants import Mutant, Outcome, Runner
 from tests.reach import Reach
