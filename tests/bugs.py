@@ -237,5 +237,6 @@ class _Places:
 
     def _subscript(self, node: ast.Subscript) -> Iterator[Bug]:
         for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
-            if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub):
-                yield self.put("the other end", part, "0")
+            for end in (part.lower, part.upper) if isinstance(part, ast.Slice) else (part,):
+                if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub):
+                    yield self.put("the other end", end, "0")

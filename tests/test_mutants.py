@@ -3,8 +3,8 @@
 import ast
 import itertools
 import random
-
-import pytest
+import subprocess
+import sys
 
 from tests import bugs, mutants
 from tests.mutants import Mutant, Outcome, Runner
@@ -85,39 +85,46 @@ def mutant(before, after):
                   bugs.Bug("a dropped term", start, start + len(before), after), before.decode())  # fmt: skip
 
 
-@pytest.fixture
-def runner(tmp_path):
-    own = Runner(tmp_path, 1, 30.0)
-    yield own
-    own.close()
+SCRIPT = """
+import pathlib, sys
+from tests.mutants import Runner
+from tests.test_mutants import ENDS, TEST, mutant
 
+def said(about, test, bug=None):
+    runner.start(about, [test], 30.0, bug)
+    while runner.running:
+        for _, outcome in runner.ended():
+            return outcome
 
+runner = Runner(pathlib.Path(sys.argv[1]), 1, 30.0)
+bug = mutant(*ENDS)
+print(said(bug, TEST, bug))
+print(said("none", TEST))
+try:
+    said("nothing", TEST + "_that_is_not_there")
+except RuntimeError as error:
+    print(error)
+"""
+ENDS = b"values + ridge, 1.0", "values, 1.0"
 TEST = "tests/spectra/test_eigensystem.py::test_the_effective_dimension_is_the_trace_of_the_smoother"
 
 
-def outcome(runner):
-    while runner.running:
-        for _, told in runner.ended():
-            return told
-    raise AssertionError("nothing ran")
-
-
-def test_a_bug_is_noticed_in_the_copy_alone_and_without_one_the_same_test_passes(runner):
-    bug = mutant(b"values + ridge, 1.0", "values, 1.0")
-    path = mutants.ROOT / mutants.PACKAGE / bug.file
+def test_a_bug_is_noticed_in_the_copy_alone_and_without_one_the_same_test_passes(tmp_path):
+    """In a process of its own: forks of this one would have its checks of types twice."""
+    path = mutants.ROOT / mutants.PACKAGE / mutant(*ENDS).file
     before = path.read_bytes()
-    runner.start(bug, [TEST], 30.0, bug)
-    assert outcome(runner) == Outcome(True, TEST, TEST)
+    words = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(tmp_path / "copies")]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=mutants.ROOT, timeout=600)
+    assert done.returncode == 0, done.stderr
+    noticed, passed, nothing = done.stdout.splitlines()
+    assert noticed == str(Outcome(True, TEST, TEST))
+    assert passed == str(Outcome(False, "1 cases passed"))
+    assert nothing.startswith("pytest found none of the tests")
     assert path.read_bytes() == before
-    runner.start("none", [TEST], 30.0)
-    assert outcome(runner) == Outcome(False, "1 cases passed")
-    runner.start("nothing", ["tests/spectra/test_eigensystem.py::test_that_is_not_there"], 30.0)
-    with pytest.raises(RuntimeError, match="pytest found none of"):
-        outcome(runner)
 
 
-def test_outcomes_that_say_nothing_fail_the_run(runner, monkeypatch):
-    bug = mutant(b"values + ridge, 1.0", "values, 1.0")
+def test_outcomes_that_say_nothing_fail_the_run(tmp_path, monkeypatch):
+    bug, runner = mutant(*ENDS), Runner(tmp_path, 0, 30.0)
     assert mutants.unsound({}, runner) == "no bug was tried"
     assert mutants.unsound({bug: Outcome(None, "slow")}, runner) == "no test noticed anything"
     for told, why in ((Outcome(True, "test_x", "test_x"), "without a bug: test_x"), (Outcome(False, "1"), "")):
@@ -127,7 +134,7 @@ def test_outcomes_that_say_nothing_fail_the_run(runner, monkeypatch):
 
 
 def test_the_score_counts_what_is_known_in_each_group():
-    bug = mutant(b"values + ridge, 1.0", "values, 1.0")
+    bug = mutant(*ENDS)
     outcomes = [Outcome(True, ""), Outcome(False, ""), Outcome(None, ""), Outcome(True, "")]
     known = {bug._replace(line=line): own for line, own in enumerate(outcomes)}
     lines = mutants.table(known | {bug._replace(group="faces", line=9): Outcome(False, "")}).splitlines()

@@ -1,5 +1,7 @@
 """Bounds lie on their side of the truth, which 60 digits tell: divergences of coins, privacy, limits of shares."""
 
+import itertools
+
 import mpmath
 import numpy as np
 import pytest
@@ -107,8 +109,7 @@ def test_orders_are_as_fine_as_a_small_delta_needs(noise, delta, steps):
 
 
 def network(draw, sizes, last_bias=1.0):
-    pairs = zip(sizes, sizes[1:], strict=False)
-    layers = [(draw.normal(size=(b, a)), draw.normal(size=b)) for a, b in pairs]
+    layers = [(draw.normal(size=(b, a)), draw.normal(size=b)) for a, b in itertools.pairwise(sizes)]
     layers[-1] = (layers[-1][0], last_bias * layers[-1][1])
     return layers
 

@@ -195,3 +195,9 @@ def test_the_accelerated_pass_is_fista(key):
     # Each product of size s is off by s³/(12 tau²), with eta s below 1 and tau = 10^4: far below 1e-9 in 20 steps.
     assert float(jnp.abs(found - fista).max()) < 1e-9
     assert float(jnp.abs(plain - fista).max()) > 1e-3
+
+
+def test_the_path_ends_where_the_prediction_is(case):
+    steps, predictions = case.model.path(case.x, case.y, case.queries)
+    np.testing.assert_allclose(predictions[-1], case.model(case.x, case.y, case.queries), rtol=1e-12)
+    assert len(steps) == len(predictions)

@@ -215,6 +215,28 @@ def test_a_file_can_name_nothing_else(change, word, tmp_path):
         load(path)
 
 
+FIELD = r"class RBF, field lengthscale; found .*{}"
+
+
+@pytest.mark.parametrize(
+    ("value", "array", "word"),
+    [
+        ({"array": "lengthscale", "weak": False}, np.asarray(2, np.int32), FIELD.format("an array of int32")),
+        ({"array": "lengthscale", "weak": False}, np.asarray(True), FIELD.format("an array of bool")),
+        ("many", np.asarray(2.0), FIELD.format("str 'many'")), (None, np.asarray(2.0), FIELD.format("NoneType None")),
+        ({"list": [1.0]}, np.asarray(2.0), FIELD.format("list")),
+    ],
+)  # fmt: skip
+def test_fields_of_another_type_are_refused(value, array, word, tmp_path):
+    path = save(RBF(2.0), tmp_path / "file")
+    metadata = safe_open(path, framework="numpy").metadata()
+    body = {"class": "lemmata.kernels.RBF", "fields": {"lengthscale": value}}
+    save_file({"lengthscale": array}, path, metadata | {"value": json.dumps(body)})
+    with pytest.raises(DataError, match=word) as error:
+        load(path)
+    assert str(path) in "".join(error.value.__notes__)
+
+
 def test_values_are_checked_and_damage_is_found(tmp_path):
     path = save(RBF(2.0), tmp_path / "file")
     save_file({"lengthscale": np.asarray(-1.0)}, path, safe_open(path, framework="numpy").metadata())

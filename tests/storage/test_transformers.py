@@ -57,6 +57,9 @@ def damaged(tensors, metadata, what):
         "fewer thresholds": lambda: tensors.update(thresholds=tensors["thresholds"][:1]),
         "NaN": lambda: tensors.update(thresholds=np.nan * tensors["thresholds"]),
         "a missing tensor": lambda: tensors.pop("omega"),
+        "whole numbers": lambda: tensors.update(omega=tensors["omega"].astype(np.int32)),
+        "truth values": lambda: tensors.update(sharpness=np.asarray(True)),
+        "settings in depth": lambda: metadata.update(settings="[" * 100_000),
     }
     changes[what]()
 
@@ -64,7 +67,7 @@ def damaged(tensors, metadata, what):
 @pytest.mark.parametrize(
     "what",
     ["no settings", "no JSON", "another setting", "text for a number", "an even depth", "fewer thresholds", "NaN",
-     "a missing tensor"],
+     "a missing tensor", "whole numbers", "truth values", "settings in depth"],
 )  # fmt: skip
 def test_damaged_files_are_refused(tmp_path, what):
     model = construct_transformer(GaussianBumps(1), 2, 3, examples=4, key=jax.random.key(1))
@@ -77,7 +80,18 @@ def test_damaged_files_are_refused(tmp_path, what):
         load_transformer(file)
 
 
-@pytest.mark.parametrize("order", ["[]x", "[0, 9]", "[null]"])
+@pytest.mark.parametrize(("kind", "words"), [(np.int64, "int64"), (np.bool_, "bool")])
+def test_layers_of_other_numbers_are_refused(tmp_path, kind, words):
+    model = construct_transformer(GaussianBumps(1), 2, 3, examples=4, key=jax.random.key(1))
+    file = save_transformer(model, tmp_path / "model.safetensors", explicit=True)
+    with safe_open(file, framework="numpy") as opened:
+        metadata, tensors = opened.metadata(), {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    save_file(tensors | {"layers.0.inner": tensors["layers.0.inner"].astype(kind)}, file, metadata)
+    with pytest.raises(DataError, match=rf"tensor layers\.0\.inner of {words}"):
+        load_layers(file)
+
+
+@pytest.mark.parametrize("order", ["[]x", "[0, 9]", "[null]", "[" * 100_000, '{"a": 1}', "5"])
 def test_damaged_layers_are_refused(tmp_path, order):
     model = construct_transformer(GaussianBumps(1), 2, 3, examples=4, key=jax.random.key(1))
     file = save_transformer(model, tmp_path / "model.safetensors", explicit=True)

@@ -21,8 +21,8 @@ from ._rows import (
     points_of,
     root_mean_square,
     training_rows,
-    warn_of_contradictions,
     warn_of_missed_rows,
+    without_contradictions,
 )
 
 
@@ -39,7 +39,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes:
         network_: the network that is used.
-        log_evidence_: the log marginal likelihood of the scaled targets, summed over their columns.
+        log_evidence_: the log marginal likelihood of the scaled targets, summed over their columns; -inf for rows that
+            contradict each other without noise.
         jitter_: what had to be added to the diagonal beyond the noise.
         offset_: the mean of the targets, a number or (k,).
         target_scale_: what centred targets are divided by, a number or (k,); 1 for a column constant to rounding.
@@ -84,7 +85,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         chosen = float64_leaves(chosen_network(self.network))
         if isinstance(self.noise, str) or not 0 <= float(self.noise) < math.inf:
             raise SettingError("noise", found=repr(self.noise), rule="a finite number that is not negative")
-        contradicted = warn_of_contradictions(rows, "noise = 0") if float(self.noise) == 0 else None
+        exact, given = float(self.noise) == 0, rows
+        rows = without_contradictions(rows, "noise = 0") if exact else rows
         y, self._points, self._roots, self.offset_ = rows.targets, rows.points, np.sqrt(rows.weights), rows.mean
         scale = root_mean_square(y - self.offset_, rows.weights)
         rounding = len(y) * np.finfo(float).eps * np.abs(y).max(axis=0)  # what a mean may be off by
@@ -98,12 +100,14 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             matrix = matrix * np.outer(self._roots, self._roots)
             solution = kernel_ridge(matrix, targets, float(self.noise))
             self.jitter_ = float(solution.jitter)
-            if contradicted is not None:
+            if exact:
                 missed = np.asarray(matrix @ solution.coefficients) - self._targets
-                warn_of_missed_rows(missed, self._targets, contradicted, "noise = 0")
+                warn_of_missed_rows(missed, self._targets, "noise = 0")
             # The density of y is that of the scaled targets times their scale, the root of the weight, in every column.
             volume = float(np.sum(np.log(self._roots))) * (y.size // len(y))
             self.log_evidence_ = float(log_evidence(matrix, targets, float(self.noise) + self.jitter_)) + volume
+            if rows is not given:  # without noise, rows that contradict each other have no density
+                self.log_evidence_ = -math.inf
             self.network_, self._solution = chosen, numpy_leaves(solution)
         return self
 

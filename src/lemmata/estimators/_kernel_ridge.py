@@ -23,8 +23,8 @@ from ._rows import (
     points_of,
     root_mean_square,
     training_rows,
-    warn_of_contradictions,
     warn_of_missed_rows,
+    without_contradictions,
 )
 
 # Candidates for the ridge, in units of the mean of the Gram matrix's diagonal.
@@ -68,15 +68,15 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._ridge, self._time = (not_negative(name, getattr(self, name)) for name in ("ridge", "time"))
         interpolates = self._time == math.inf or (self._time is None and self._ridge == 0)
         setting = "ridge = 0" if self._time is None else "time = inf"
-        contradicted = warn_of_contradictions(rows, setting) if interpolates else None
+        rows = without_contradictions(rows, setting) if interpolates else rows
         self._points, self._roots, self.offset_ = rows.points, np.sqrt(rows.weights), rows.mean
         self._residual = rows.scaled(rows.targets - self.offset_)
         with jax.enable_x64(True):
             self.kernel_ = float64_leaves(self.kernel_for(self._points.shape[1]))
             matrix = gram(jax_leaves(self.kernel_), jnp.asarray(self._points)) * self._both_roots()
             self._solve(matrix, jnp.asarray(self._residual))
-            if contradicted is not None:
-                warn_of_missed_rows(self._missed(matrix), self._residual, contradicted, setting)
+            if interpolates:
+                warn_of_missed_rows(self._missed(matrix), self._residual, setting)
         return self
 
     def _missed(self, matrix: jax.Array) -> np.ndarray:

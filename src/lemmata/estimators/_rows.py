@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
@@ -63,6 +63,20 @@ class Rows(NamedTuple):
         order = np.argsort(first)
         chosen, weights = first[order], np.bincount(group.reshape(-1), self.weights)[order]
         return Rows(self.points[chosen], self.targets[chosen], weights)
+
+    def averaged(self) -> "Rows":
+        """The rows, those with equal inputs as one of their mean target and summed weight, in the order of their first.
+
+        It is what a fit that interpolates tends to, since no function passes through two targets at one input.
+        """
+        flat = self.points.reshape(len(self.points), -1)
+        _, first, group = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        weights = np.bincount(group.reshape(-1), self.weights)
+        sums = np.zeros((len(weights), *self.targets.shape[1:]))
+        np.add.at(sums, group.reshape(-1), self.targets * self.along(self.targets, self.weights))
+        means = sums / weights.reshape(-1, *[1] * (sums.ndim - 1))
+        return Rows(self.points[first[order]], means[order], weights[order])
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
         """Values (n, ...) times the roots of the weights: least squares then counts every row by its weight."""
@@ -154,8 +168,8 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
     return weights
 
 
-def warn_of_contradictions(rows: Rows, setting: str) -> Bool[np.ndarray, " n"]:
-    """Warn where equal inputs have different targets and the fit is one that interpolates; returns these rows.
+def without_contradictions(rows: Rows, setting: str) -> Rows:
+    """Rows for a fit that interpolates: where equal inputs have different targets, warn and average the targets.
 
     Args:
         rows: of the fit.
@@ -163,35 +177,35 @@ def warn_of_contradictions(rows: Rows, setting: str) -> Bool[np.ndarray, " n"]:
     """
     _, group, counts = np.unique(rows.points, axis=0, return_inverse=True, return_counts=True)
     if len(counts) == len(rows.points):
-        return np.zeros(len(rows.points), bool)
+        return rows
     targets, group = rows.targets.reshape(len(rows.targets), -1), group.reshape(-1)
     first = np.zeros((len(counts), targets.shape[1]))
     first[group[::-1]] = targets[::-1]  # the first row of every group is written last
     differs = (targets != first[group]).any(axis=1)
-    if differs.any():
-        row = int(np.argmax(differs))
-        warnings.warn(
-            f"{int(differs.sum())} rows have the inputs of another row but different targets (the first is row {row}, "
-            f"counted from 0). No function passes through both targets, so with {setting} their mean is fitted. "
-            "Set a ridge or noise above 0, or drop the repeated rows.",
-            ContradictionWarning,
-            stacklevel=4,
-        )
-    return np.isin(group, group[differs])
+    if not differs.any():
+        return rows
+    row = int(np.argmax(differs))
+    warnings.warn(
+        f"{int(differs.sum())} rows have the inputs of another row but different targets (the first is row {row}, "
+        f"counted from 0). No function passes through both targets, so with {setting} their mean is fitted. "
+        "Set a ridge or noise above 0, or drop the repeated rows.",
+        ContradictionWarning,
+        stacklevel=4,
+    )
+    return rows.averaged()
 
 
-def warn_of_missed_rows(missed: Any, targets: np.ndarray, left_out: Bool[np.ndarray, " n"], setting: str) -> None:
+def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
     """Warn where a fit that interpolates misses rows, which a matrix that is singular up to rounding makes it do.
 
     Args:
         missed: fitted values minus targets, (n,) or (n, k).
         targets: centred, of the same shape.
-        left_out: rows that are missed for another reason, which was said.
         setting: the setting that asks for interpolation, for the message.
     """
     size = np.asarray(root_mean_square(targets, np.ones(len(targets))))
     shares = np.abs(np.asarray(missed)) / np.where(size > 0, size, 1.0)
-    shares = np.where(left_out, 0.0, shares.reshape(len(shares), -1).max(axis=1))
+    shares = shares.reshape(len(shares), -1).max(axis=1)
     if shares.max() > _MISSED:
         row = int(shares.argmax())
         warnings.warn(

@@ -40,30 +40,30 @@ class Kriging(eqx.Module):
     triangle: Float[Array, "p p"]
     factor: Float[Array, "m m"]
 
-    def predict(self, cross: Float[Array, "t n"], drift: Float[Array, "t p"]) -> Float[Array, "t *k"]:
+    def predict(self, cross: Any, drift: Any) -> Float[Array, "t *k"]:
         """The fit at other points.
 
         Args:
-            cross: K(other points, training points).
-            drift: its columns at the other points.
+            cross: K(other points, training points), (t, n).
+            drift: its columns at the other points, (t, p).
         """
+        cross, drift = self._read(cross, drift)
         return cross @ self.coefficients + drift @ self.trend
 
-    def weights(self, cross: Float[Array, "t n"], drift: Float[Array, "t p"]) -> Float[Array, "t n"]:
+    def weights(self, cross: Any, drift: Any) -> Float[Array, "t n"]:
         """Weights w of the targets in the fit at other points: of all with P^T w = p those of least mean square error.
 
         Args:
             cross: K(other points, training points).
             drift: its columns at the other points.
         """
+        cross, drift = self._read(cross, drift)
         own, rest = jnp.split(self.basis, [drift.shape[1]], axis=1)
         fixed = own @ solve_triangular(self.triangle, drift.T, trans=1)
         free = rest @ cho_solve((self.factor, True), rest.T @ (cross.T - self.matrix @ fixed))
         return (fixed + free).T
 
-    def variance(
-        self, cross: Float[Array, "t n"], drift: Float[Array, "t p"], prior: Float[Array, " t"]
-    ) -> Float[Array, " t"]:
+    def variance(self, cross: Any, drift: Any, prior: Any) -> Float[Array, " t"]:
         """E (fit - f)² at other points: k(z, z) - 2 w^T k(z) + w^T (K + noise) w.
 
         Args:
@@ -71,9 +71,19 @@ class Kriging(eqx.Module):
             drift: its columns at the other points.
             prior: k(z, z).
         """
+        cross, drift = self._read(cross, drift)
+        prior = array_argument("prior variances", prior, axes=1)
         weights = self.weights(cross, drift)
         spread = prior - 2 * jnp.sum(weights * cross, axis=1) + jnp.sum((weights @ self.matrix) * weights, axis=1)
         return jnp.maximum(spread, 0.0)  # nearly equal numbers may round below 0
+
+    def _read(self, cross: Any, drift: Any) -> tuple[Array, Array]:
+        cross, drift = array_argument("cross", cross, axes=2), array_argument("drift", drift, axes=2)
+        rows, columns = len(self.matrix), len(self.triangle)
+        if cross.shape[1] != rows or drift.shape != (len(cross), columns):
+            found = f"cross {cross.shape}, drift {drift.shape}"
+            raise ShapeError("matrices of the other points", found=found, rule=f"shapes (t, {rows}) and (t, {columns})")
+        return cross, drift
 
 
 def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:

@@ -40,7 +40,9 @@ def test_words_that_earlier_versions_wrote_for_numbers_are_read(stem):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"schema": 2}, "another version"), ({"schema": "1"}, "schema; found '1'"), ({"schema": None}, "schema; found null"),
+        ({"schema": 2}, "another version"),
+        ({"schema": "1"}, "schema; found '1'"),
+        ({"schema": None}, "schema; found null"),
         ({"claim": 5}, "claim; found 5; rule: text"), ({"place": []}, "place; found a list of 0"),
         ({"place": {"setting": {"d": 4}, "seed": -1, "number": 5}}, "place.seed; found -1"),
         ({"place": {"setting": {"d": 4}, "seed": 0, "number": 10**12}}, "place.number; found 1000000000000"),
@@ -52,11 +54,18 @@ def test_words_that_earlier_versions_wrote_for_numbers_are_read(stem):
         ({"place": {"setting": {"d": 5}, "seed": 0, "number": 5}}, "array x of float64 with shape (4,)"),
         ({"place": {"seed": 0, "number": 5}}, "place.setting; found no setting"),
         ({"predicted": "1"}, "predicted; found '1'"), ({"ratio": []}, "ratio; found a list of 0"),
-        ({"hypotheses": {"a": 1}}, "hypotheses; found an object"), ({"hypotheses": [["a"]]}, "hypotheses[0]; found 1 values"),
+        ({"hypotheses": {"a": 1}}, "hypotheses; found an object"),
+        ({"hypotheses": [["a"]]}, "hypotheses[0]; found 1 values"),
         ({"hypotheses": [[1, "a"]]}, "hypotheses[0][0]; found 1"), ({"hypotheses": None}, "hypotheses; found null"),
-        ({"confirmed": None}, "confirmed; found null"), ({"trials": -1}, "trials; found -1"), ({"steps": True}, "steps; found true"),
-        ({"alone": "yes"}, "alone; found 'yes'"), ({"budget": 0}, "budget; found 0"), ({"budget": 10**9}, "budget; found 1000000000"),
-        ({"level": 0.7}, "level; found 0.7"), ({"level": None}, "level; found null"), ({"more": 1}, "found the field 'more'"),
+        ({"confirmed": None}, "confirmed; found null"),
+        ({"trials": -1}, "trials; found -1"),
+        ({"steps": True}, "steps; found true"),
+        ({"alone": "yes"}, "alone; found 'yes'"),
+        ({"budget": 0}, "budget; found 0"),
+        ({"budget": 10**9}, "budget; found 1000000000"),
+        ({"level": 0.7}, "level; found 0.7"),
+        ({"level": None}, "level; found null"),
+        ({"more": 1}, "found the field 'more'"),
         ({"place": {"setting": {"d": 4}, "seed": 0, "number": 5, "x": 1}}, "place; found the field 'x'"),
     ],
 )  # fmt: skip
@@ -111,7 +120,7 @@ def test_arrays_that_do_not_fit_are_told(stem, case):
     content = io.BytesIO()
     np.savez(content, **ARRAYS[case])
     told(stem, content.getvalue())
-    with pytest.raises(DataError, match="counterexample.json is not a record of a counterexample"):
+    with pytest.raises(DataError, match=r"counterexample\.json is not a record of a counterexample"):
         load_counterexample(stem, CLAIM)
 
 

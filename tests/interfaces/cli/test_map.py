@@ -109,6 +109,26 @@ def escaping(place):
     (place / _build.MANIFEST).write_text(f'["../outside.txt", "{place.parent}/outside.txt"]')
 
 
+def deep(place):
+    place.mkdir()
+    (place / _build.MANIFEST).write_text("[" * 200_000)
+
+
+def numbered(place):
+    place.mkdir()
+    (place / _build.MANIFEST).write_text('["index.html", 5]')
+
+
+def nameless(place):
+    place.mkdir()
+    (place / _build.MANIFEST).write_text('["a\\u0000b"]')
+
+
+def doubled(place):
+    place.mkdir()
+    (place / _build.MANIFEST).write_text('{"written": [], "begun": {}, "begun": {}}')
+
+
 def half(place):
     place.mkdir()
     (place / _build.MANIFEST).write_text('{"begun": 1}')
@@ -125,8 +145,12 @@ def taken(place):
     [
         (lambda place: place.write_text("a file"), "found: a file"),
         (foreign, "is not empty"),
-        (broken, "a JSON list of the files"),
-        (half, "a JSON list of the files"),
+        (broken, "is not the list of the files of a site"),
+        (half, "found: no written"),
+        (deep, "nested too deeply"),
+        (numbered, "[1] found: 5 rule: text"),
+        (nameless, "names of files"),
+        (doubled, "the key 'begun' twice"),
         (taken, "index.html, which does not belong to the site"),
     ],
 )

@@ -35,7 +35,7 @@ def _by_orders(value, sites):
         (lambda a, b, c: max(a, b, c), [1, 1, 1], [0, 0, 0], "can replace each other"),
         (lambda a, b, c: min(a, b, c), [0, 0, 0], [1, 1, 1], "need each other"),
         (lambda a, b, c: a + b + c, [1, 1, 1], [1, 1, 1], "add up"),
-        (lambda a, b, c: max(a, min(b, c)), [1, 0, 0], [0, 0, 0], "stand in"),
+        (lambda a, b, c: max(a, min(b, c)), [1, 0, 0], [0, 0, 0], "can replace"),
         (lambda a, b, c: 0.0 * a, [0, 0, 0], [0, 0, 0], "no effect"),
     ],
 )

@@ -237,8 +237,8 @@ def test_a_predictor_that_depends_on_its_past():
         calls.append(1)
         return float(len(calls))
 
-    assert "as before, when asked again (difference): fails" in str(which_algorithm(counting, _GOOD))
-    assert "asked again" not in str(which_algorithm(_ridge, _GOOD))
+    assert "the same answer to the first prompt twice (difference): fails" in str(which_algorithm(counting, _GOOD))
+    assert "same answer to the first prompt" not in str(which_algorithm(_ridge, _GOOD))
 
 
 def test_a_predictor_that_fails_and_one_without_size():

@@ -144,3 +144,22 @@ def test_wrong_counts_are_refused_in_one_line(ask, message):
     with pytest.raises(LemmataError, match=message) as caught:
         ask()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("right", "problems", "k"), [(50, 164, 10), (50, 164, 2), (3, 10, 100), (1, 6, 5), (180, 200, 3)]
+)
+def test_of_one_attempt_a_problem_the_middle_of_what_fits_is_given(right, problems, k):
+    """All laws of one mean p fit equally well: from p, where each problem is sure or hopeless, to 1 - (1 - p)^k."""
+    found = pass_at_k([1] * right + [0] * (problems - right), 1, k)
+    p = right / problems
+    low, high = p, 1 - (1 - p) ** k
+    assert low + 0.2 * (high - low) < found.value < high - 0.2 * (high - low)
+    assert "do not determine" in str(found)
+    assert found.interval[0] <= low and high <= found.interval[1]
+
+
+def test_of_many_attempts_the_law_of_the_largest_likelihood_is_given():
+    draw = np.random.default_rng(3)
+    counted = draw.binomial(20, draw.beta(0.5, 1.0, 200))
+    assert "determine" not in str(pass_at_k(counted, 20, 200))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.subjects.trained_models import read_model, weights, with_weights
 from lemmata.workflows.examinations._program import load_program
 from tests.subjects.trained_models.test_faces import flax_modules
@@ -52,6 +52,20 @@ def torch_tied(seed):
 
     torch.manual_seed(seed)
     return Tied().double().eval()
+
+
+@pytest.mark.parametrize("make", [function, equinox, torch_tied])
+@pytest.mark.parametrize(("kind", "words"), [(np.int32, "int32, a whole"), (bool, "bool"), (complex, "complex128")])
+def test_arrays_with_another_kind_of_numbers_are_refused(make, kind, words):
+    given = weights(make(1))
+    name = next(key for key, array in given.items() if array.dtype.kind == "f" and array.ndim == 2)
+    with pytest.raises(DataError, match=rf"{name} has {words}"):
+        with_weights(make(2), given | {name: given[name].astype(kind)})
+
+
+def test_another_precision_is_accepted():
+    first, given = function(1), {name: array.astype(np.float16) for name, array in weights(function(2)).items()}
+    assert with_weights(first, given)[1]["w"].dtype == first[1]["w"].dtype
 
 
 @pytest.mark.parametrize("make", [function, equinox, flax_pair, bound, nnx, torch_tied])

@@ -70,7 +70,7 @@ def check_declared(cls: type[Claim], file: str | None = None) -> None:
     _check_population(own, cls.population)
 
 
-def check_complete(cls: type[Claim], file: str | None = None) -> None:
+def check_complete(cls: Any, file: str | None = None) -> None:
     """Check that a claim's class says all that a claim must say; ClaimError elsewhere.
 
     Args:
@@ -166,7 +166,7 @@ def _check_relation(own: _Declared, relation: Relation) -> None:
 
 
 def _check_methods(own: _Declared) -> None:
-    cls = own.cls
+    cls: Any = own.cls
     if cls.measure is not None and cls.measure_at is not None:
         own.refuse("measure", "both of measure and measure_at", "exactly one of them")
     if cls.measure is None and not cls.relation.rungs:
@@ -198,7 +198,7 @@ def _check_arguments(own: _Declared, name: str, function: Any, arguments: tuple[
 
 
 def _check_options(own: _Declared) -> None:
-    cls = own.cls
+    cls: Any = own.cls
     if cls.trials is not None and not (_is_whole(cls.trials) and 1 <= cls.trials <= MOST_TRIALS):
         own.refuse("trials", _shown(cls.trials), f"a whole number from 1 to {MOST_TRIALS:,}, or None",
                    "leave trials out to use as many as a verdict of support needs")  # fmt: skip

@@ -146,12 +146,12 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     except ClaimError:
         raise
     except (Exception, SystemExit) as error:
-        needs = isinstance(error, ModuleNotFoundError) and error.name
+        needed = error.name if isinstance(error, ModuleNotFoundError) else None
         raise ClaimError(
             f"claim file '{path}' does not run",
             found=f"{type(error).__name__}: {' '.join(str(error).split())}",
             rule="a Python file that can be executed",
-            remedy=f"install {error.name}, or put it beside the file" if needs else "correct the error in the file",
+            remedy=f"install {needed}, or put it beside the file" if needed else "correct the error in the file",
         ) from error
     found: dict[str, Claim] = {}
     for claim in claims:

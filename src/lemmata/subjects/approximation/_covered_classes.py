@@ -87,7 +87,7 @@ class Covered(eqx.Module):
 
     Args:
         functions: the class.
-        parameters: amplitude times cosine and sine of the phase, of each frequency of each function.
+        parameters: for each frequency of each function, the amplitude times cosine and sine of the phase.
         features: the features.
         x: points of the unit ball.
         epsilon: the precision.

@@ -98,7 +98,7 @@ _FEATURES, _POINTS, _ROUNDS = 400, 128, 150
 def residuals_of_steps(
     problem: Slope, x: Float[Array, "m d"], size: Float[Array, ""], normal: Float[Array, "k e"]
 ) -> Float[Array, "four m"]:
-    """What sums of steps with coefficients of at most a size leave of <a, x>, for four laws of the steps.
+    """What sums of steps with coefficients of at most a size leave of <a, x>, for four distributions of the steps.
 
     The steps are 1(<u_j, x> > t_j), u_j uniform on the sphere and t_j uniform in [-h, h] for one of four h; the mean of
     rho_j times them is fitted to <a, x> at points x and -x, for which an odd function needs no constant, by accelerated
@@ -156,7 +156,7 @@ class LinearFloor(Claim[Slope]):
     trivial = 0.0
 
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
-        """A slope of the largest size: a flatter function is nearer."""
+        """Requires a slope of the largest size, because a flatter function is nearer."""
         size, largest = jnp.linalg.norm(problem.a), problem.functions.slope
         return [
             Hypothesis(
@@ -277,7 +277,7 @@ def combined_parameter(problem: Combined) -> Float[Array, ""]:
 
 
 def sum_of_parameters(problem: Combined) -> Float[Array, ""]:
-    """C_b + C_a sum_i C_i, by the inequality of the triangle.
+    """C_b + C_a sum_i C_i, by the triangle inequality.
 
     Args:
         problem: classes, C_a and C_b.

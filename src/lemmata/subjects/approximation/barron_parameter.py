@@ -116,7 +116,7 @@ def lattice(side: int = 16) -> tuple[Float[Array, "n two"], Float[Array, "n two"
     """Points of a square grid of one period, and the frequencies of its discrete Fourier transform.
 
     Args:
-        side: how many a dimension.
+        side: the number of points for each dimension.
     """
     points = 2 * jnp.pi / side * jnp.arange(side)
     omega = jnp.fft.fftfreq(side, 1 / side)
@@ -128,7 +128,7 @@ def coefficients(values: Float[Array, "n *s"]) -> Float[Array, "n *s"]:
     """Moduli of the Fourier coefficients of values on the points of `lattice`.
 
     Args:
-        values: one row a point.
+        values: one row for each point.
     """
     side = round(len(values) ** 0.5)
     shape = (side, side, *values.shape[1:])

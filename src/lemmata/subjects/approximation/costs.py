@@ -55,7 +55,7 @@ def attention(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
 
 
 def blocked_attention(x: Float[Array, "t p"]) -> Float[Array, "t p"]:
-    """The same from blocks of queries and keys with running maxima, so that no t x t matrix is formed."""
+    """The same attention from blocks of queries and keys with running maxima, so that no t x t matrix is formed."""
     blocks = x.reshape(-1, _BLOCK, x.shape[1])
 
     def one(queries):
@@ -96,7 +96,7 @@ def operations(mixer: Callable, length: int, width: int) -> float:
 
 @functools.cache
 def working_memory(mixer: Callable, length: int, width: int) -> float:
-    """Bytes that the compiled program of a mixer holds beside its input and output."""
+    """Bytes that the compiled program of a mixer holds in addition to its input and output."""
     memory = jax.jit(mixer).lower(jax.ShapeDtypeStruct((length, width), float)).compile().memory_analysis()
     return float(memory.temp_size_in_bytes) if memory else math.nan
 

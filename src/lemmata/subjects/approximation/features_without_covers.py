@@ -307,7 +307,7 @@ class WholeClassRate(Claim[FeaturePool]):
     predict = -0.5
 
     def measure_at(self, problem: FeaturePool, key: Key[Array, ""], rung: float) -> Array:
-        """For the first of the drawn features."""
+        """The distance for the first of the drawn features."""
         values = problem.values
         return hardest(values, values[:, problem.chosen[: int(rung)]])[1]
 

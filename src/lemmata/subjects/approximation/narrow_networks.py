@@ -84,13 +84,13 @@ class NarrowNetworks(Population[NarrowNetwork]):
 
 
 def _inside(problem: NarrowNetwork) -> float:
-    """Largest - smallest value on a grid of 121 x 121 points in the rectangle."""
+    """The largest minus the smallest value on a grid of 121 x 121 points in the rectangle."""
     sides = np.linspace(problem.low, problem.high, 121).T
     return float(np.ptp(problem.at(np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2))))
 
 
 def _boundary(problem: NarrowNetwork) -> float:
-    """Largest - smallest value on the boundary of the rectangle, at its corners and at the kinks on its sides."""
+    """The largest minus the smallest value at the corners of the rectangle and at the kinks on its sides."""
     (a, b), (c, d) = problem.low, problem.high
     corners = np.array([(a, b), (c, b), (c, d), (a, d)])
     values = []

@@ -202,7 +202,7 @@ class StepDistance(Claim[Ramp]):
         return step_distance(problem.sharpness)
 
     def condition(self, problem: Ramp) -> Array:
-        """phi is read off 1 - phi."""
+        """phi is computed from 1 - phi."""
         return problem.sharpness
 
 

@@ -125,7 +125,7 @@ def ball_distances(
     squares, which leave double precision, are never formed.
 
     Args:
-        features: one row a point.
+        features: one row for each point.
         weights: probabilities of the points.
         target: the function at the points.
         radii: the R.
@@ -179,7 +179,7 @@ def _arrays(problem: Approximation) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
 
 def _features_are_enough(problem: Approximation) -> list[Hypothesis]:
-    """That functions of the largest norm have next to nothing beyond the degree at which the features stop."""
+    """Requires that functions of the largest norm have almost no part above the degree of the features."""
     inputs, weights, _, sigma = _arrays(problem)
     tail = _RADII[-1] * tail_kernel(inputs, weights, sigma, _DEGREE)[-1]
     return [Hypothesis("terms that are left out are small", tail, "<=", 1e-8, "the features stop at degree 20")]

@@ -244,7 +244,7 @@ class FeatureRate(Claim[Represented]):
     predict = -0.5
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
-        """Root mean squares over the points, each rung with features of its own."""
+        """Root mean squares over the points, each size with features of its own."""
         starts = [int(sum(_NUMBERS[:rung])) for rung in range(len(_NUMBERS))]
         parts = [problem.part(start, int(number)) for start, number in zip(starts, _NUMBERS, strict=True)]
         return jnp.sqrt(jnp.stack([jnp.mean(problem.left(part) ** 2) for part in parts]))
@@ -269,7 +269,7 @@ class BestCoefficientRate(Claim[Represented]):
     predict = -1.0
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
-        """One orthogonal basis serves all rungs: its first columns span the constant and the first features."""
+        """One orthogonal basis serves all sizes: its first columns span the constant and the first features."""
         basis, _ = jnp.linalg.qr(jnp.roll(problem.features(problem.x), 1, axis=1))
         values = problem.function(problem.x)
         parts = values @ basis

@@ -130,7 +130,7 @@ def _group_weights(f: Function, sets: np.ndarray, search: Search, generator: np.
 
 
 def _characters(x: np.ndarray, sets: np.ndarray) -> np.ndarray:
-    """The products of the signs over each set, one column a set."""
+    """The products of the signs over each set, one column for each set."""
     return 1 - 2 * (((x < 0).astype(np.float32) @ sets.T.astype(np.float32)) % 2)
 
 

@@ -145,7 +145,7 @@ class HalfspacePairs(Population[HalfspacePair]):
 
 
 def _covariance_inside(problem: HalfspacePair, key: Key[Array, ""], n: int) -> Float[Array, "d d"]:
-    """Of those of n Gaussian points that are in both halfspaces."""
+    """The covariance of those of n Gaussian points that are in both halfspaces."""
     x = jax.random.normal(key, (n, len(problem.normals)))
     inside = jnp.all(x @ problem.normals >= problem.thresholds, axis=1).astype(x.dtype)
     centred = (x - inside @ x / inside.sum()) * inside[:, None]

@@ -33,9 +33,9 @@ class EmergenceReport:
         accuracy: at each size.
         items: number of items at each size.
         alpha: exponent of the loss of a token, with its interval.
-        alpha_interval: at confidence `level`.
+        alpha_interval: the interval of `alpha`, of level `level`.
         half: the scale at which half of the rise from `chance` to `top` is reached.
-        half_interval: at confidence `level`.
+        half_interval: the interval of `half`, of level `level`.
         onset: the scale from which a benchmark of the largest given number of items shows more than chance.
         width: by which factor the scale grows between 10 % and 90 % of the rise.
         p_value: that the smooth law alone would fit as badly against a jump at one place.

@@ -175,7 +175,7 @@ class MemoriserEndsAtTheNearestTask(Claim[KnownTasks]):
         return jnp.min(problem.gaps())
 
     def measure_at(self, problem: KnownTasks, key: Key[Array, ""], n: float) -> Array:
-        """The error of the posterior mean, less its error if the prompt is of the first known task."""
+        """The error of the posterior mean, minus its error if the prompt is of the first known task."""
         input_key, noise_key = jax.random.split(key)
         x = jax.random.normal(input_key, (int(n), len(problem.new)))
         noise = problem.sigma * jax.random.normal(noise_key, (int(n),))

@@ -154,7 +154,7 @@ class ResolutionOfBenchmark(Claim[Benchmark]):
         return jnp.stack([jnp.exp(first), jnp.exp(first - second)])
 
     def condition(self, problem: Benchmark) -> Array:
-        """As for the width; at accuracy 1/n, the logarithm of the accuracy moves by alpha log n per unit of log N."""
+        """At accuracy 1/n, the logarithm of the accuracy moves by alpha log n per unit of log N."""
         return (problem.task.tokens + 60) / problem.task.alpha * jnp.ones(2)
 
 

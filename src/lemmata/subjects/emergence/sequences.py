@@ -153,7 +153,7 @@ class MeanRowEntropy(Claim[Alphabet]):
 
 
 def code_length(counts: Float[Array, "*many S"]) -> Array:
-    """What the rule (count + 1/2)/(n + S/2) pays for symbols with these counts beyond the best fixed law, in nats.
+    """The loss of the rule (count + 1/2)/(n + S/2) minus that of the best fixed distribution, in nats, by counts.
 
     The order of the symbols does not matter, so the product of the probabilities is a ratio of gamma functions.
     """
@@ -187,7 +187,7 @@ class BigramRegret(Claim[Chain]):
         return jnp.asarray(len(problem.rows) * (len(problem.rows) - 1) / 2)
 
     def measure_at(self, problem: Chain, key: Key[Array, ""], n: float) -> Array:
-        """The regret at 4T less that at T, over log 4, on one path of the chain."""
+        """The regret at 4T minus that at T, divided by log 4, on one path of the chain."""
         size, most = len(problem.rows), 4 * int(n)
         path = problem.path(key, most + 1)
 

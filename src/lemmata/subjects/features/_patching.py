@@ -33,8 +33,8 @@ class PatchingReport:
         sites: names.
         clean: the output on the clean input.
         corrupt: the output on the corrupted input.
-        restore: the effect of each site alone: the corrupted run with its clean values, less the corrupted run.
-        ablate: the clean run, less the clean run with its corrupted values.
+        restore: the effect of each site alone: the corrupted run with its clean values, minus the corrupted run.
+        ablate: the clean run, minus the clean run with its corrupted values.
         shapley: the mean effect of its clean values over all orders in which sites are restored; None if not computed.
         restore_all: the effect of clean values at all sites.
         ablate_all: the effect of corrupted values at all sites.
@@ -64,7 +64,7 @@ class PatchingReport:
 
     @property
     def gaps(self) -> tuple[float, float]:
-        """The joint effect less the sum of single effects, of restoring and of ablating: 0 if effects add up."""
+        """The joint effect minus the sum of single effects, of restoring and of ablating: 0 if effects add up."""
         return self.restore_all - float(self.restore.sum()), self.ablate_all - float(self.ablate.sum())
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ class Superposition:
     Args:
         phase: "superposition" if more features than dimensions are stored, "dedicated" if at most as many are and
             they are orthogonal, "shared" if they are not, and "nothing stored".
-        weights: W, one column a feature.
+        weights: W, one column for each feature.
         biases: b.
         loss: the weighted squared error of the model.
         loss_without: the least loss without superposition: the m most important features have a dimension each.

@@ -122,7 +122,7 @@ class Circuit(eqx.Module):
     """A behaviour that occurs if all sites of at least one of several sets are in their clean state.
 
     Args:
-        sets: which sites each set has, one set a row.
+        sets: the sites of each set, one set in each row.
         clean: the activation of each site in the clean run.
         corrupt: the activation of each site in the corrupted run.
     """

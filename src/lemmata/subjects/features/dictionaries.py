@@ -35,7 +35,7 @@ class PenalisedCode(eqx.Module):
 
     @property
     def dictionary(self) -> Float[Array, "d d"]:
-        """Orthonormal features, one a column."""
+        """Orthonormal features, one in each column."""
         return jnp.linalg.qr(self.table)[0]
 
 
@@ -89,7 +89,7 @@ class Shrinkage(Claim[PenalisedCode]):
 
 
 class TurnedDictionary(eqx.Module):
-    """The probability that a feature is active, and the angle by which a dictionary is turned."""
+    """The probability that a feature is active, and the angle by which a dictionary is rotated."""
 
     p: Float[Array, ""]
     angle: Float[Array, ""]
@@ -126,7 +126,7 @@ class WhySparse(Claim[TurnedDictionary]):
         return 2 * problem.p * (1 - problem.p) * jnp.sqrt(2 / jnp.pi) * turned
 
     def measure(self, problem: TurnedDictionary, key: Key[Array, ""]) -> Array:
-        """The growth for sparse codes less the growth for the same codes with all features active."""
+        """The growth for sparse codes minus the growth for the same codes with all features active."""
         value_key, active_key = jax.random.split(key)
         dense = jax.random.normal(value_key, (_DRAWS, 2))
         sparse = dense * jax.random.bernoulli(active_key, problem.p, dense.shape)
@@ -202,7 +202,7 @@ class Absorption(Claim[ParentAndChild]):
         return problem.parent * problem.share * (2 * h(1.0) - h(jnp.sqrt(2.0)))
 
     def measure(self, problem: ParentAndChild, key: Key[Array, ""]) -> Array:
-        """The loss at 0 and 90 degrees, less the least over all angles, by grids that shrink around the best point."""
+        """The loss at 0 and 90 degrees, minus the least over all angles, by grids that shrink around the best point."""
         loss = jax.vmap(lambda angles: _dictionary_cost(angles, problem))
         side = jnp.linspace(-1.0, 1.0, _SIDE)
         grid = jnp.stack(jnp.meshgrid(side, side), axis=-1).reshape(-1, 2)

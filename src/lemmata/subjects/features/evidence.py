@@ -62,7 +62,7 @@ class BestOfMany(Claim[UnrelatedFeatures]):
     trials = 64
 
     def predict(self, problem: UnrelatedFeatures) -> Array:
-        """The largest AUC less the mean AUC."""
+        """The largest AUC minus the mean AUC."""
         return problem.deviation * jax.scipy.special.ndtri(1 - jnp.exp(-_EULER) / problem.features)
 
     def measure(self, problem: UnrelatedFeatures, key: Key[Array, ""]) -> Array:

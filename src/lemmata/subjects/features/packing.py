@@ -26,7 +26,7 @@ _STEPS, _SHARP = 60, 12.0
 
 
 class Directions(eqx.Module):
-    """Unit vectors u_i, one a row."""
+    """Unit vectors u_i, one in each row."""
 
     u: Float[Array, "n d"]
 

@@ -37,7 +37,7 @@ class ToyModel(eqx.Module):
     p: Float[Array, ""]
 
     def gain(self, key: Key[Array, ""], ratio: float | int, p: Array | float) -> Array:
-        """|W|²/m of the trained model, less the same without the ReLU on the same rows.
+        """|W|²/m of the trained model, minus the same without the ReLU on the same rows.
 
         Args:
             key: randomness of the start and the rows.
@@ -210,7 +210,7 @@ class LinearReadout(Claim[ActiveFeatures]):
         return readout_failure(problem.k, problem.n, problem.d)
 
     def measure(self, problem: ActiveFeatures, key: Key[Array, ""]) -> Array:
-        """The share of 8 dictionaries that are misread, less the share for d orthonormal directions."""
+        """The share of 8 dictionaries that are misread, minus the share for d orthonormal directions."""
         active = jnp.arange(max(problem.n, problem.d)) < problem.k
 
         def misread(u: Array) -> Array:

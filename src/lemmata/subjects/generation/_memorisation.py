@@ -187,7 +187,7 @@ def _own_weights(found: Probes, seed: int) -> Callable[[float], np.ndarray]:
 
 
 def _root(mean: Callable[[float], float], start: float) -> float:
-    """The log sigma at which a falling mean is 1/2."""
+    """The log sigma at which the mean weight, which falls with sigma, is 1/2."""
     low = high = start
     while mean(low) < 0.5:
         low -= 0.5

@@ -14,7 +14,7 @@ class MixedTarget(eqx.Module):
 
     Args:
         weights: w_k, which sum to 1.
-        means: m_k, one row a component.
+        means: m_k, one row for each component.
         spreads: s_k.
     """
 

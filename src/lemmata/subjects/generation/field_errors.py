@@ -154,7 +154,7 @@ class WallStopsSamples(Claim[Wall]):
     predict = 0.5
 
     def measure_at(self, problem: Wall, key: Key[Array, ""], rung: float) -> Array:
-        """By Euler steps of a sixteenth of the wall, from 64 starts."""
+        """Computed by Euler steps of a sixteenth of the wall, from 64 starts."""
         steps = 16 * int(rung)
         start = (jnp.arange(64) + 0.5) / 128
         inside = lambda x: ((x >= problem.place) & (x <= problem.place + 1 / rung)).astype(float)
@@ -208,7 +208,7 @@ class EulerErrorConstant(Claim[NormalTarget]):
         return 0.5 + jnp.pi / 8 * (problem.spread + 1 / problem.spread)
 
     def measure_at(self, problem: NormalTarget, key: Key[Array, ""], rung: float) -> Array:
-        """Less the error on the optimal path, which is 0."""
+        """The error, minus the error on the optimal path, which is 0."""
         t = jnp.arange(int(rung)) / rung
         error = lambda slopes: 1 - jnp.prod(1 + slopes(t) / rung) / problem.spread
         return rung * (error(problem.slopes) - error(problem.straight))
@@ -239,7 +239,7 @@ class HeunErrorConstant(Claim[NormalTarget]):
         return (problem.spread**2 - problem.spread**-2) / 8
 
     def measure_at(self, problem: NormalTarget, key: Key[Array, ""], rung: float) -> Array:
-        """Less the error on the optimal path, which is 0."""
+        """The error, minus the error on the optimal path, which is 0."""
         h, t = 1 / rung, jnp.arange(int(rung)) / rung
 
         def error(slopes) -> Array:

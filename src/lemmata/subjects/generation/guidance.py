@@ -19,7 +19,7 @@ _HORIZON = 24.0  # e^-T is 4e-11
 
 
 class Guided(eqx.Module):
-    """With a condition N(mu, s_c²), without it N(0, s_u²), and a weight w, under dx = -x dt + sqrt(2) dW.
+    """The conditional N(mu, s_c²), the unconditional N(0, s_u²), and a weight w, under dx = -x dt + sqrt(2) dW.
 
     Args:
         ratio: s_c/s_u.
@@ -40,7 +40,7 @@ class Guided(eqx.Module):
 
     @property
     def tilted(self) -> tuple[Array, Array]:
-        """Variance and mean of the law with the density p_c^(1+w) p_u^(-w), normalised."""
+        """Variance and mean of the distribution with the density p_c^(1+w) p_u^(-w), normalised."""
         narrow, wide = self.variances
         variance = 1 / ((1 + self.weight) / narrow - self.weight / wide)
         return variance, variance * (1 + self.weight) * self.mean / narrow

@@ -22,7 +22,7 @@ _QUERIES = 48
 
 
 class NormalSample(eqx.Module):
-    """exp(c d) rows of a normal law in d dimensions; half of the coordinates have the variance 1, half r.
+    """exp(c d) rows of a normal distribution in d dimensions; half of the coordinates have the variance 1, half r.
 
     Args:
         ratio: r.
@@ -145,7 +145,7 @@ class CollapseByClass(Claim[TwoClassSample]):
         return _own_time(problem.spreads[0], problem.rare)
 
     def measure_at(self, problem: TwoClassSample, key: Key[Array, ""], rung: float) -> Array:
-        """For rows of the first class, among all rows."""
+        """Times for rows of the first class, among all rows."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         d, (first, second) = int(rung), np.asarray(problem.spreads)
         own, other = round(np.exp(problem.rare * d)), round(np.exp(problem.common * d))
@@ -216,7 +216,7 @@ class SpeciationTime(Claim[TwoClasses]):
         return values @ _WEIGHTS / _WEIGHTS.sum() / 2
 
     def measure(self, problem: TwoClasses, key: Key[Array, ""]) -> Array:
-        """Over pairs of eight simulated paths from each start, minus pairs from any starts."""
+        """The mean over pairs of eight simulated paths from each start, minus that over pairs from any starts."""
         length = jnp.linalg.norm(problem.mean)
 
         def gain(height: Array, key: Array) -> Array:

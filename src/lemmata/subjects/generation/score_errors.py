@@ -35,7 +35,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 class WrongScore(eqx.Module):
     """Data N(m, diag s²) in d coordinates, a horizon T, and a model (1 + e) s_q of the score.
 
-    s_q is the score of the law N(n, diag r²) under the same noise, and the reverse process starts from that law at T.
+    s_q is the score of N(n, diag r²) under the same noise, and the reverse process starts from this distribution at T.
 
     Args:
         means: m and n.
@@ -50,7 +50,7 @@ class WrongScore(eqx.Module):
     horizon: Float[Array, ""]
 
     def noised(self, t: Array) -> tuple[Array, Array]:
-        """Means and variances of both laws at time t, one row a law."""
+        """Means and variances of both distributions at time t, one row for each."""
         a = jnp.exp(-t)
         return a * self.means, 1 + a**2 * (self.spreads**2 - 1)
 
@@ -76,13 +76,13 @@ class WrongScore(eqx.Module):
 
 
 def divergence(means: Float[Array, "2 d"], variances: Float[Array, "2 d"]) -> Float[Array, ""]:
-    """KL of the first normal law with independent coordinates from the second."""
+    """KL of the first normal distribution with independent coordinates from the second."""
     ratio = variances[0] / variances[1]
     return jnp.sum(ratio - 1 - jnp.log(ratio) + (means[0] - means[1]) ** 2 / variances[1]) / 2
 
 
 class WrongScores(Population[WrongScore]):
-    """Two laws; the model is the score of the second one in half of the problems, and else is multiplied by 1 + e."""
+    """Two distributions; the model is the score of the second, multiplied by 1 + e in half of the problems."""
 
     settings = Space(d=dimension(2, 1, 8), horizon=Real(2.0, 1.0, 4.0, "T"))
 
@@ -176,7 +176,7 @@ class SampleDivergence(Claim[WrongScore]):
         return problem.divergence_of_paths()
 
     def measure(self, problem: WrongScore, key: Key[Array, ""]) -> Array:
-        """The exact law of the samples, by a solver for its moments."""
+        """The exact distribution of the samples, by a solver for its moments."""
         means, variances = problem.noised(problem.horizon)
 
         def slope(s: Array, moments: Array) -> Array:

@@ -27,7 +27,7 @@ class FourierProgress:
         the frequencies of largest power, the largest first. share: their share of the power. random_share: in 95 % of
         normal embeddings of this shape, the share of the top frequencies is smaller. restricted: part of the outputs
         that depends on a + b by waves of the top frequencies, (p, p, p), or None. excluded: the other part; both add up
-        to the outputs, less their mean over the classes. restricted_share: share of the sum of squares that the
+        to the outputs, minus their mean over the classes. restricted_share: share of the sum of squares that the
         restricted part has. restricted_accuracy: of the restricted part alone, which depends on a + b alone and so has
         p different rows; ties
             count as wrong.

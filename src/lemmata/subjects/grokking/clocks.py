@@ -273,7 +273,7 @@ class TwoErrors(eqx.Module):
 
     @property
     def onset(self) -> Float[Array, ""]:
-        """0 in half of the problems."""
+        """The onset of the test error, which is 0 in half of the problems."""
         return jnp.maximum(self.late, 0.0)
 
 
@@ -328,5 +328,5 @@ class DelayByThreshold(Claim[TwoErrors]):
 
 
 def _as_at(delays: Array, problem: TwoErrors) -> Array:
-    """The delay at the middle threshold; where no clock is late, the twofold delay."""
+    """The delay at the middle threshold; if there is no onset, twice the delay."""
     return jnp.where(problem.onset > 0, jnp.asarray([1.0, 1.1, 1.0]) * delays[1], 1.1 * delays)

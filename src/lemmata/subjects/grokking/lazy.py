@@ -42,7 +42,7 @@ KERNELS = {
 
 
 def codes(p: int) -> Float[np.ndarray, "pairs width"]:
-    """The one-hot code of a beside that of b, one row a pair p a + b."""
+    """The one-hot code of a, followed by that of b, one row for each pair p a + b."""
     a, b = np.divmod(np.arange(p**2), p)
     return np.hstack([np.eye(p)[a], np.eye(p)[b]])
 
@@ -62,7 +62,7 @@ def gram_of(kernel: str, p: int) -> Float[np.ndarray, "pairs pairs"]:
 
 
 class SeenPairs(eqx.Module):
-    """A table of the pairs (a, b) of residues modulo p, of which n are seen.
+    """A table of the pairs (a, b) of residues modulo p, of which n are training pairs.
 
     Args:
         order: the pairs p a + b, the seen ones first.
@@ -131,7 +131,7 @@ class TablesOfPairs(Population[SeenPairs]):
 def predictions(
     problem: SeenPairs, labels: Float[np.ndarray, "pairs *outputs"]
 ) -> Float[np.ndarray, "unseen *outputs"]:
-    """Kernel regression without a ridge on the seen pairs, at the unseen ones."""
+    """Predictions of kernel regression without a ridge, trained on n pairs, for the other pairs."""
     order, matrix = np.asarray(problem.order), gram_of(problem.kernel, problem.p)
     seen, unseen = order[: problem.n], order[problem.n :]
     flat = labels[seen].reshape(len(seen), -1)
@@ -211,7 +211,7 @@ class LazyIsBelowChance(AbstractLazyPrediction):
         return jnp.asarray(1 / problem.p)
 
     def measure(self, problem: SeenPairs, key: Key[Array, ""]) -> Array:
-        """The mean accuracy on tables of independent labels, less the accuracy on the table of sums."""
+        """The mean accuracy on tables of independent labels, minus the accuracy on the table of sums."""
         p, unseen = problem.p, np.asarray(problem.order)[problem.n :]
         drawn = np.asarray(jax.random.randint(key, (p**2, _TABLES), 0, p))
         tables = np.concatenate([sums(problem)[:, None], drawn], axis=1)

@@ -17,7 +17,7 @@ STANDARD_ERRORS = 5.0
 
 
 class Design(eqx.Module):
-    """A matrix of inputs, one row an observation."""
+    """A matrix of inputs, one row for each observation."""
 
     x: Float[Array, "n d"]
 

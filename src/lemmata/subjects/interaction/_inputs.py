@@ -78,7 +78,7 @@ def as_start(given: Any, states: int) -> Float[np.ndarray, " s"]:
 
 
 def as_policy(given: Any, states: int, actions: int) -> Float[np.ndarray, "s a"]:
-    """Probabilities of actions, from these or from the number of one action a state."""
+    """Probabilities of actions, from a table of them or from one action for each state."""
     array = array_of("policy", given)
     if array.shape == (states,) and array.dtype.kind in "iu":
         wrong = array[(array < 0) | (array >= actions)]
@@ -93,7 +93,7 @@ def as_policy(given: Any, states: int, actions: int) -> Float[np.ndarray, "s a"]
 
 
 def as_values(name: str, given: Any, states: int) -> Float[np.ndarray, " s"]:
-    """One number a state."""
+    """One number for each state."""
     values = numbers_of(name, given).astype(float)
     if values.shape != (states,):
         raise ShapeError(name, found=f"shape {values.shape}", rule=f"shape ({states},), one number for each state")

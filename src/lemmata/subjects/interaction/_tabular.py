@@ -87,7 +87,7 @@ class TabularMDP:
         action.
 
         Args:
-            steps: one row a step, with the columns state, action, reward, next state, and optionally whether the
+            steps: one row for each step, with the columns state, action, reward, next state, and optionally whether the
                 episode ended; or a list of such tables, each of which starts an episode. States and actions are whole
                 numbers from 0. An end leads to a further state, the last, which has no rewards.
             discount: the discount of rewards per step, below 1.
@@ -134,7 +134,7 @@ class TabularMDP:
         """The value of a policy in each state, by a linear solve.
 
         Args:
-            policy: probabilities of actions, (states, actions), or one action a state as whole numbers.
+            policy: probabilities of actions, (states, actions), or one action for each state as whole numbers.
         """
         chosen = as_policy(policy, self.states, self.actions)
         values, gains = self._solved(chosen)
@@ -212,7 +212,7 @@ class TabularMDP:
         """The values to which temporal differences with linear features converge on the visited states.
 
         Args:
-            features: one row a state.
+            features: one row for each state.
             policy: as for `value`.
         """
         chosen = as_policy(policy, self.states, self.actions)
@@ -244,7 +244,7 @@ class TabularMDP:
         )  # fmt: skip
 
     def _centred(self, values: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s a"]:
-        """Action values for estimates, less a constant, which would hide small differences."""
+        """Action values for estimates, minus a constant, which would hide small differences."""
         middle = values.max() / 2 + values.min() / 2
         return (self.rewards - self._middle) + self.discount * (self.transitions @ (values - middle))
 

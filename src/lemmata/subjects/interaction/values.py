@@ -34,7 +34,7 @@ _UPDATES, _DRAWS = 20, 2000
 
 
 class ChainWithFeatures(eqx.Module):
-    """A Markov chain with rewards, a discount, the stationary law, and features of the states."""
+    """A Markov chain with rewards, a discount, the stationary distribution, and features of the states."""
 
     transition: Float[Array, "s s"]
     law: Float[Array, " s"]
@@ -48,7 +48,7 @@ class ChainWithFeatures(eqx.Module):
         return jnp.linalg.solve(jnp.eye(len(self.law)) - self.discount * self.transition, self.rewards)
 
     def length(self, values: Float[Array, " s"]) -> Array:
-        """The root mean square over the stationary law."""
+        """The root mean square over the stationary distribution."""
         return jnp.sqrt(self.law @ values**2)
 
     @property

@@ -46,7 +46,7 @@ class CubeNetwork(eqx.Module):
         return jnp.mean((values - target) ** 2) / 2
 
     def gradient(self, target: Float[Array, " points"]) -> Float[Array, " p"]:
-        """Of the loss, with respect to weights, bias and output, by automatic differentiation."""
+        """The gradient of the loss by weights, bias and output, by automatic differentiation."""
         found = jax.grad(self.loss)((self.weights, self.bias, self.output), target)
         return jnp.concatenate([part.ravel() for part in found])
 
@@ -188,7 +188,7 @@ class SparseParitiesAreSeen(Claim[SignUnit]):
         return sizes / 2 * jnp.prod(problem.w[:k]) * problem.w
 
     def measure(self, problem: SignUnit, key: Key[Array, ""]) -> Array:
-        """Over all points of the cube, by automatic differentiation."""
+        """The derivatives over all points of the cube, by automatic differentiation."""
         x = cube(len(problem.w))
         parity = jnp.prod(x[:, : problem.k], axis=1)
         return jax.grad(lambda w: jnp.mean(parity * jax.nn.relu(x @ w)))(problem.w)

@@ -106,7 +106,7 @@ class RandomStart(eqx.Module):
     k: int = eqx.field(static=True)
 
     def time(self, k: int, d: float) -> Float[Array, ""]:
-        """Of the flow m' = k c² m^(k-1)(1 - m²) from start / sqrt(d) to 1/2, by Gauss-Legendre in log m."""
+        """The time of the flow m' = k c² m^(k-1)(1 - m²) from start / sqrt(d) to 1/2, by Gauss-Legendre in log m."""
         nodes, weights = np.polynomial.legendre.leggauss(200)
         low, high = jnp.log(self.start / jnp.sqrt(d)), jnp.log(0.5)
         m = jnp.exp((low + high) / 2 + (high - low) / 2 * nodes)

@@ -21,10 +21,10 @@ ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "f
 
 
 class HiddenSets(eqx.Module):
-    """A law on the points lengths_i o z with all signs z, and a query: half parity networks, or noise as well.
+    """A distribution on the points lengths_i o z with all signs z, and a query: half parity networks, or noise as well.
 
     Args:
-        lengths: positive lengths of the coordinates, one row a point.
+        lengths: positive lengths of the coordinates, one row for each point.
         noise: the noise of the query, at all points.
         planted: how many networks the query adds up.
         r: size of the hidden sets.
@@ -39,7 +39,7 @@ class HiddenSets(eqx.Module):
 
     @property
     def sets(self) -> np.ndarray:
-        """All sets of r coordinates, one a row."""
+        """All sets of r coordinates, one in each row."""
         return np.array(list(itertools.combinations(range(self.lengths.shape[1]), self.r)))
 
     def networks(self, row: int | None = None) -> Float[Array, "sets points"]:
@@ -144,5 +144,5 @@ class FewTargetsPerQuery(Claim[HiddenSets]):
         return jnp.asarray(float(len(problem.sets)))
 
     def _tau(self, problem: HiddenSets) -> Array:
-        """K^(-1/2), less what rounding may take from a correlation."""
+        """K^(-1/2), minus what rounding may take from a correlation."""
         return (1 - 1e-7) / jnp.sqrt(problem.planted)

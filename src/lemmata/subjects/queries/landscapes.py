@@ -82,7 +82,7 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
     unexplained = "which minima the sum has"
 
     def predict(self, problem: StudentAndTeacher) -> Array:
-        """To degree 800; beyond, the tensors of different units are orthogonal to rounding."""
+        """A sum up to degree 800; beyond, the tensors of different units are orthogonal to rounding."""
         weights = relu_weights(_DEGREES)
         u, correlations = problem.differences(), problem.correlations()
         entries = jnp.vectorize(lambda c: jnp.polyval(jnp.asarray(weights[::-1]), c))(correlations)

@@ -113,7 +113,7 @@ class LowDegreesCancel(Claim[FlippedPoint]):
         return problem.each(one)
 
     def measure(self, problem: FlippedPoint, key: Key[Array, ""]) -> Array:
-        """Over all 2^r signs, with all 2^r monomials."""
+        """The mean over all 2^r signs, with all 2^r monomials."""
         return problem.each(lambda part, unit: self._terms(problem, part, unit).mean())
 
     def condition(self, problem: FlippedPoint) -> Array:

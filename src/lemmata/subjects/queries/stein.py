@@ -28,7 +28,7 @@ class Units(eqx.Module):
     output: Float[Array, " m"]
 
     def values(self, x: Float[Array, "..."], unit) -> Float[Array, "..."]:
-        """At points, with an activation."""
+        """The values at points, with an activation."""
         return unit(x[..., None] * self.slopes * self.sides + self.bias) @ self.output
 
 
@@ -72,7 +72,7 @@ class SteinForSmoothFunctions(Claim[Units]):
 
 
 def _mean(values: Float[Array, " n"], grid: Float[Array, " n"]) -> Float[Array, ""]:
-    """Under the normal law, by the trapezoidal rule, which is exact to rounding for smooth functions."""
+    """Under the normal distribution, by the trapezoidal rule, which is exact to rounding for smooth functions."""
     return jnp.trapezoid(values * norm.pdf(grid), grid)
 
 

@@ -57,7 +57,7 @@ class ReluNetwork:
         return self.weights[-1].shape[0]
 
     def __call__(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
-        """The outputs, one row an input."""
+        """The outputs, one row for each input."""
         return self.trace(x)[-1]
 
     def trace(self, x: Float[np.ndarray, "n d"]) -> list[np.ndarray]:

@@ -75,7 +75,7 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
     total = max(int(given.max()) + 1, 2) if classes is None else whole("classes", classes, 2)
     if given.max() >= total:
         raise DataError(
-            "votes", found=f"the class {int(given.max())}", rule=f"classes below {total}, the value of classes"
+            "votes", found=f"the class {int(given.max())}", rule=f"classes below {total}, the value of `classes`"
         )
     counts = np.bincount(given, minlength=total)
     label = int(counts.argmax())
@@ -199,7 +199,7 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike) -> BackdoorReport:
     whiten the features by them. If a second eigenvalue stands out too, the class has more structure than one shift.
 
     Args:
-        features: one row an example.
+        features: one row for each example.
         labels: its class, whole numbers.
 
     Raises:

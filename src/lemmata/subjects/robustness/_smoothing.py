@@ -107,8 +107,9 @@ def smooth(
     ball. The classifier that is certified is the smoothed one, not f.
 
     Args:
-        f: classes (batch,) or scores (batch, classes) of inputs (batch, d), a single score being a sign; or a network, as `certify` takes them, or a
-            fitted classifier of scikit-learn, whose classes are counted in their order.
+        f: classes (batch,) or scores (batch, classes) of inputs (batch, d), where a single score is a sign; or a
+            network, as `certify` takes them, or a fitted classifier of scikit-learn, whose classes are counted in their
+            order.
         x: one input; of a network it may be a field, such as an image.
         sigma: the standard deviation of the noise.
         n: draws that bound the probability.

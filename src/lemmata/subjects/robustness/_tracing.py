@@ -2,7 +2,7 @@
 
 A module of Flax is such a function: whatever its layers are called and however its code joins them, tracing it leaves
 sums, products, convolutions and maxima. A value that depends on the input is kept as an affine function of units, by
-one column a unit; a maximum makes new ones.
+one column for each unit; a maximum makes new ones.
 """
 
 import dataclasses

@@ -153,7 +153,7 @@ class VotesThatSurvive(Claim[Votes]):
         return jnp.asarray(float(partition_certificate(np.asarray(problem.answers), problem.classes).rows))
 
     def measure(self, problem: Votes, key: Key[Array, ""]) -> Array:
-        """The fewest changed votes of all other votes that elect another class, less 1."""
+        """The fewest changed votes of all other votes that elect another class, minus 1."""
         given = np.asarray(problem.answers)
         every = np.array(list(itertools.product(range(problem.classes), repeat=len(given))))
         counts = (every[:, :, None] == np.arange(problem.classes)).sum(axis=1)

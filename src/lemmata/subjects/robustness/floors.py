@@ -34,7 +34,7 @@ class LabelledCloud(eqx.Module):
 
     @property
     def distances(self) -> Float[np.ndarray, "a b"]:
-        """Between the rows of the two classes."""
+        """Distances between the rows of the two classes."""
         return cdist(self.x[self.y == 0], self.x[self.y == 1], _METRICS[self.norm])
 
 

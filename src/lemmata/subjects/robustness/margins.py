@@ -16,14 +16,14 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "inequality"
 
 
 class Logits(eqx.Module):
-    """Linear logits, one row a class, at one input."""
+    """Linear logits, one row for each class, at one input."""
 
     weight: Float[Array, "classes d"]
     x: Float[Array, " d"]
 
     @property
     def margins(self) -> Float[Array, " classes"]:
-        """The largest logit less each of the others; 0 for the largest itself."""
+        """The largest logit minus each of the others; 0 for the largest itself."""
         logits = self.weight @ self.x
         return logits.max() - logits
 
@@ -114,7 +114,7 @@ class LipschitzMarginRadius(Claim[Logits]):
         return others.min() / (jnp.sqrt(2.0) * jnp.linalg.norm(problem.weight, ord=2))
 
     def measure(self, problem: Logits, key: Key[Array, ""]) -> Array:
-        """The distance to each of the hyperplanes on which another class draws level."""
+        """The distance to each of the hyperplanes on which another class has the same logit."""
         logits = problem.weight @ problem.x
         first = logits.argmax()
         apart = jnp.linalg.norm(problem.weight[first] - problem.weight, axis=1)

@@ -134,7 +134,7 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
     )
     if solved.status != 0:
         raise SolverError(
-            "linear programme in the slopes", found=solved.message, rule="a linear programme that HiGHS can solve"
+            "linear programme in the slopes", found=solved.message, rule="a programme that HiGHS can solve"
         )
     return float(constant - solved.fun)
 

@@ -110,7 +110,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
         return jnp.asarray(_distance_to_cap(problem.n, float(problem.measure)) + _SLACK / np.sqrt(problem.n - 1))
 
     def measure(self, problem: SphereErrors, key: Key[Array, ""]) -> Array:
-        """Of each point the angle to the axis of the cap, or to the subspace of the quadric, and what it exceeds."""
+        """For each point, the angle to the axis of the cap, or to the subspace of the quadric, and what it exceeds."""
         n, k, share = problem.n, int(problem.coordinates), float(problem.measure)
         generator = np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
         points = generator.standard_normal((_DRAWS, n))

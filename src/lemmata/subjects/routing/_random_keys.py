@@ -15,7 +15,7 @@ _CLOSE = 0.01  # to the gap of equal logits, below which differences from 1 are 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Draws:
-    """Keys around a query, one row a draw: the nearest ones, and nodes that stand for the others.
+    """Keys around a query, one row for each draw: the nearest ones, and nodes that stand for the others.
 
     Args:
         halves: sin²(t/2) for the angles t.

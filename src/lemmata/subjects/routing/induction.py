@@ -57,7 +57,7 @@ class RepeatedTokens(Population[RepeatedToken]):
 
 
 def induction_heads(tokens: Int[Array, " n"], sharpness: Float[Array, ""]) -> Float[Array, " n"]:
-    """Where the last position reads: a previous-token head, then a head that compares contents.
+    """The attention weights of the last position: a previous-token head, then a head that compares contents.
 
     Args:
         tokens: in order.
@@ -111,7 +111,7 @@ class TwoHeadsCopy(Claim[RepeatedToken]):
         return problem.length + problem.sharpness
 
     def trivial(self, problem: RepeatedToken) -> Array:
-        """Reading at random; and no probability is negative."""
+        """The weight of reading at random, and 0, because no probability is negative."""
         return jnp.asarray([1 / (problem.length + 1), 0.0])
 
 

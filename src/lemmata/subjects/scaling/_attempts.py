@@ -47,9 +47,10 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     Beyond n attempts nothing was seen. Success probabilities are then taken to follow Beta(a, b) over problems, fitted
     to the counts by maximum likelihood, with the interval by profile likelihood: the number rests on that shape near
     p = 0, where n attempts see nothing, and a note says so. Where laws of very different pass@k fit the counts equally
-    well, as all of one mean do for one attempt a problem, the value is the middle of them, and a note says so, too. On simulated problems that nothing was tuned on, intervals
-    of level 0.9 held the mean in 90 to 94 % (10 and 50 problems) and beyond n, where that shape is right, in 93 % (30
-    and 100 problems).
+    well, as all of one mean do for one attempt a problem, the value is the middle of them, and a note says so, too.
+
+    On simulated problems that nothing was tuned on, intervals of level 0.9 held the mean in 90 to 94 % (10 and 50
+    problems) and beyond n, where that shape is right, in 93 % (30 and 100 problems).
 
     Args:
         successes: how many attempts were right, one number a problem.
@@ -130,8 +131,8 @@ def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, d
     if most - least > _WIDE * (high - low):
         value = (least + most) / 2
         notes = (
-            f"the counts do not determine it: laws with {least:.3g} to {most:.3g} fit them equally well, and this is the "
-            "middle; more attempts a problem would tell",
+            f"the counts do not determine it: laws with {least:.3g} to {most:.3g} fit them equally well, and this is "
+            "the middle; more attempts a problem would tell",
         )
     notes = (
         f"beyond the {trials.min():g} attempts made: rests on the Beta({a:.3g}, {b:.3g}) law where p is near 0",

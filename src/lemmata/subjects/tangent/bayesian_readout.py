@@ -120,7 +120,7 @@ def readout_posterior(
     With Phi = `known` and S = (I + Phi'Phi/noise)^-1 the weights are N(S Phi'y/noise, S) given y.
 
     Args:
-        known: features of the points, one row a point.
+        known: features of the points, one row for each point.
         asked: features of the other points.
         y: values.
         noise: variance of the noise.
