@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from types import ModuleType
+    from types import CodeType, ModuleType
 
 SAFE_PATH = "PYTHONSAFEPATH"
 """The variable with which a Python that is started looks for no modules in its current folder."""
@@ -45,6 +45,10 @@ class _Source(importlib.machinery.SourceFileLoader):
     def path_stats(self, path: "str") -> "dict":
         """Nothing, without which Python neither reads nor writes a cache."""
         raise OSError("not cached")
+
+    def source_to_code(self, data: "bytes", path: "str", *, _optimize: int = -1) -> "CodeType":  # pyright: ignore
+        """The compiled file; bytes of its name that are no UTF-8 are spelled, since XLA takes no other names."""
+        return super().source_to_code(data, os.fsencode(path).decode("utf-8", "backslashreplace"), _optimize=_optimize)
 
 
 def executed(path: "str | Path", name: str, *, registered: bool = False) -> "ModuleType":

@@ -123,3 +123,24 @@ def test_a_planted_fault_hits_at_its_moment(world):
     assert len(killed.moments) == kinds.index("open") + 1
     closed = world.run(command, world.folder(), stdout="closed")
     assert (closed.code, closed.out) == (0, "")
+
+
+@pytest.mark.seconds(5)
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a child is watched by its descriptor, which Linux alone has")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("command", ["scaling", "show"])
+def test_a_signal_while_the_words_are_read_ends_the_command_in_a_line(world, command, number):
+    own = COMMANDS[command]
+    found = world.run(own, world.folder(), plan={"at": {0: ["signal", number]}})
+    assert found.code == 128 + number
+    assert found.err.strip() == "Interrupted before any result was finished."
+
+
+@pytest.mark.seconds(8)
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a child is watched by its descriptor, which Linux alone has")
+@pytest.mark.parametrize("name", [b"f\xff", b"\xe9t\xe9", b"\xc3("])
+def test_claims_in_a_folder_whose_name_is_no_text_are_judged(world, name):
+    verify = COMMANDS["verify"]
+    found = world.run(verify, world.folder(name=name))
+    assert found.code == verify.clean, found.out
+    assert "every trial raised" not in found.out
