@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from lemmata.answers import inside
+from lemmata.core import array_of
 from lemmata.errors import DataError, ShapeError
 
 
@@ -129,7 +130,10 @@ def _limits(
 
 
 def _scores(name: str, values: ArrayLike) -> Float[np.ndarray, " n"]:
-    found = np.asarray(values, float)
+    found = np.asarray(array_of(name, values))
+    if found.dtype.kind not in "fiub":
+        raise DataError(name, found=f"entries of type {found.dtype}", rule="real numbers, one score for each run")
+    found = found.astype(float)
     if found.ndim != 1 or len(found) < 4:
         raise ShapeError(name, found=f"shape {found.shape}", rule="one score for each run, and at least 4 runs")
     if not np.isfinite(found).all():
