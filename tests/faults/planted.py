@@ -6,6 +6,7 @@ or removed, data reach the disk, the database runs a statement, a line is said. 
 """
 
 import atexit
+import ctypes
 import errno
 import functools
 import io
