@@ -48,7 +48,7 @@ def test_what_is_no_array_of_numbers_is_refused_in_our_words(call, words):
 @pytest.mark.parametrize("start", ["small", None, [1e-3], 1j, "1e-3"])
 def test_a_start_that_is_no_number_is_refused(start):
     x = np.random.default_rng(0).normal(size=(12, 2))
-    model = KernelBarlowTwins(2).fit(x, views=x + 0.01)
+    model = KernelBarlowTwins(n_components=2).fit(x, views=x + 0.01)
     with pytest.raises(LemmataError, match="start"):
         model.step_times(start)
 
@@ -74,10 +74,11 @@ def modules(torch):
     }
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 @pytest.mark.parametrize("name", ["one layer twice", "a block twice", "a tensor of two layers", "nothing shared"])
 def test_layers_that_share_weights_have_a_tangent_kernel(name):
     """Against gradients by autograd of the module itself, which stays as it was."""
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'lemmata[torch]'")
     from lemmata.networks import TorchEmpiricalKernel, torch_function
 
     torch.manual_seed(0)
@@ -109,11 +110,6 @@ def law():
     draw = np.random.default_rng(0)
     n, d = 10 ** draw.uniform(6, 9, 40), 10 ** draw.uniform(8, 10, 40)
     return fit_scaling_law(n, 1.7 + 400 / n**0.34 + 400 / d**0.28, d=d)
-
-
-def test_an_allocation_for_a_budget_below_what_is_served(law):
-    found = law.allocate(1e3, 6.0, 1e12)
-    assert (6 * found.n * found.d + 2 * found.n * 1e12) / 1e3 == pytest.approx(1, rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(12))

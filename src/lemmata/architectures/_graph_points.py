@@ -14,7 +14,7 @@ from lemmata.errors import DataError, SettingError, ShapeError
 from ._aggregate import check_adjacency
 
 
-def graph_points(graphs: Any, nodes: int | None = None) -> Float[Array, "n nodes channels"]:
+def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channels"]:
     """Graphs of any sizes as points of `OnGraphs`: features, adjacency and mask, zeros at the nodes that are missing.
 
     A graph is one of
@@ -55,7 +55,7 @@ def _are_points(graphs: Any) -> bool:
     return isinstance(graphs, np.ndarray | jax.Array) and graphs.ndim == 3 and graphs.shape[2] >= graphs.shape[1] + 2
 
 
-def _size(nodes: int | None, largest: int) -> int:
+def _size(nodes: Any, largest: int) -> int:
     if nodes is not None and whole("nodes", nodes) < largest:
         raise SettingError(
             "nodes", found=nodes, rule=f"at least {largest}, because the largest graph has {largest} nodes"
@@ -63,7 +63,7 @@ def _size(nodes: int | None, largest: int) -> int:
     return largest if nodes is None else nodes
 
 
-def _widened(points: Float[Array, "n s c"], nodes: int | None) -> Float[Array, "n nodes channels"]:
+def _widened(points: Float[Array, "n s c"], nodes: Any) -> Float[Array, "n nodes channels"]:
     """The points with more empty nodes."""
     size = points.shape[1]
     more = _size(nodes, size) - size

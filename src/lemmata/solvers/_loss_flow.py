@@ -1,7 +1,7 @@
 """Training of a linearised network under any smooth loss, in function space."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -43,7 +43,7 @@ def loss_flow(
     K: Any,
     loss: Callable[[Any, Any], Any],
     y: Any,
-    time: float | Sequence[float] | Float[Array, " s"] | np.ndarray,
+    time: Any,
     cross: Any = None,
     *,
     start: tuple[Any, Any] | None = None,
