@@ -99,7 +99,8 @@ def loss_flow(
     cross = None if cross is None else array_argument("cross", cross, axes=(2, 4))
     y = y if isinstance(y, jax.Array) else jnp.asarray(numbers_of("targets y", y))
     if start is not None:
-        start = tuple(None if part is None else array_argument("start", part) for part in start)
+        here, there = start
+        start = array_argument("start", here), None if there is None else array_argument("start elsewhere", there)
     times = np.atleast_1d(array_of("time", time))
     if times.dtype.kind not in "fiu":
         raise SettingError("time", found=times.tolist(), rule="a list of numbers that are not negative")
