@@ -113,7 +113,7 @@ def test_only_regular_files_of_moderate_size_are_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with open(tmp_path / "large", "wb") as file:
         file.truncate(2**31)
-    asked = [("pipe", "a pipe"), ("large", "2,147,483,648 bytes"), (".", "a directory"), ("a\0b", "null")]
+    asked = [("pipe", "a named pipe"), ("large", "2,147,483,648 bytes"), (".", "a directory"), ("a\0b", "null")]
     for name, words in asked:
         with pytest.raises(DataError, match=words):
             read_bytes(f"{tmp_path}/{name}", "record", "a record that lemmata wrote")
