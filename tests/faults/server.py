@@ -46,11 +46,12 @@ def serve() -> dict[str, Any]:
     for line in sys.stdin:
         request = json.loads(line)
         began = time.monotonic()
-        children = [_Child(one) for one in request["runs"]]
-        for child in children:
-            if child.pid == 0:
+        children = []
+        for one in request["runs"]:
+            children.append(_Child(one))
+            if children[-1].pid == 0:
                 os.close(answers)
-                return child.request
+                return one
         found = [child.answer(began) for child in children]
         os.write(answers, json.dumps(found).encode() + b"\n")
     sys.exit(0)

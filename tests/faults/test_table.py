@@ -144,3 +144,13 @@ def test_claims_in_a_folder_whose_name_is_no_text_are_judged(world, name):
     found = world.run(verify, world.folder(name=name))
     assert found.code == verify.clean, found.out
     assert "every trial raised" not in found.out
+
+
+@pytest.mark.seconds(3)
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a child is watched by its descriptor, which Linux alone has")
+def test_runs_at_the_same_time_are_one_process_each(world):
+    command, folders = COMMANDS["scaling"], [world.folder() for _ in range(3)]
+    found = world.together([world.request(command, folder) for folder in folders])
+    for run in found:
+        assert [moment.kind for moment in run.moments].count("start") == 1
+        assert (run.code, run.folder) == (0, folders[found.index(run)])
