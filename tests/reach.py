@@ -42,7 +42,8 @@ class Reach:
     def tests_of(self, file: str, function: str, limit: float) -> list[Test]:
         """Tests of a function, for about so many seconds: those of its folder that reach it, then others that do.
 
-        Those that reach little and take little come first.
+        Files whose names have a word of the function's file are read first, and no more than it takes. Tests that reach
+        little and take little come first.
 
         Args:
             file: below `src/lemmata`.
@@ -51,26 +52,22 @@ class Reach:
         """
         module = ".".join(("lemmata", *pathlib.PurePath(file).with_suffix("").parts))
         node = Node(module, *function.split("."))
-        taken, spent = list[Test](), 0.0
-        unreached = list[Test]()
+        taken, others = list[Test](), list[Test]()
+        by_effort = lambda test: len(test.rests) * (0.5 + test.cost)
+        spent = lambda: sum(test.cost for test in taken)
         for place, folder in enumerate(self._folders(file)):
-            own = [test for path in folder for test in self._tests(path)]
-            near = sorted(
-                (test for test in own if node in test.rests), key=lambda test: len(test.rests) * (0.5 + test.cost)
-            )
-            for test in near:
-                if spent + test.cost <= limit or not taken:
-                    taken.append(test)
-                    spent += test.cost
-            if place == 0:
-                unreached = [test for test in own if node not in test.rests]
-            if spent > 0.7 * limit:
-                return taken
-            if place == 1:  # commands are started by their names, and processes by their words: no reading finds that
-                for test in sorted(unreached, key=lambda test: (_apart(test.node, file), test.cost)):
-                    if spent + test.cost <= limit:
+            for path in sorted(folder, key=lambda path: _apart(path.name, file)):
+                own = self._tests(path)
+                for test in sorted((test for test in own if node in test.rests), key=by_effort):
+                    if spent() + test.cost <= limit or not taken:
                         taken.append(test)
-                        spent += test.cost
+                if spent() > 0.7 * limit:
+                    return sorted(taken, key=by_effort)
+                others += [test for test in own if node not in test.rests] if place == 0 else []
+            if place == 1:  # commands are started by their names, and processes by their words: no reading finds that
+                for test in others:
+                    if spent() + test.cost <= limit:
+                        taken.append(test)
         return taken
 
     def _folders(self, file: str) -> list[list[pathlib.Path]]:
@@ -125,8 +122,8 @@ def _fixtures(module: str, statements: list[ast.stmt]) -> list[Node]:
     return found
 
 
-def _apart(node: str, file: str) -> int:
-    """0 where the name of a test file holds a word of the file's name."""
+def _apart(name: str, file: str) -> int:
+    """0 where the name of a test file has a word of a file's name."""
     own = pathlib.PurePath(file).stem.strip("_").split("_")
-    stem = pathlib.PurePath(node.partition("::")[0]).stem.removeprefix("test_").split("_")
-    return int(not any(a.startswith(b[:5]) for a in stem for b in own))
+    words = pathlib.PurePath(name).stem.removeprefix("test_").split("_")
+    return int(not any(a.startswith(b[:5]) for a in words for b in own))

@@ -113,3 +113,34 @@ def test_a_signal_that_is_ignored_stays_ignored():
             heed()
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+ENDS = """
+import os, signal, sys
+import lemmata.__main__ as command
+from lemmata.interfaces import cli
+number, moment = int(sys.argv[1]), sys.argv[2]
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for other in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(other, signal.SIG_DFL)
+
+def run():
+    print("said", end="")
+    if moment == "before":
+        os.kill(os.getpid(), number)
+    with cli.listening():
+        pass
+    os.kill(os.getpid(), number)
+
+cli.main = run
+command.main()
+"""
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_before_and_after_a_command_a_signal_ends_it_without_a_traceback(name, moment):
+    number = int(getattr(signal, name))
+    command = [sys.executable, "-c", ENDS, str(number), moment]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "said", "")

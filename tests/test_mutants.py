@@ -70,7 +70,7 @@ def test_a_draw_is_that_of_its_seed_and_every_file_has_a_group():
 
 def test_tests_that_reach_a_function_come_first_and_fixtures_count():
     reach = Reach(mutants.ROOT)
-    tests = [own.node for own in reach.tests_of("spectra/_eigensystem.py", "effective_dimension", 0.4)]
+    tests = [own.node for own in reach.tests_of("spectra/_eigensystem.py", "effective_dimension", 2.0)]
     assert tests[0].startswith("tests/spectra/test_")
     assert "tests/spectra/test_eigensystem.py::test_the_effective_dimension_is_the_trace_of_the_smoother" in tests
     page = mutants.ROOT / "tests/interfaces/report/test_scripts.py"

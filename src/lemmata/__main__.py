@@ -1,9 +1,18 @@
-"""`python -m lemmata` is the command `lemmata`."""
+"""The command `lemmata`, which `python -m lemmata` is as well."""
 
 from lemmata.code_files import forget_current_folder
 
-if __name__ == "__main__":
-    forget_current_folder()  # before anything else is imported
-    from lemmata.interfaces.cli import main
 
+def main() -> None:
+    """Run the command line; the entry point `lemmata`."""
+    forget_current_folder()  # before anything else is imported
+    from lemmata.interruption import end_silently
+
+    end_silently()
+    from lemmata.interfaces.cli import main as run
+
+    run()
+
+
+if __name__ == "__main__":
     main()

@@ -57,6 +57,23 @@ def exit_code() -> int:
     return 128 + (_request.number or signal.SIGINT)
 
 
+def end_silently() -> None:
+    """At a signal that comes before the command begins or after it has ended, end at once: nothing is lost then.
+
+    Python would print a traceback of what it was loading, or of what it was closing.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in _MEANT:
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                signal.signal(number, _ended)
+
+
+def _ended(number: int, frame: FrameType | None) -> None:
+    with contextlib.suppress(Exception):  # it may be in the middle of that
+        sys.stdout.flush()
+    os._exit(128 + number)
+
+
 @contextlib.contextmanager
 def listening() -> Iterator[None]:
     """Within this context SIGTERM and SIGHUP are Ctrl-C, no request is lost, and a second one ends the process at once.

@@ -6,6 +6,7 @@ or removed, data reach the disk, the database runs a statement, a line is said. 
 """
 
 import atexit
+import ctypes
 import errno
 import functools
 import io
@@ -186,7 +187,7 @@ def become(request: dict[str, Any]) -> None:
         atexit.register(_touch, moments.over)
     atexit.register(moments, "end", "")
     sys.addaudithook(moments.hook)
-    from lemmata.interfaces.cli import main
+    from lemmata.__main__ import main
 
     if moments.after is not None:
         _wait(moments.after)

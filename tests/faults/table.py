@@ -9,7 +9,11 @@ import json
 import pathlib
 import re
 import sys
+import tempfile
 
+from filelock import FileLock
+
+from lemmata.files import replace_text
 from tests.faults.commands import COMMANDS
 from tests.faults.faults import FAULTS
 from tests.faults.world import World
@@ -35,10 +39,11 @@ def shown() -> dict[str, dict[str, list[int]]]:
 
 def keep(command: str, fault: str, attempts: list[tuple[str, list[str]]]) -> None:
     """Write down what a cell showed."""
-    known = shown()
     held = sum(not problems for _, problems in attempts)
-    known.setdefault(command, {})[fault] = [len(attempts), held]
-    KEPT.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    with FileLock(pathlib.Path(tempfile.gettempdir()) / "lemmata-faults.lock"):
+        known = shown()
+        known.setdefault(command, {})[fault] = [len(attempts), held]
+        replace_text(KEPT, json.dumps(known, sort_keys=True).replace("}, ", "},\n ") + "\n")
 
 
 def table() -> list[str]:

@@ -53,7 +53,7 @@ def test_kriging_takes_columns_of_any_scales(seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_two_rows_at_one_point_are_refused_always(seed):
-    draw, scale, points, y = case(seed)
+    _, scale, points, y = case(seed)
     x = scale * points
     x[1] = x[0]
     with pytest.raises(NotPositiveDefiniteError, match="rows 0 and 1 at one point, with different targets"):

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from lemmata.core import whole
 from lemmata.errors import DataError, SettingError, ShapeError
 
 from ._aggregate import check_adjacency
 
 
-def graph_points(graphs: Any, nodes: int | None = None) -> Float[Array, "n nodes channels"]:
+def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channels"]:
     """Graphs of any sizes as points of `OnGraphs`: features, adjacency and mask, zeros at the nodes that are missing.
 
     A graph is one of
@@ -54,15 +55,15 @@ def _are_points(graphs: Any) -> bool:
     return isinstance(graphs, np.ndarray | jax.Array) and graphs.ndim == 3 and graphs.shape[2] >= graphs.shape[1] + 2
 
 
-def _size(nodes: int | None, largest: int) -> int:
-    if nodes is not None and nodes < largest:
+def _size(nodes: Any, largest: int) -> int:
+    if nodes is not None and whole("nodes", nodes) < largest:
         raise SettingError(
             "nodes", found=nodes, rule=f"at least {largest}, because the largest graph has {largest} nodes"
         )
     return largest if nodes is None else nodes
 
 
-def _widened(points: Float[Array, "n s c"], nodes: int | None) -> Float[Array, "n nodes channels"]:
+def _widened(points: Float[Array, "n s c"], nodes: Any) -> Float[Array, "n nodes channels"]:
     """The points with more empty nodes."""
     size = points.shape[1]
     more = _size(nodes, size) - size
@@ -112,6 +113,8 @@ def _of_edges(graph: Any) -> Float[np.ndarray, "s s"]:
     place = {node: number for number, node in enumerate(graph.nodes)}
     matrix = np.zeros((len(place), len(place)))
     for source, target, weight in graph.edges(data="weight", default=1.0):
+        if isinstance(weight, str | complex):
+            raise DataError("weight of an edge", found=repr(weight), rule="a real number")
         matrix[place[target], place[source]] += weight
         if not graph.is_directed() and source != target:
             matrix[place[source], place[target]] += weight
@@ -120,7 +123,12 @@ def _of_edges(graph: Any) -> Float[np.ndarray, "s s"]:
 
 def _numbers(given: Any, name: str) -> np.ndarray:
     try:
-        return np.asarray(given, float)
+        array = np.asarray(given)
+        if array.dtype.kind in "cUS":
+            raise DataError(name, found=f"entries of type {array.dtype}", rule="a matrix of real numbers")
+        return array.astype(float)
+    except DataError:
+        raise
     except (TypeError, ValueError) as error:
         rule = "a matrix of numbers"
         remedy = "pass a tuple (features, adjacency) for a graph that has features" if isinstance(given, list) else None

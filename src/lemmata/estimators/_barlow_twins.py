@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from lemmata.answers import positive
 from lemmata.errors import DataError, SettingError
 from lemmata.kernels import RBF, AbstractKernel, gram
 from lemmata.subjects.dynamics import StepwisePrediction, terminal_embedding
@@ -100,7 +101,7 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             SettingError: if the start is not a number, or above the size at which a mode is half learned.
         """
         check_is_fitted(self)
-        size = float(start)
+        size = positive("start", start)
         if not 0 < size**2 * self.eigenvalues_[0] <= 0.5:
             raise SettingError(
                 "start",

@@ -162,7 +162,11 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
     if weights.shape != (rows,) or not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
         raise DataError(
             "sample_weight",
-            found=f"shape {weights.shape}" if weights.shape != (rows,) else f"smallest {weights.min()}",
+            found=f"shape {weights.shape}"
+            if weights.shape != (rows,)
+            else f"smallest {weights.min()}"
+            if weights.any()
+            else "only weights that are zero",
             rule=f"{rows} finite weights (one for each row) that are not negative, at least one of them above 0",
         )
     return weights

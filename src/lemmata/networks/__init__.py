@@ -17,6 +17,7 @@ from ._softmax import SoftmaxNetwork as SoftmaxNetwork
 from ._taylor import linearize as linearize
 from ._taylor import taylor_expand as taylor_expand
 from ._torch import TorchEmpiricalKernel as TorchEmpiricalKernel
+from ._torch_call import torch_call as torch_call
 from ._torch_taylor import torch_function as torch_function
 from ._training import Trajectory as Trajectory
 from ._training import stable_learning_rate as stable_learning_rate

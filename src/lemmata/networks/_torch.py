@@ -12,6 +12,7 @@ from lemmata.core import ResultPlan, check_whole
 from lemmata.errors import PrecisionError, SettingError, ShapeError, SolverError
 
 from ._empirical import WORKING_SET, Outputs, options
+from ._torch_call import torch_call
 
 # Points whose outputs are computed at once.
 _BATCH = 256
@@ -186,7 +187,7 @@ class TorchEmpiricalKernel(eqx.Module):
         return {name: leaf.detach() for name, leaf in self.module.named_parameters() if leaf.requires_grad}
 
     def _apply(self, params: dict[str, Any], point: Any) -> Any:
-        out = _torch().func.functional_call(self.module, params, (point[None],))
+        out = torch_call(self.module, params, (point[None],))
         if not isinstance(out, _torch().Tensor) or tuple(out.shape[:1]) != (1,):
             found = tuple(out.shape) if isinstance(out, _torch().Tensor) else type(out).__name__
             raise ShapeError("output of the module", found=found, rule="one tensor, for a batch of one point (1, ...)")

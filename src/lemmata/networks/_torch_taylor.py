@@ -9,6 +9,8 @@ import equinox as eqx
 
 from lemmata.errors import SettingError, ShapeError
 
+from ._torch_call import torch_call
+
 
 def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
     """(f, params) of a PyTorch module: f(params, x) = module(x) at those parameters, x as the module takes it.
@@ -30,7 +32,7 @@ def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
     if not own:
         raise SettingError("parameters", found="none that requires a gradient", rule="at least one parameter")
     params = {name: leaf.detach().clone().requires_grad_() for name, leaf in own.items()}
-    return lambda params, *x, **settings: torch.func.functional_call(module, params, x, settings), params
+    return lambda params, *x, **settings: torch_call(module, params, x, settings), params
 
 
 class TorchExpansion(eqx.Module):

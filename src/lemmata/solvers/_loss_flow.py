@@ -1,7 +1,7 @@
 """Training of a linearised network under any smooth loss, in function space."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.core import require_float64
+from lemmata.core import array_argument, array_of, numbers_of, require_float64
 from lemmata.errors import DataError, SettingError, ShapeError, SolverError
 from lemmata.spectra import spectrum
 
@@ -40,13 +40,13 @@ class LossPath(eqx.Module):
 
 
 def loss_flow(
-    K: Float[Array, "n m *pairs"],
+    K: Any,
     loss: Callable[[Any, Any], Any],
     y: Any,
-    time: float | Sequence[float] | Float[Array, " s"] | np.ndarray,
-    cross: Float[Array, "t columns *others"] | None = None,
+    time: Any,
+    cross: Any = None,
     *,
-    start: tuple[Float[Array, "rows *outputs"], Float[Array, "points *k"] | None] | None = None,
+    start: tuple[Any, Any] | None = None,
     damping: float | None = None,
     tolerance: float = 1e-8,
 ) -> LossPath:
@@ -95,7 +95,16 @@ def loss_flow(
         (True, [0.0, 3.0])
     """
     require_float64("training under a loss")
-    times = np.atleast_1d(np.asarray(time, float))
+    K = array_argument("K", K, axes=(2, 4))
+    cross = None if cross is None else array_argument("cross", cross, axes=(2, 4))
+    y = y if isinstance(y, jax.Array) else jnp.asarray(numbers_of("targets y", y))
+    if start is not None:
+        here, there = start
+        start = array_argument("start", here), None if there is None else array_argument("start elsewhere", there)
+    times = np.atleast_1d(array_of("time", time))
+    if times.dtype.kind not in "fiu":
+        raise SettingError("time", found=times.tolist(), rule="a list of numbers that are not negative")
+    times = times.astype(float)
     if times.ndim != 1 or times.size == 0 or not np.all(times >= 0):
         raise SettingError("time", found=times.tolist(), rule="a list of numbers that are not negative")
     if not 0 < tolerance < 1 or not (damping is None or 0 < damping < math.inf):

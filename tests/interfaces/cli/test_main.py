@@ -9,6 +9,18 @@ import pytest
 
 from lemmata.interfaces.cli import solve_in_turn
 
+DEFECT = """
+import sys
+import lemmata.engine.catalogue as catalogue
+from lemmata.interfaces.cli import main
+def fail(*given, **more):
+    raise {error}
+for name in dir(catalogue):
+    if callable(getattr(catalogue, name)):
+        setattr(catalogue, name, fail)
+sys.argv = ["lemmata", *{words}]
+main()
+"""
 THREE_SEEDS = """
 import sys
 from lemmata.interfaces.cli import main
@@ -49,3 +61,25 @@ def test_a_claim_with_two_batches_of_systems_is_judged_in_this_process(tmp_path)
         [sys.executable, "-c", THREE_SEEDS, *given], env=environment, timeout=600, capture_output=True, text=True
     )
     assert done.stdout.splitlines()[-1] == "0 0 0", done.stderr
+
+
+@pytest.mark.parametrize("words", [["list", "descent"], ["show", "hoeffding_held_out"], ["map", "--out", "{}"]])
+@pytest.mark.parametrize("error", ["ZeroDivisionError('by the rows')", "AttributeError()", "KeyError('a\\x1bb')"])
+def test_a_defect_is_told_in_the_house_s_form_and_never_has_the_exit_code_of_a_refuted_claim(tmp_path, error, words):
+    words = [word.format(tmp_path / "out") for word in words]
+    program = DEFECT.format(error=error, words=words)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 4, done.stderr
+    assert "because of a defect of lemmata" in done.stderr
+    assert f"{error.partition('(')[0]}: " in done.stderr
+    assert "LEMMATA_TRACEBACK=1" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_a_defect_is_printed_whole_if_that_is_asked_for(monkeypatch):
+    monkeypatch.setenv("LEMMATA_TRACEBACK", "1")
+    program = DEFECT.format(error="ZeroDivisionError()", words=["list", "descent"])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 4
+    assert "Traceback" in done.stderr

@@ -260,7 +260,7 @@ def test_a_file_that_memory_does_not_hold_is_refused(run, files, monkeypatch):
 def test_records_that_are_none(files, tmp_path):
     record = tmp_path / "model.json"
     for text, said in (
-        ("{}", "schema; found 'no schema'"), ('{"gauges": 1, "schema": 2}', "is not a record of a model"),
+        ("{}", "found: no schema"), ('{"gauges": 1, "schema": 2}', "is not a record of a model"),
         ("[", "is not a record"), ('{"gauges": [1, 2', "is not a record of a model"),
         ('{"gauges": [], "schema": 99}', "schema 99"),
     ):  # fmt: skip

@@ -7,6 +7,7 @@ from lemmata.interfaces.site import _build, _documents, _front, _search, _table
 from tests.interfaces.site.browser import browser, complaints, until
 
 NAME = "tutorial"
+SESSION = '<pre class="code"><code>$ lemmata list\n3 claims\n$ lemmata map</code></pre>'
 SHOWN = "return [...document.querySelectorAll('#claims tbody tr')].filter(row => !row.hidden).length"
 
 
@@ -25,13 +26,20 @@ def pages(tmp_path_factory, known):
         "index.html": _front.front_page(rows()),
         "claims.html": _table.table_page(known),
     }
-    found |= _search.search_pages(known) | _documents._page_of(document, None, {})
+    found |= _search.search_pages(known)
+    found |= _documents._page_of(document, None, {})
+    found[document.address] = str(found[document.address]).replace("</article>", f"{SESSION}</article>")
     folder = tmp_path_factory.mktemp("site")
     for name, text in found.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder
+
+
+def amiss(driver):
+    """What the browser complains of, but for pictures and pages that are left out here."""
+    return [line for line in complaints(driver) if "ERR_FILE_NOT_FOUND" not in line]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +52,7 @@ def test_an_old_address_of_the_front_page_leads_to_the_filtered_table(window, pa
     index = (pages / "index.html").as_uri()
     window.get(index)
     assert window.current_url == index
-    assert complaints(window) == []
+    assert amiss(window) == []
     window.get("about:blank")
     window.get(f"{index}#verdict=refuted")
     until(window, "return location.pathname", lambda found: found.endswith("/claims.html"))
@@ -53,7 +61,7 @@ def test_an_old_address_of_the_front_page_leads_to_the_filtered_table(window, pa
     until(window, SHOWN, lambda found: found == refuted)
     window.find_element("css selector", "#filters button").click()
     assert window.execute_script(SHOWN) == len(known)
-    assert complaints(window) == []
+    assert amiss(window) == []
 
 
 def test_the_search_of_the_table_loads_its_index_and_narrows(window, pages, known):
@@ -63,7 +71,7 @@ def test_the_search_of_the_table_loads_its_index_and_narrows(window, pages, know
     status = "return document.querySelector('[role=status]').textContent"
     until(window, status, lambda found: f"of {len(known)} claims" in found and "loading" not in found)
     assert 1 <= window.execute_script(SHOWN) < len(known)
-    assert complaints(window) == []
+    assert amiss(window) == []
 
 
 CODE = "document.querySelectorAll('pre.code')[{}].querySelector('code').textContent"
@@ -71,7 +79,7 @@ CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {configurable: true, 
 
 
 def test_a_button_copies_a_listing_and_of_a_session_what_was_typed(window, pages):
-    (page,) = (pages / "docs").glob(f"{NAME}*.html")
+    page = pages / "docs" / f"{NAME}.html"
     window.get(page.as_uri())
     count = window.execute_script("return document.querySelectorAll('pre.code').length")
     buttons = window.find_elements("css selector", ".listing > button.copy")
@@ -85,11 +93,11 @@ def test_a_button_copies_a_listing_and_of_a_session_what_was_typed(window, pages
         window.execute_script("arguments[0].click()", button)
         until(window, f"return document.querySelectorAll('button.copy')[{place}].textContent", "Copied".__eq__)
         assert window.execute_script("return window.kept") == ("\n".join(typed) if typed else text).rstrip() + "\n"
-    assert sessions > 0
+    assert sessions == 1
     window.get(page.as_uri())
     window.execute_script(CLIPBOARD + "Promise.reject(new Error('no'))}})")
     window.execute_script("document.querySelector('button.copy').click()")
     until(window, "return document.querySelector('button.copy').textContent", "Press Ctrl+C".__eq__)
     first = window.execute_script(f"return {CODE.format(0)}")
     assert window.execute_script("return getSelection().toString()").split() == first.split()
-    assert complaints(window) == []
+    assert amiss(window) == []

@@ -156,7 +156,7 @@ def test_of_one_attempt_a_problem_the_middle_of_what_fits_is_given(right, proble
     low, high = p, 1 - (1 - p) ** k
     assert low + 0.2 * (high - low) < found.value < high - 0.2 * (high - low)
     assert "do not determine" in str(found)
-    assert found.interval[0] <= low and high <= found.interval[1]
+    assert found.interval[0] <= low < high <= found.interval[1]
 
 
 def test_of_many_attempts_the_law_of_the_largest_likelihood_is_given():

@@ -48,7 +48,7 @@ def test_a_record_is_read_back_as_it_was_written(record, tmp_path):
     path.write_text(record.to_json())
     assert ComparisonRecord.load(path) == record
     for text, words in (
-        ("{}", "schema; found 'no schema'"), ("[", "not a record of a comparison"),
+        ("{}", "schema; found no schema"), ("[", "not a record of a comparison"),
         (f'{{"schema": {SCHEMA}}}', "found no lemmata"),
         ('{"schema": 1}', "run lemmata compare again"),
     ):  # fmt: skip

@@ -16,4 +16,5 @@ from ._known import prospects as prospects
 from ._recorded import recorded_trials as recorded_trials
 from ._recorded import replay as replay
 from ._rows import numbers_of as numbers_of
+from ._rows import reading as reading
 from ._tolerant import TolerantTrials as TolerantTrials

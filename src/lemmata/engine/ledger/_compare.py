@@ -7,6 +7,7 @@ from typing import Any
 from lemmata.errors import DataError
 
 from ._file import Ledger
+from ._rows import reading
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,10 +84,12 @@ def _why(one: Any, other: Any, first: Any, second: Any) -> tuple[str, ...]:
     first_count, count = _requested(one), _requested(other)
     if first_count != count:
         own.append(f"{'more' if count > first_count else 'fewer'} trials")
-    before, after = (json.loads(run["versions"]) for run in (first, second))
-    versions = [f"{name} {before[name]} -> {after[name]}" for name in before if before[name] != after.get(name)]
+    with reading():
+        before, after = (json.loads(run["versions"]) for run in (first, second))
+        versions = [f"{name} {before[name]} -> {after[name]}" for name in before if before[name] != after.get(name)]
     return (*own, *versions, *([] if first["device"] == second["device"] else ["device"]))
 
 
 def _requested(row: Any) -> int:
-    return json.loads(row["record"]).get("requested", 0)
+    with reading():
+        return int(json.loads(row["record"]).get("requested", 0))

@@ -33,6 +33,7 @@ from lemmata.engine.claims import (
 
 from ._file import Ledger
 from ._recorded import stacked_rows
+from ._rows import reading
 
 _SECONDS = 10.0  # of a claim that nobody has timed, where no claim was
 
@@ -193,7 +194,8 @@ def _counts(ledger: Ledger) -> dict[tuple[str, str, str, int], int]:
 
 def _read(ledger: Ledger, claim: Claim, row: dict[str, Any]) -> Verdict:
     (found,) = ledger.query("SELECT record FROM verdicts WHERE id = ?", row["id"])
-    return verdict_from(claim, json.loads(found["record"]))
+    with reading():
+        return verdict_from(claim, json.loads(found["record"]))
 
 
 def _complete(claim: Claim, verdict: Verdict, budget: int | None, level: float | None, corners: int | None) -> bool:

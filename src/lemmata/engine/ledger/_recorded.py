@@ -25,7 +25,7 @@ from lemmata.engine.claims import (
 from lemmata.errors import DataError
 
 from ._file import Ledger, open_ledger
-from ._rows import ARRAYS, Row, arrays_of
+from ._rows import ARRAYS, Row, arrays_of, reading
 
 
 def recorded_trials(
@@ -153,11 +153,12 @@ def stacked_rows(rows: list[Row]) -> Outcome:
 def _outcome(row: Row) -> Outcome:
     """One row as an outcome with a leading axis of length 1."""
     parts = {name: array[None] for name, array in arrays_of(row).items()}
-    hypotheses = [
-        jax.tree.map(np.asarray, Hypothesis(name, np.asarray([value], float), relation, np.asarray([threshold], float),
-                                            why, rounding, Standing(standing)))
-        for name, value, relation, threshold, why, rounding, standing, _ in json.loads(row["hypotheses"])
-    ]  # fmt: skip
+    with reading():
+        hypotheses = [
+            jax.tree.map(np.asarray, Hypothesis(name, np.asarray([value], float), relation,
+                                                np.asarray([threshold], float), why, rounding, Standing(standing)))
+            for name, value, relation, threshold, why, rounding, standing, _ in json.loads(row["hypotheses"])
+        ]  # fmt: skip
     holds, undefined = (np.asarray([bool(row[name])]) for name in ("holds", "undefined"))
     return Outcome(hypotheses, holds, undefined, parts["predicted"], parts["false"], parts["measured"],
                    parts["condition"], parts["trivial"])  # fmt: skip
@@ -181,7 +182,8 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
         found = "only trials of other code" if other else "no such trial"
         raise DataError(f"trial {number} of {claim.name}", found=found, rule="a recorded trial of the current code",
                         remedy="run `lemmata ledger list` to see the recorded trials")  # fmt: skip
-    own, size = json.loads(setting), known["size"]
+    with reading():
+        own, size = json.loads(setting), int(known["size"] or 0)
     if size:
         program, _ = compiled(claim, tuple(own.items()), size)
         start = number // size * size

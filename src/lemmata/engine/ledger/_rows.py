@@ -1,12 +1,21 @@
 """The arrays of a trial as a row of the ledger keeps them."""
 
+import contextlib
 import json
 from typing import Any
 
 import numpy as np
 
+from lemmata.stored import Told, refusing
+
 Row = dict[str, Any]
 ARRAYS = ("predicted", "false", "measured", "condition", "trivial")
+
+
+def reading() -> contextlib.AbstractContextManager[None]:
+    """A context in which rows are read: SQLite keeps any text, bytes or number in a cell that another program wrote."""
+    remedy = "name another file with --ledger, or move this one away; `lemmata verify` then begins a new one"
+    return refusing(Told("a row of the ledger", "in its table", remedy), "rows as `lemmata verify` writes them")
 
 
 def numbers_of(row: Row) -> dict[str, list[float]]:
@@ -16,9 +25,10 @@ def numbers_of(row: Row) -> dict[str, list[float]]:
 
 def arrays_of(row: Row) -> dict[str, np.ndarray]:
     """A row's arrays, by their names."""
-    numbers, found, start = np.frombuffer(row["arrays"]), {}, 0
-    for name, shape in zip(ARRAYS, json.loads(row["shapes"]), strict=True):
-        size = int(np.prod(shape, dtype=int))
-        found[name] = numbers[start : start + size].reshape(shape)
-        start += size
-    return found
+    with reading():
+        numbers, found, start = np.frombuffer(row["arrays"]), {}, 0
+        for name, shape in zip(ARRAYS, json.loads(row["shapes"]), strict=True):
+            size = int(np.prod(shape, dtype=int))
+            found[name] = numbers[start : start + size].reshape(shape)
+            start += size
+        return found

@@ -62,7 +62,9 @@ def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
     values = parsed(read_bytes(path, f"counterexample {path}", _WROTE), told, literals=True)
     if not isinstance(values, dict):
         told.refuse("no object", "an object with fields")
-    found = built(int, values.get("schema", "no schema"), told, (None, "schema"))
+    if "schema" not in values:
+        told.refuse("no schema", f"schema {SCHEMA}", (None, "schema"))
+    found = built(int, values["schema"], told, (None, "schema"))
     if found != SCHEMA:
         raise DataError(
             f"counterexample {path} was written by another version of lemmata",

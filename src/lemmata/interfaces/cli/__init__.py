@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lemmata.code_files import forget_current_folder
-from lemmata.interruption import listening
+from lemmata.interruption import exit_code, listening
 from lemmata.printable import open_streams
 
 from ._app import Commands, version
@@ -70,5 +70,9 @@ def main() -> None:
 
 
 def _run() -> None:
-    with listening():
-        app()
+    try:
+        with listening():
+            app()
+    except KeyboardInterrupt:  # while the words were read, before a command began
+        sys.stderr.write("Interrupted before any result was finished.\n")
+        raise SystemExit(exit_code()) from None

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import pathlib
 import sys
+import traceback
 from typing import Any
 
 import typer
@@ -14,6 +16,8 @@ from lemmata.interruption import exit_code
 from ._guard import FAILED, REFUSED, left
 
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "std::bad_alloc", "Cannot allocate memory")
+TRACEBACK = "LEMMATA_TRACEBACK"
+"""The variable with which an error that lemmata did not foresee is printed whole."""
 UNREAD = 141
 """As of a program that the signal of a closed pipe ends; 1 would say that a claim is refuted."""
 
@@ -77,11 +81,27 @@ class Commands(typer.core.TyperGroup):
             )
             raise typer.Exit(REFUSED) from None
         except Exception as error:
-            if not _lacked_memory(error):
+            if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # typer's own: a usage error, or the end
                 raise
-            remedy = "free memory, raise the limit of the process, or use fewer rows"
-            complain(MemoryPlanError("there is not enough memory", found=str(error)[:200] or None, remedy=remedy))
+            complain(_unforeseen(error))
             raise typer.Exit(FAILED) from None
+
+
+def _unforeseen(error: Exception) -> LemmataError:
+    """The error about what no other error names: too little memory, or a defect of lemmata, never a refuted claim."""
+    if _lacked_memory(error):
+        remedy = "free memory, raise the limit of the process, or use fewer rows"
+        return MemoryPlanError("there is not enough memory", found=str(error)[:200] or None, remedy=remedy)
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    said = " ".join(str(error).split())[:200]
+    return LemmataError(
+        "the command stopped, because of a defect of lemmata",
+        found=f"{type(error).__name__}: {said} ({pathlib.Path(last.filename).name}, line {last.lineno})",
+        rule="an error names what is wrong with the input, and this one does not",
+        remedy=f"run the command again with {TRACEBACK}=1 in its environment, and report what it prints",
+    )
 
 
 def _lacked_memory(error: Exception) -> bool:

@@ -1,5 +1,6 @@
 """`lemmata ledger`: what was ever run, what changed between two runs, and one trial again."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from lemmata.errors import DataError, MissingFileError, SettingError
+from lemmata.printable import clean
 
 _APART = 3
 """The exit code where two runs judged no claim in common."""
@@ -52,7 +54,7 @@ def ledger(
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from lemmata.engine.ledger import default_path, read_ledger
+    from lemmata.engine.ledger import default_path, read_ledger, reading
 
     own = path or default_path()
     if not own.exists():
@@ -64,10 +66,14 @@ def ledger(
             remedy="name an existing ledger with --ledger PATH, or run `lemmata verify` first",
         )
     with read_ledger(own) as opened:
-        code, record, lines = _DO[action](opened, given, setting, seed)
+        # A replay runs code of a claim, whose errors are its own.
+        with contextlib.nullcontext() if action == "replay" else reading():
+            code, record, lines = _DO[action](opened, given, setting, seed)
+        with reading():
+            shown = json.dumps(record, indent=1) if as_json else clean("\n".join(lines), lines=True)
     from ._console import plain
 
-    plain(json.dumps(record, indent=1) if as_json else "\n".join(lines))
+    plain(shown)
     raise typer.Exit(code)
 
 

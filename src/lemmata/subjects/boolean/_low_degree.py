@@ -70,7 +70,7 @@ class LowDegreeFit:
         elif self.degree == 0:
             lines.append("vacuous: every row gets the more frequent class")
         elif self.errors[self.degree] >= 1:
-            lines.append("vacuous: the answer 0 for every row has error 1")
+            lines.append("vacuous: answering 0 for every row also has error 1")
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
 
     def plot(self) -> Any:

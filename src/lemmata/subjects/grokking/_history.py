@@ -133,7 +133,7 @@ def _column(
     if given is not None:
         if not isinstance(given, str) or given not in table:
             found = f"columns {', '.join(list(table)[:12])}"
-            raise UnknownNameError(f"column {given!r}", found=found, rule="name a column of the table")
+            raise UnknownNameError(f"column {given!r}", found=found, rule="the name of a column of the table")
         return given
     for name in usual:
         found = [column for column in table if _plain(column) == name]

@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from numpy.typing import ArrayLike
 from scipy import stats
 
 from lemmata.answers import inside
+from lemmata.core import array_of
 from lemmata.errors import DataError, ShapeError
 
 
@@ -52,9 +53,7 @@ class ThresholdAttack:
         return max(math.log((self.likelier - delta) / self.rarer), 0.0) if self.likelier > delta else 0.0
 
 
-def threshold_attack(
-    with_canary: ArrayLike, without: ArrayLike, delta: float = 1e-5, alpha: float = 0.05
-) -> ThresholdAttack:
+def threshold_attack(with_canary: Any, without: Any, delta: float = 1e-5, alpha: float = 0.05) -> ThresholdAttack:
     """A lower bound of eps from independent scores of a canary in runs with it and without it.
 
     (eps, delta)-privacy asks P(E) <= e^eps Q(E) + delta of every event E, P and Q the laws with and without the canary
@@ -128,8 +127,11 @@ def _limits(
     return low, high
 
 
-def _scores(name: str, values: ArrayLike) -> Float[np.ndarray, " n"]:
-    found = np.asarray(values, float)
+def _scores(name: str, values: Any) -> Float[np.ndarray, " n"]:
+    found = np.asarray(array_of(name, values))
+    if found.dtype.kind not in "fiub":
+        raise DataError(name, found=f"entries of type {found.dtype}", rule="real numbers, one score for each run")
+    found = found.astype(float)
     if found.ndim != 1 or len(found) < 4:
         raise ShapeError(name, found=f"shape {found.shape}", rule="one score for each run, and at least 4 runs")
     if not np.isfinite(found).all():

@@ -165,7 +165,7 @@ def information_exponent(
             Condition("rows are independent draws of one distribution", None, None, "the intervals assume it"),
             Condition("the direction was not chosen with these rows", None, None, "else coefficients are too large"),
             normality(z[:, None], "the projection is"),
-            Condition("rows", float(len(z)), len(z) >= _FEW, "with fewer rows, intervals of rough links are too short"),
+            Condition("rows", float(len(z)), len(z) >= _FEW, "with fewer rows, intervals can be too short"),
         ),
     )  # fmt: skip
 

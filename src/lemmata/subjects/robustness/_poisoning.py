@@ -75,7 +75,7 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
     total = max(int(given.max()) + 1, 2) if classes is None else whole("classes", classes, 2)
     if given.max() >= total:
         raise DataError(
-            "votes", found=f"the class {int(given.max())}", rule=f"classes below {total}, the value of classes"
+            "votes", found=f"the class {int(given.max())}", rule=f"classes below {total}, the value of `classes`"
         )
     counts = np.bincount(given, minlength=total)
     label = int(counts.argmax())

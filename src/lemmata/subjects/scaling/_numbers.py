@@ -9,7 +9,8 @@ from ._profile import Functional
 
 _STEP = 1e-6
 _STEEPEST = 100.0  # log of an exponent: an interval's end may pull a law that far, where its amplitude is infinite
-_WIDE = 200.0  # log of the largest ratio that an optimum is looked for in
+_SMALL = 30.0  # e^-30 is lost beside 1
+_NEAR = 5.0  # e^5 is the log of a ratio of n to its end that few optima exceed
 
 
 def parameter(place: int) -> Functional:
@@ -87,13 +88,19 @@ def optimum(design: Design, theta: np.ndarray, budget: float, cost: float, serve
         return float(size), float(every - size)
     share = np.log(2 * served / cost)
 
-    def data(at: float) -> float:
-        """The logarithm of d from cost d = budget / n - 2 served."""
-        return every - at + np.log1p(-np.exp(np.minimum(share + at - every, -1e-15)))
+    def place(gap: float) -> tuple[float, float]:
+        """Log n and log d, from cost d = budget / n - 2 served, where log n is e^gap below the budget's end."""
+        below = np.exp(gap)
+        return every - share - below, share + below + (gap if gap < -_SMALL else np.log(-np.expm1(-below)))
 
-    def surplus(at: float) -> float:
-        other = data(at)
-        return returns[0] - steep[0] * at - returns[1] + steep[1] * other - np.log1p(np.exp(share - other))
+    def surplus(gap: float) -> float:
+        at, other = place(gap)
+        return returns[0] - steep[0] * at - returns[1] + steep[1] * other - np.logaddexp(0.0, share - other)
 
-    at = float(brentq(surplus, every - share - _WIDE, every - share - 1e-12, xtol=1e-12))  # pyright: ignore
-    return at, float(data(at))
+    low, high = -_SMALL, _NEAR
+    while surplus(low) > 0:  # -inf at -inf
+        low *= 2
+    while surplus(high) < 0:  # inf at inf
+        high += _NEAR
+    found = place(float(brentq(surplus, low, high, xtol=1e-13)))  # pyright: ignore
+    return float(found[0]), float(found[1])

@@ -171,7 +171,8 @@ class OddFrequenciesStay(Claim[Waves]):
 
         at least E.
 
-    The network can be trained in all its weights: neither features nor width help. The trials train for 300 steps.
+    This holds even if all weights are trained, so neither learned features nor a larger width lower the error. The
+    trials train for 300 steps.
     """
 
     title = "A ReLU network with one hidden layer and without biases never learns odd frequencies above 1"

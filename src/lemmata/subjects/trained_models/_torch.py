@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.errors import PrecisionError, SettingError
+from lemmata.networks import torch_call
 
 from ._contract import SMALLEST, AbstractModel, Layer, batch_of_one, row_by_row
 from ._losses import Loss
@@ -41,7 +42,7 @@ class TorchModel(AbstractModel):
         params = {layer.name: part.reshape(layer.shape) for layer, part in zip(self.layers, parts, strict=True)}
         if self.module.training:  # statistics that a call would change are copies
             params |= {name: leaf.clone() for name, leaf in self.module.named_buffers()}
-        call = lambda rows: torch.func.functional_call(self.module, params, (rows,))
+        call = lambda rows: torch_call(self.module, params, (rows,))
         with _differentiable(), in_float64() if theta.dtype == torch.float64 else contextlib.nullcontext():
             return batch_of_one(call, x, torch.cat)
 

@@ -73,7 +73,9 @@ class StoredRecord:
         values = parsed(text, told)
         if not isinstance(values, dict):
             told.refuse("no object", "an object with fields")
-        found = built(int, values.get("schema", "no schema"), told, (None, "schema"))
+        if "schema" not in values:
+            told.refuse("no schema", f"schema {cls.version}", (None, "schema"))
+        found = built(int, values["schema"], told, (None, "schema"))
         if found != cls.version:
             newer = "install a newer lemmata, or " * (found > cls.version)
             raise DataError(

@@ -1,0 +1,29 @@
+"""A PyTorch module called at other parameters, also one whose layers share theirs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def torch_call(module: Any, params: Mapping[str, Any], args: tuple[Any, ...], settings: Any = None) -> Any:
+    """module(*args, **settings) with other tensors in place of parameters and buffers of these names.
+
+    `torch.func.functional_call` finds a tensor under all names that lead to it. Where one module stands at two places
+    it replaces and puts back the same tensor twice, and leaves its own in the user's module. Here every module is
+    visited once, and tensors that different modules share are replaced in all of them.
+
+    Args:
+        module: a `torch.nn.Module`.
+        params: tensors by the names that `named_parameters` and `named_buffers` give.
+        args: of the call.
+        settings: of the call, by name.
+    """
+    import torch  # the user's module brings it  # pyright: ignore[reportMissingImports]
+
+    first = {id(leaf): name for name, leaf in (*module.named_parameters(), *module.named_buffers())}
+    own = {}
+    for prefix, part in module.named_modules():
+        every = {"recurse": False, "remove_duplicate": False}
+        for name, leaf in (*part.named_parameters(**every), *part.named_buffers(**every)):
+            if first[id(leaf)] in params:
+                own[f"{prefix}.{name}" if prefix else name] = params[first[id(leaf)]]
+    return torch.func.functional_call(module, own, args, settings, tie_weights=False)
