@@ -12,6 +12,7 @@ from lemmata import results
 from lemmata.errors import FileError
 from lemmata.interfaces import report
 from lemmata.interfaces.cli import _console, _job, app
+from lemmata.interfaces.cli._app import at_end
 from lemmata.interfaces.cli._compare import _JOB as COMPARE
 from lemmata.interfaces.cli._model import _JOB as MODEL
 from lemmata.interfaces.cli._study import _JOB as STUDY
@@ -45,7 +46,8 @@ def done(job, folder, monkeypatch, as_json=False):
         job, load=lambda told, *data: None, run=lambda *how: Found(), beside=lambda loaded, record: {},
         say=lambda console, record: console.print("the answer"),
     )  # fmt: skip
-    return own(Asked(), "digits", directory=folder, as_json=as_json)
+    with at_end:  # as a command does it
+        return own(Asked(), "digits", directory=folder, as_json=as_json)
 
 
 def _full(result, files, gone):

@@ -10,6 +10,7 @@ import typer
 
 from lemmata.errors import LemmataError, SettingError
 from lemmata.interruption import exit_code
+from lemmata.printable import clean
 
 from ._judging import named_claims
 from ._options import Dask, Jobs, parse_settings
@@ -141,10 +142,10 @@ class _Told:
         self._codes.add(EXIT[found.status] if isinstance(found, Untested) else int(refuted))
         if isinstance(found, Untested) or not self._as_json:
             console = err if self._as_json else out
-            console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+            console.print(clean(str(found), lines=True), markup=False, highlight=False, soft_wrap=True)
         written = self._written(name, found) if refuted and self._directory is not None else None
         if written is not None and not self._as_json:
-            out.print(f"Written: {written}", markup=False, highlight=False, soft_wrap=True)
+            out.print(clean(f"Written: {written}"), markup=False, highlight=False, soft_wrap=True)
         if found.unstored:
             self._amiss(f"{name}: the search could not be stored: {found.unstored}")
         self.rows.append(_row(name, found, refuted, written))
@@ -162,7 +163,7 @@ class _Told:
         from ._console import err
 
         self._codes.add(EXIT["failed"])
-        err.print(words, markup=False, highlight=False, soft_wrap=True)
+        err.print(clean(words), markup=False, highlight=False, soft_wrap=True)
 
 
 def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
@@ -175,7 +176,7 @@ def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
 
     def tell(one: Any) -> None:
         told.append(one)
-        out.print(str(one), markup=False, highlight=False, soft_wrap=True)
+        out.print(clean(str(one), lines=True), markup=False, highlight=False, soft_wrap=True)
 
     for claim in claims:
         try:
