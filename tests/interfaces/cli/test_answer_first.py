@@ -8,9 +8,10 @@ import pathlib
 import pytest
 from typer.testing import CliRunner
 
+from lemmata import results
 from lemmata.errors import FileError
 from lemmata.interfaces import report
-from lemmata.interfaces.cli import _console, _files, _job, app
+from lemmata.interfaces.cli import _console, _job, app
 from lemmata.interfaces.cli._compare import _JOB as COMPARE
 from lemmata.interfaces.cli._model import _JOB as MODEL
 from lemmata.interfaces.cli._study import _JOB as STUDY
@@ -39,7 +40,7 @@ class Found:
 
 
 def done(job, folder, monkeypatch, as_json=False):
-    monkeypatch.setattr(report, "write_page", lambda folder, record: folder / "index.html")
+    monkeypatch.setattr(report, "page_of", lambda record, beside: "a page")
     own = dataclasses.replace(
         job, load=lambda told, *data: None, run=lambda *how: Found(), beside=lambda loaded, record: {},
         say=lambda console, record: console.print("the answer"),
@@ -47,14 +48,14 @@ def done(job, folder, monkeypatch, as_json=False):
     return own(Asked(), "digits", directory=folder, as_json=as_json)
 
 
-def _full(path, text):
-    raise FileError(f"file {path} cannot be written", found="No space left on device")
+def _full(result, files, gone):
+    raise FileError(f"file {min(files)} cannot be written", found="No space left on device")
 
 
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("job", [STUDY, COMPARE, MODEL], ids=["study", "compare", "model"])
 def test_the_answer_is_printed_where_it_cannot_be_written(job, as_json, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(_files, "replace_text", _full)
+    monkeypatch.setattr(results.Result, "replace", _full)
     monkeypatch.setattr(_console, "out", _console._Results(width=100))
     with pytest.raises(FileError, match="No space left"):
         done(job, tmp_path, monkeypatch, as_json)
@@ -89,7 +90,8 @@ def test_code_of_the_user_moves_no_result_and_adds_nothing_to_the_answer(job, ph
     own = dataclasses.replace(own, **{phase: strays})
     monkeypatch.setattr(report, "page_of", lambda record, beside: "a page")
     own(Asked(), "digits", directory=pathlib.Path("out"), as_json=True)
-    assert sorted(place.name for place in (tmp_path / "out").iterdir()) == sorted([job.record.file, job.folder])
+    assert (tmp_path / "out" / job.record.file).is_file()
+    assert (tmp_path / "out" / job.folder / "index.html").read_text() == "a page"
     assert list((tmp_path / "elsewhere").iterdir()) == []
     said = capsys.readouterr()
     assert said.out == '{"found": true}\n'

@@ -103,7 +103,7 @@ def _asked(
 
     try:
         answer = jax.eval_shape(answered, *arguments) if traced else answered(*arguments)
-    except Exception as error:  # a claim's own code may raise anything
+    except (Exception, SystemExit) as error:  # a claim's own code may raise anything, and one alone fails for it
         raise _RaisedError from error
     if wrong and wrong[-1]:
         raise ClaimError(f"{name}, {method}", found=wrong[-1], rule=rule, remedy=f"return {rule} from this method")
