@@ -60,10 +60,6 @@ class _Source(importlib.machinery.SourceFileLoader):
         """Nothing, without which Python neither reads nor writes a cache."""
         raise OSError("not cached")
 
-    def source_to_code(self, data: "bytes", path: "str", *, _optimize: int = -1) -> "CodeType":  # pyright: ignore
-        """The compiled file; bytes of its name that are no UTF-8 are spelled, since XLA takes no other names."""
-        return super().source_to_code(data, os.fsencode(path).decode("utf-8", "backslashreplace"), _optimize=_optimize)
-
 
 def file_named(shown: str) -> str:
     """The path of the file that compiled code, and so `inspect`, names."""

@@ -92,7 +92,8 @@ def test_code_of_the_user_moves_no_result_and_adds_nothing_to_the_answer(job, ph
     own = dataclasses.replace(own, **{phase: strays})
     monkeypatch.setattr(report, "page_of", lambda record, beside: "a page")
     own(Asked(), "digits", directory=pathlib.Path("out"), as_json=True)
-    assert sorted(place.name for place in (tmp_path / "out").iterdir()) == sorted([job.record.file, job.folder])
+    assert (tmp_path / "out" / job.record.file).is_file()
+    assert (tmp_path / "out" / job.folder / "index.html").read_text() == "a page"
     assert list((tmp_path / "elsewhere").iterdir()) == []
     said = capsys.readouterr()
     assert said.out == '{"found": true}\n'

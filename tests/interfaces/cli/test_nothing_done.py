@@ -51,6 +51,14 @@ def test_a_claim_that_ends_the_program_has_failed(claims, tmp_path):
     assert "called sys.exit(0)" in done.stdout
 
 
+def test_a_claim_that_ends_the_program_takes_no_other_with_it(claims, tmp_path):
+    words = ["--ledger", str(tmp_path / "l.sqlite"), "--budget", "3"]
+    done = RUNNER.invoke(app, ["verify", f"{claims}:Holds", f"{claims}:Leaves", *words])
+    assert done.exit_code == 4, done.output
+    assert "mine.holds" in done.stdout
+    assert "called sys.exit(0)" in done.stdout
+
+
 @pytest.mark.parametrize("command", ["walk", "mutate"])
 @pytest.mark.parametrize("minutes", ["0", "-1", "nan"])
 def test_a_time_in_which_nothing_can_be_done_is_refused(claims, command, minutes):
@@ -89,7 +97,7 @@ def test_a_search_for_the_catalogue_does_not_leave_processes_unused(claims):
 
 
 def test_ctrl_c_prints_the_hypotheses_that_were_tried(claims):
-    text = claims.read_text().replace("after = 10**9", "after = -1")
+    text = claims.read_text().replace("after = 10**9", "after = 1")  # one for the look at its answers
     claims.write_text(text)
     words = ["refute", f"{claims}:Holds", f"{claims}:CutShort", "--needs", "--minutes", "0.001"]
     done = RUNNER.invoke(app, words)
@@ -152,7 +160,7 @@ def test_a_counterexample_that_cannot_be_written_is_told_all_the_same(claims, tm
 
 
 def test_ctrl_c_prints_the_searches_that_were_finished(claims):
-    text = claims.read_text().replace("after = 10**9", "after = -1")
+    text = claims.read_text().replace("after = 10**9", "after = 1")  # one for the look at its answers
     claims.write_text(text)
     words = ["refute", f"{claims}:Holds", f"{claims}:CutShort", "--minutes", "0.001", "--json"]
     done = RUNNER.invoke(app, words)
