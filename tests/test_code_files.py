@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import inspect
 import multiprocessing
 import os
 import pathlib
@@ -11,7 +12,7 @@ import types
 
 import pytest
 
-from lemmata.code_files import SAFE_PATH, executed, forget_current_folder
+from lemmata.code_files import SAFE_PATH, executed, file_named, forget_current_folder
 from lemmata.core import started
 
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
@@ -123,3 +124,16 @@ def test_a_file_imports_what_lies_beside_it_but_not_in_the_place_of_the_library(
         assert sys.path == before
     finally:
         sys.modules.pop("beside_it", None)
+
+
+@pytest.mark.parametrize("folder", [b"", b"f\xff"])
+def test_code_of_a_file_whose_name_is_not_utf_8_has_a_name_that_every_library_can_read(folder, tmp_path):
+    place = tmp_path / os.fsdecode(folder)
+    place.mkdir(exist_ok=True)
+    path = place / os.fsdecode(b"own\xff.py")
+    path.write_text("def value():\n    return 3\n")
+    module = executed(path, path.stem)
+    assert module.__name__ == r"own\udcff"
+    assert module.value.__code__.co_filename.encode().endswith(rb"own\udcff.py")
+    assert inspect.getsource(module.value) == path.read_text()
+    assert file_named(inspect.getsourcefile(module.value)) == str(path)

@@ -40,15 +40,35 @@ def forget_current_folder() -> None:
 
 
 class _Source(importlib.machinery.SourceFileLoader):
-    """What stands in a file, never what a cache beside it says that it was compiled to."""
+    """What stands in a file, never what a cache beside it says that it was compiled to.
+
+    The compiled code names the file in UTF-8, since JAX cannot read other names.
+    """
+
+    def source_to_code(self, data: "bytes", path: "str", *, _optimize: int = -1) -> "CodeType":
+        """The compiled code; `inspect` finds its lines also where no file has the name that it gives."""
+        shown = in_utf_8(path)
+        if shown != path:
+            import linecache  # it loads more than Python itself has
+
+            _NAMED[shown] = path
+            lines = importlib.util.decode_source(data).splitlines(keepends=True)
+            linecache.cache[shown] = (len(data), None, lines, shown)
+        return super().source_to_code(data, shown, _optimize=_optimize)
 
     def path_stats(self, path: "str") -> "dict":
         """Nothing, without which Python neither reads nor writes a cache."""
         raise OSError("not cached")
 
-    def source_to_code(self, data: "bytes", path: "str", *, _optimize: int = -1) -> "CodeType":  # pyright: ignore
-        """The compiled file; bytes of its name that are no UTF-8 are spelled, since XLA takes no other names."""
-        return super().source_to_code(data, os.fsencode(path).decode("utf-8", "backslashreplace"), _optimize=_optimize)
+
+def file_named(shown: str) -> str:
+    """The path of the file that compiled code, and so `inspect`, names."""
+    return _NAMED.get(shown, shown)
+
+
+def in_utf_8(text: str) -> str:
+    """The text, with what UTF-8 lacks escaped: the bytes of a file name that is not UTF-8, surrogates in Python."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def executed(path: "str | Path", name: str, *, registered: bool = False) -> "ModuleType":
@@ -56,13 +76,13 @@ def executed(path: "str | Path", name: str, *, registered: bool = False) -> "Mod
 
     Args:
         path: the file, whose name ends in .py.
-        name: of the module.
+        name: of the module; what UTF-8 lacks in it is escaped.
         registered: whether the module is found by that name, as dataclasses and modules of Flax look theirs up.
 
     Raises:
         BaseException: whatever the file raises.
     """
-    whole = os.path.abspath(path)
+    whole, name = os.path.abspath(path), in_utf_8(name)
     spec = importlib.util.spec_from_file_location(name, whole, loader=_Source(name, whole))
     assert spec is not None
     assert spec.loader is not None
@@ -91,5 +111,6 @@ def importing_beside(path: "str | Path") -> "Iterator[None]":
             sys.path.remove(folder)
 
 
+_NAMED: "dict[str, str]" = {}  # the paths that are not UTF-8, by the names in the code
 _FOLDER = os.path.dirname(os.__file__)
 _LIBRARY = (_FOLDER, os.path.join(_FOLDER, "lib-dynload"))

@@ -49,6 +49,7 @@ GOOD = {"count": 3, "share": 0.5, "ends": {"lower": 0.0, "upper": None}}
         (b'{"a": [0, NaN]}', "a[1]; found NaN"), (b'{"a": -Infinity}', "a; found -Infinity"),
         (b'{"a": 1e999}', "a; found a number beyond 1e308"), (b"[" + b"9" * 5000 + b"]", "[0]; found a number beyond"),
         (b'{"a": "\\ud800"}', "a; found half of a pair"), (b'{"\\udfff": 1}', "half of a pair"),
+        (b'{"a": "\\udc7f"}', "a; found half of a pair"), (b'["\\udd00"]', "half of a pair"),
         (b'{"a": 1} {"a": 2}', "valid JSON"), (b"{'a': 1}", "valid JSON"), (b'{"a": 01}', "valid JSON"),
     ],
 )  # fmt: skip
@@ -60,6 +61,10 @@ def test_text_that_is_no_strict_json_is_refused_in_one_line(text, words):
     assert said.startswith("file.json is not a record of a test")
     assert said.endswith("remedy: write it again")
     assert "\n" not in said
+
+
+def test_a_file_name_that_is_not_utf_8_is_read():
+    assert parsed(b'{"command": "lemmata study caf\\udce9.csv"}', TOLD) == {"command": "lemmata study caf\udce9.csv"}
 
 
 def test_what_is_strict_json_is_read_and_a_mark_before_it_is_passed_over():
@@ -113,7 +118,7 @@ def test_only_regular_files_of_moderate_size_are_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with open(tmp_path / "large", "wb") as file:
         file.truncate(2**31)
-    asked = [("pipe", "a pipe"), ("large", "2,147,483,648 bytes"), (".", "a directory"), ("a\0b", "null")]
+    asked = [("pipe", "a named pipe"), ("large", "2,147,483,648 bytes"), (".", "a directory"), ("a\0b", "null")]
     for name, words in asked:
         with pytest.raises(DataError, match=words):
             read_bytes(f"{tmp_path}/{name}", "record", "a record that lemmata wrote")

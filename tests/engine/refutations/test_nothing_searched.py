@@ -22,6 +22,8 @@ SPENT = 1e-9
         (own.Leaves, Status.FAILED, "SystemExit"),
         (own.NotANumber, Status.FAILED, "no problem gave a number"),
         (own.NotANumberOften, Status.FAILED, "no problem gave a number"),
+        (own.Misfits, Status.FAILED, "shapes (2,) of the prediction and () of the measurement"),
+        (own.TracedMisfits, Status.FAILED, "shapes (2,) of the prediction and () of the measurement"),
         (own.Outside, Status.INAPPLICABLE, "no problem satisfied the hypotheses"),
     ],
 )

@@ -84,6 +84,22 @@ class MeanRaises(Raises):
     relation = EqualInMean(0.05)
 
 
+class Misfits(AbstractMeans):
+    """The measurement is a number and the prediction is two."""
+
+    def predict(self, problem):
+        return jnp.ones(2)
+
+    def measure(self, problem, key):
+        return problem + 2.0
+
+
+class TracedMisfits(Misfits):
+    """The same of a claim that is JAX."""
+
+    traced = True
+
+
 class Outside(AbstractMeans):
     """No problem satisfies the hypotheses."""
 

@@ -2,7 +2,7 @@
 
 import datetime
 import io
-import pathlib
+import os
 import zipfile
 
 import numpy as np
@@ -233,10 +233,14 @@ def refused(result, parts):
 def test_a_file_without_permission(tmp_path, monkeypatch):
     csv()(tmp_path / "t.csv")
 
-    def denied(*_args, **_kwargs):
-        raise PermissionError(13, "Permission denied")
+    opened = os.open
 
-    monkeypatch.setattr(pathlib.Path, "open", denied)
+    def denied(path, *given, **more):
+        if str(path).endswith("t.csv"):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *given, **more)
+
+    monkeypatch.setattr(os, "open", denied)
     refused(
         CliRunner().invoke(app, ["study", str(tmp_path / "t.csv"), "--target", "y"]),
         ["cannot be read", "Permission denied"],

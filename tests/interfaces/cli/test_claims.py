@@ -193,7 +193,7 @@ calls = []
 
 def held(problem):
     calls.append(problem)
-    if len(calls) == 5:
+    if len(calls) == 6:  # the first looks at what the claim answers, and four trials end
         signal.alarm(600)  # the end, should nobody interrupt
         os.write(2, b"within a trial\\n")
         signal.pause()

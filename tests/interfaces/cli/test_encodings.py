@@ -11,11 +11,14 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.engine.ledger import open_ledger
+from lemmata.engine.claims import find
+from lemmata.engine.ledger import open_ledger, read_ledger
+from lemmata.engine.refutations import Counterexample, refute
 from lemmata.interfaces.cli import app, main
 from lemmata.interfaces.python import Study
 from lemmata.printable import json_for, open_streams
 from lemmata.workflows.studies import load_dataset
+from tests.engine.claims.test_declared import FILE, MEASURED, PREDICTED
 from tests.interfaces.report.example import measured
 
 NAME = os.fsdecode(b"caf\xe9.csv")
@@ -131,6 +134,29 @@ def test_a_ledger_whose_name_is_not_utf_8(tmp_path):
         ledger.begin(f"lemmata verify {NAME}", 0)
         (row,) = ledger.query("SELECT command FROM runs")
     assert row["command"] == r"lemmata verify caf\udce9.csv"
+
+
+def test_claims_in_a_file_whose_name_is_not_utf_8(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, ledger = tmp_path / os.fsdecode(b"own\xff.py"), tmp_path / os.fsdecode(b"l\xff.db")
+    path.write_text(FILE.replace(PREDICTED, "return problem.x.max() - 10.0"))
+    done = CliRunner().invoke(app, ["verify", path.name, "--budget", "64", "--ledger", str(ledger)])
+    assert done.exit_code == 1, done.output
+    with read_ledger(ledger) as kept:
+        ((claim, status),) = kept.query("SELECT claim, status FROM verdicts")
+    assert (claim, status) == (r"own\udcff.mean", "refuted")
+    found = refute(find(str(path))[0], 0.1)
+    assert isinstance(found, Counterexample), found
+
+
+def test_what_a_claim_says_in_bytes_that_are_not_utf_8_is_kept(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(FILE.replace(MEASURED, r"raise ValueError('caf\udce9')"))
+    done = CliRunner().invoke(app, ["verify", str(path), "--budget", "64", "--ledger", str(tmp_path / "l.db")])
+    assert done.exit_code == 4, done.output
+    with read_ledger(tmp_path / "l.db") as kept:
+        ((reason,),) = kept.query("SELECT reason FROM verdicts")
+    assert r"caf\udce9" in reason
 
 
 def test_a_record_with_a_name_that_is_not_utf_8_is_read_as_it_was(tmp_path):

@@ -35,6 +35,7 @@ def ended(ends, command="study"):
         ("os._exit(1)", "refute", 4, "os._exit(1)"),
         ("os.execvp('true', ['true'])", "model", 2, "os._exit(0)"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "model", 137, "signal 9"),
+        ("raise GeneratorExit", "verify", 4, "that it raised GeneratorExit"),
         ("pass", "study", 3, ""),
         ("import atexit; atexit.register(os._exit, 0)", "study", 3, ""),
     ],
@@ -44,6 +45,14 @@ def test_what_ends_before_the_command_has_is_told(ends, command, code, words):
     assert (done.returncode, done.stdout) == (code, "begun\n"), done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "word", ["mine.py", "mine.py:", "mine.py:mine.square", "mine.py:two words", "--model=a/b.py:f"]
+)
+def test_a_word_that_names_code_is_seen(word):
+    program = PROGRAM.format(ends="os._exit(0)", command="verify").replace("mine.py:f", word)
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120).returncode == 4
 
 
 def test_a_command_line_without_other_code_stays_in_its_process():

@@ -51,6 +51,14 @@ def test_a_claim_that_ends_the_program_has_failed(claims, tmp_path):
     assert "called sys.exit(0)" in done.stdout
 
 
+def test_a_claim_that_ends_the_program_takes_no_other_with_it(claims, tmp_path):
+    words = ["--ledger", str(tmp_path / "l.sqlite"), "--budget", "3"]
+    done = RUNNER.invoke(app, ["verify", f"{claims}:Holds", f"{claims}:Leaves", *words])
+    assert done.exit_code == 4, done.output
+    assert "mine.holds" in done.stdout
+    assert "called sys.exit(0)" in done.stdout
+
+
 @pytest.mark.parametrize("command", ["walk", "mutate"])
 @pytest.mark.parametrize("minutes", ["0", "-1", "nan"])
 def test_a_time_in_which_nothing_can_be_done_is_refused(claims, command, minutes):
@@ -63,6 +71,39 @@ def test_a_time_in_which_nothing_can_be_done_is_refused(claims, command, minutes
 def test_a_mutation_without_a_trial_that_counts_is_not_done(claims, tmp_path, claim, code):
     done = RUNNER.invoke(app, ["mutate", f"{claims}:{claim}", "--ledger", str(tmp_path / "l.sqlite")])
     assert done.exit_code == code, done.output
+
+
+@pytest.mark.parametrize(("claim", "code"), [("Raises", 4), ("Outside", 3), ("Holds", 0)])
+def test_a_walk_without_a_trial_that_counts_is_not_done(claims, tmp_path, claim, code):
+    words = ["--budget", "4", "--ledger", str(tmp_path / "l.sqlite")]
+    done = RUNNER.invoke(app, ["walk", f"{claims}:{claim}", *words])
+    assert done.exit_code == code, done.output
+    assert ("Nothing was tested: no trial satisfied the hypotheses" in done.stderr) == (claim == "Outside")
+
+
+@pytest.mark.parametrize(
+    "others", [["--json"], ["--set", "n=5"], ["--jobs", "2"], ["--out", "found"], ["--storage", "s.db"]]
+)
+def test_an_option_that_needs_would_leave_unheeded_is_refused(claims, others):
+    done = RUNNER.invoke(app, ["refute", f"{claims}:Holds", "--needs", "--minutes", "0.001", *others])
+    assert done.exit_code == 2, done.output
+    assert f"--needs with {others[0]}" in done.stderr
+
+
+def test_a_search_for_the_catalogue_does_not_leave_processes_unused(claims):
+    done = RUNNER.invoke(app, ["refute", f"{claims}:Holds", "--write", "--minutes", "0.001", "--jobs", "2"])
+    assert done.exit_code == 2, done.output
+    assert "--write with --jobs" in done.stderr
+
+
+def test_ctrl_c_prints_the_hypotheses_that_were_tried(claims):
+    text = claims.read_text().replace("after = 10**9", "after = 1")  # one for the look at its answers
+    claims.write_text(text)
+    words = ["refute", f"{claims}:Holds", f"{claims}:CutShort", "--needs", "--minutes", "0.001"]
+    done = RUNNER.invoke(app, words)
+    assert done.exit_code == 130, done.output
+    assert done.stdout == "at most 1: no counterexample without it was found\n"
+    assert "Interrupted; the hypotheses above are what was finished." in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -99,6 +140,15 @@ def test_a_verdict_that_cannot_be_recorded_is_told_all_the_same(claims, tmp_path
     assert done.stderr.count("Not recorded: ledger l.sqlite; found database or disk is full") == 1
 
 
+@pytest.mark.parametrize("place", ["begin", "add_trials"])
+def test_mutations_whose_trials_cannot_be_recorded_are_told_all_the_same(claims, tmp_path, monkeypatch, place):
+    monkeypatch.setattr(Ledger, place, _full)
+    done = RUNNER.invoke(app, ["mutate", f"{claims}:Holds", "--ledger", str(tmp_path / "l.sqlite")])
+    assert done.exit_code == 4, done.output
+    assert "mutations noticed" in done.stdout
+    assert done.stderr.count("Not recorded: ledger l.sqlite; found database or disk is full") == 1
+
+
 def test_a_counterexample_that_cannot_be_written_is_told_all_the_same(claims, tmp_path):
     (tmp_path / "taken").write_text("a file")
     claims.write_text(claims.read_text().replace("jnp.asarray(1.0)", "jnp.asarray(0.1)"))
@@ -110,7 +160,7 @@ def test_a_counterexample_that_cannot_be_written_is_told_all_the_same(claims, tm
 
 
 def test_ctrl_c_prints_the_searches_that_were_finished(claims):
-    text = claims.read_text().replace("after = 10**9", "after = -1")
+    text = claims.read_text().replace("after = 10**9", "after = 1")  # one for the look at its answers
     claims.write_text(text)
     words = ["refute", f"{claims}:Holds", f"{claims}:CutShort", "--minutes", "0.001", "--json"]
     done = RUNNER.invoke(app, words)

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from lemmata.interfaces.report import _families as families
 from lemmata.interfaces.report import secured, write_page, write_verified
 from tests.interfaces.report import example as studies
 from tests.interfaces.report import test_families, test_model_page, test_verified_page
@@ -28,7 +27,7 @@ def pages(tmp_path_factory):
     return {
         "study": write_page(folder / "study", first),
         "two studies": write_page(folder / "studies", first, studies.measured()),
-        "families": families.write_families(test_families.example(), folder / "families"),
+        "families": write_page(folder / "families", test_families.example()),
         "model": write_page(folder / "model", model),
         "two models": write_page(folder / "models", model, test_model_page.failed()),
         "verdicts": write_verified(test_verified_page.record(rows=[], changes=[]), folder / "verdicts"),

@@ -8,9 +8,7 @@ import urllib.parse
 
 import pytest
 
-from lemmata.interfaces.report._comparison import write_comparison
-from lemmata.interfaces.report._model import write_model
-from lemmata.interfaces.report._page import write_report
+from lemmata.interfaces.report import write_page
 from tests.interfaces.report.example import classified, measured
 from tests.interfaces.report.page import Page
 from tests.interfaces.report.test_model_page import example, spoiled
@@ -34,11 +32,11 @@ def named(title):
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     return {
-        "study": write_report(named(FORMULA), folder / "study"),
-        "comparison": write_comparison(classified(), measured(), folder / "comparison"),
-        "shared": write_comparison(classified(), classified(), folder / "shared"),
-        "hostile": write_report(spoiled_study(classified()), folder / "hostile"),
-        "model": write_model(spoiled(example()), folder / "model"),
+        "study": write_page(folder / "study", named(FORMULA)),
+        "comparison": write_page(folder / "comparison", classified(), measured()),
+        "shared": write_page(folder / "shared", classified(), classified()),
+        "hostile": write_page(folder / "hostile", spoiled_study(classified())),
+        "model": write_page(folder / "model", spoiled(example())),
     }
 
 

@@ -97,7 +97,7 @@ def test_refusals_of_attention(logits, settings, words, kind):
 
 
 def test_signs_and_spans_without_overflow():
-    assert "span 0 " in str(attention_report(np.ones((3, 3))))
+    assert "span 0, " in str(attention_report(np.ones((3, 3))))
     wide = attention_report([[0.0, -1e4], [0.0, 0.0]])
     assert wide.half == np.inf
     assert "up to 1e+307 keys" in str(wide)

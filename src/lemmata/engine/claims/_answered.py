@@ -1,5 +1,6 @@
 """What the methods of a claim answer on a sampled problem, looked at before its trials run."""
 
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -103,7 +104,7 @@ def _asked(
 
     try:
         answer = jax.eval_shape(answered, *arguments) if traced else answered(*arguments)
-    except Exception as error:  # a claim's own code may raise anything
+    except (Exception, SystemExit) as error:  # a claim's own code may raise anything, or leave
         raise _RaisedError from error
     if wrong and wrong[-1]:
         raise ClaimError(f"{name}, {method}", found=wrong[-1], rule=rule, remedy=f"return {rule} from this method")
@@ -123,7 +124,12 @@ def check_foreign(claim: Claim) -> None:
     Raises:
         ClaimError: for the first thing that is amiss.
     """
-    if type(claim).__module__.startswith("lemmata."):
+    if type(claim).__module__.startswith("lemmata.") or type(claim) in _CHECKED:
         return
     check_declared(type(claim), file_of(claim))
     check_answers(claim, file_of(claim))
+    _CHECKED.add(type(claim))
+
+
+_CHECKED = weakref.WeakSet[type]()
+"""Classes that were found to be right: a trial of theirs may take long."""

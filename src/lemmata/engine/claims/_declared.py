@@ -109,7 +109,12 @@ def _check_source(own: _Declared, source: Source) -> None:
             own.refuse(f"source ({name})", _shown(value), "text")
     if not all(isinstance(locator, str) for locator in source.locators):
         own.refuse("source (locators)", _shown(source.locators), "texts, such as 'Theorem 2'")
-    if source.entry is not None:
+    if source.entry is None:
+        try:
+            _ = source.reference
+        except ClaimError as error:
+            own.refuse(f"source {source.key!r}", f"{error.found}", f"{error.rule}", f"{error.remedy}")
+    else:
         rule = "one BibTeX entry with this key, balanced braces, and a comma between its fields"
         remedy = 'pass Source(..., entry="@article{key, author={A. Name}, title={Title}, year={2020}}")'
         if not _balanced(source.entry):  # of which pybtex reads the part that it understands

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lemmata.code_files import file_named
 from lemmata.engine.catalogue import (
     BESIDE,
     DEFAULTS,
@@ -47,7 +48,7 @@ def _besides(cls: type[Claim]) -> str:
     file = inspect.getsourcefile(next(measures, cls))
     if file is None or cls.__module__.partition(".")[0] == "lemmata":
         return ""
-    return Path(file).read_text(encoding="utf-8")
+    return Path(file_named(file)).read_text(encoding="utf-8")
 
 
 @functools.cache

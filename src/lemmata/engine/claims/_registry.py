@@ -139,10 +139,11 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
         raise MissingFileError(f"claim file '{path}'", rule="an existing Python file", remedy="check the path")
     if path.suffix != ".py":
         raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py", remedy="rename it")
+    whole = path.absolute()  # the file may go to another folder
     try:
         module = executed(path, path.stem)
         claims = claims_in(module)
-        twice = defined_twice(path.read_bytes())
+        twice = defined_twice(whole.read_bytes())
     except ClaimError:
         raise
     except (Exception, SystemExit) as error:

@@ -79,7 +79,7 @@ class Ledger:
         with _told(self.path), self._connection:
             self._connection.executemany(
                 f"INSERT OR IGNORE INTO trials ({', '.join(TRIAL)}) VALUES ({marks})",
-                [[row[name] for name in TRIAL] for row in rows],
+                [[_in_utf_8(row[name]) for name in TRIAL] for row in rows],
             )
 
     def add_verdict(self, run: int, fingerprint: str, record: dict[str, Any]) -> None:
@@ -90,7 +90,7 @@ class Ledger:
             self._connection.execute(
                 "INSERT INTO verdicts (run, claim, fingerprint, setting, seed, status, reason, record, seconds) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [run, record["name"], fingerprint, setting, *own, text, record["seconds"]],
+                list(map(_in_utf_8, [run, record["name"], fingerprint, setting, *own, text, record["seconds"]])),
             )
 
     def begin(self, command: str, seed: int) -> int:
@@ -101,7 +101,7 @@ class Ledger:
         with _told(self.path), self._connection:
             found = self._connection.execute(
                 "INSERT INTO runs (began, command, seed, versions, device) VALUES (?, ?, ?, ?, ?)",
-                [now, encoded(command).decode(), seed, json.dumps(versions), device],
+                [now, _in_utf_8(command), seed, json.dumps(versions), device],
             )
         assert found.lastrowid is not None
         return found.lastrowid
@@ -126,6 +126,11 @@ class Ledger:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _in_utf_8(value: Any) -> Any:
+    """A value that SQLite can keep: a program of others may say anything in the text of an error."""
+    return encoded(value).decode() if isinstance(value, str) else value
 
 
 @contextlib.contextmanager

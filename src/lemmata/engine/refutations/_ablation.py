@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -47,7 +48,9 @@ class Needed:
         return f"{self.hypothesis}: needed; without it the ratio reaches {self.counterexample.ratio:.4g}"
 
 
-def ablate(claim: Claim, budget: float = 60.0, *, seed: int = 0) -> tuple[Needed, ...]:
+def ablate(
+    claim: Claim, budget: float = 60.0, *, seed: int = 0, found: Callable[[Needed], None] = lambda one: None
+) -> tuple[Needed, ...]:
     """Search for counterexamples with one hypothesis after the other switched off.
 
     A few problems are first moved to where that hypothesis fails and the others hold, and climb from there; then the
@@ -57,10 +60,12 @@ def ablate(claim: Claim, budget: float = 60.0, *, seed: int = 0) -> tuple[Needed
         claim: the claim.
         budget: seconds for all of them together.
         seed: of all randomness.
+        found: gets each result at once, so that an interruption does not lose it.
 
     Raises:
         PrecisionError: if float64 is off.
         SettingError: for a budget that is not above 0.
+        KeyboardInterrupt: if a search was interrupted.
 
     >>> import jax
     >>> from lemmata.engine.claims import find
@@ -75,14 +80,15 @@ def ablate(claim: Claim, budget: float = 60.0, *, seed: int = 0) -> tuple[Needed
     default = claim.population.settings().default
     problem = claim.population.sample(default, jax.random.key(seed))
     names = dict.fromkeys(own.name for own in hypotheses_of(claim, problem) if own.checkable)
-    found = []
+    needed = []
     for name in names:
         one = _beyond(claim, name, seed) or refute(claim, budget / len(names), seed=seed, without=name)
         if isinstance(one, Survived) and one.interrupted:
             raise KeyboardInterrupt
         own = one if isinstance(one, Counterexample) else None
-        found.append(Needed(name, own, one.reason if isinstance(one, Untested) else ""))
-    return tuple(found)
+        needed.append(Needed(name, own, one.reason if isinstance(one, Untested) else ""))
+        found(needed[-1])
+    return tuple(needed)
 
 
 def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:

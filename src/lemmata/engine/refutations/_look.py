@@ -73,6 +73,12 @@ class Look:
         self.error = self.error or drawn.error
         if not drawn.places:
             return Seen(-math.inf, -1.0, setting)
+        predicted, measured = drawn.predicted.shape[1:], drawn.measured.shape[1:]
+        misfit = self.claim.relation.misfit(predicted, measured)
+        if misfit is not None:
+            said = f"shapes {predicted} of the prediction and {measured} of the measurement: {misfit}"
+            self.failed, self.error = self.failed + len(drawn.places), self.error or said
+            return Seen(-math.inf, -1.0, setting)
         lost = drawn.inside & unnumbered(drawn)
         self.failed, self.judged = self.failed + int(lost.sum()), self.judged + int((drawn.inside & ~lost).sum())
         order = np.argsort(-drawn.pressure)

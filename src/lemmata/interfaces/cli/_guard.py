@@ -22,7 +22,7 @@ JUDGING = ("verify", "judge", "refute", "walk", "mutate", "ledger", "calibrate")
 """Commands at which 4 says that a claim failed; elsewhere a program that leaves is refused as an input."""
 CLAIMS = "lemmata.claims"
 """The group of entry points by which packages name their claims."""
-_PROGRAM = re.compile(r"\.py(:\w*)?$")
+_PROGRAM = re.compile(r"\.py(:|$)")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -65,7 +65,7 @@ def guarded(run: Callable[[], None], words: list[str]) -> None:
         os.close(told)
         os.close(live)
         threading.Thread(target=_end_with_parent, args=(lives,), daemon=True).start()
-        _answer(run, tell)
+        _answer(run, tell, words)
     os.close(tell)
     os.close(lives)
     raise SystemExit(_waited(child, told, words))
@@ -81,7 +81,7 @@ def _runs_other_code(words: list[str]) -> bool:
     return any(not point.value.startswith("lemmata.") for point in entry_points(group=CLAIMS))
 
 
-def _answer(run: Callable[[], None], tell: int) -> NoReturn:
+def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
     """Run the command line in this process, tell the other one its exit code, and end."""
     code = 1
     try:
@@ -89,8 +89,10 @@ def _answer(run: Callable[[], None], tell: int) -> NoReturn:
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException as error:
+    except Exception as error:
         sys.excepthook(type(error), error, error.__traceback__)
+    except BaseException as error:  # what only a user's own code raises, such as GeneratorExit
+        code = left(words, f"that it raised {type(error).__name__}")
     with contextlib.suppress(OSError):
         os.write(tell, bytes([code % 256]))
     with contextlib.suppress(BaseException):  # the command has ended, whatever the user's own code does at the end

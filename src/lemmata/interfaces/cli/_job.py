@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,8 +73,10 @@ class Job:
         """
         import time
 
+        from lemmata.printable import clean
+
         from ._app import at_end
-        from ._console import err
+        from ._console import err, out
         from ._files import prepare_directory
         from ._progress import StageProgress
 
@@ -85,13 +88,18 @@ class Job:
             from lemmata.workers import workers
 
             executor = at_end.enter_context(workers(jobs, dask))
-            loaded = self.load(told, *data)
-            prepare_directory(directory, (self.folder,), (file, f"{self.folder}/index.html"))
-            result = at_end.enter_context(writing(directory, file))
-            record = self.run(loaded, told, progress, started, executor)
+            place = directory.absolute()  # the user's own code may go to another folder
+            with contextlib.redirect_stdout(sys.stderr):  # whatever that code prints, the answer alone is on stdout
+                loaded = self.load(told, *data)
+            prepare_directory(place, (self.folder,), (file, f"{self.folder}/index.html"))
+            result = at_end.enter_context(writing(place, file))
+            with contextlib.redirect_stdout(sys.stderr):
+                record = self.run(loaded, told, progress, started, executor)
             record = dataclasses.replace(record, command=told.command(*data))
         with answered(self._told(record, as_json)):
-            self._write(loaded, record, result, directory, as_json)
+            self._write(loaded, record, result, place)
+        for what, path in (("Report", f"{self.folder}/index.html"), ("Record", file)) if not as_json else ():
+            out.print(f"{what}: {clean(str(directory / path))}", markup=False, highlight=False, soft_wrap=True)
         if record.interrupted:
             err.print("Interrupted; the finished results were written.")
             raise typer.Exit(exit_code())
@@ -105,16 +113,15 @@ class Job:
 
         return (lambda: plain_json(record.to_json())) if as_json else (lambda: self.say(out, clean(record)))
 
-    def _write(self, loaded: Any, record: Any, result: "Result", directory: Path, as_json: bool) -> None:
-        """Write the record, its page and what lies beside it, and say where they are."""
+    def _write(self, loaded: Any, record: Any, result: "Result", directory: Path) -> None:
+        """Write the record, its page and what lies beside it."""
         from lemmata.interfaces.report import left_by, page_of
-        from lemmata.printable import clean
         from lemmata.results import digest
 
-        from ._console import err, out
+        from ._console import err
         from ._progress import StageProgress
 
-        page, written = directory / self.folder / "index.html", directory / self.record.file
+        page = directory / self.folder / "index.html"
         with StageProgress(err) as progress:
             progress("Writing the report", 0, 1)
             text, beside = record.to_json(), self.beside(loaded, record)
@@ -124,8 +131,6 @@ class Job:
                 | {f"{self.folder}/{name}": other for name, other in beside.items()},
                 gone=[f"{self.folder}/{name}" for name in left_by(page)],  # of an earlier run, where this one has none
             )
-        for what, path in (("Report", page), ("Record", written)) if not as_json else ():
-            out.print(f"{what}: {clean(str(path))}", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextlib.contextmanager

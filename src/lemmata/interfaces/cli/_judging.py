@@ -16,10 +16,13 @@ from ._options import Dask, Jobs
 LedgerPath = Annotated[
     Path | None,
     typer.Option(
-        "--ledger", metavar="PATH", help="File of the trials. Default: a file in the platform's data directory."
+        "--ledger",
+        metavar="PATH",
+        callback=lambda path: None if path is None else path.absolute(),
+        help="File of the trials. Default: a file in the platform's data directory.",
     ),
 ]
-"""Where a command keeps trials."""
+"""Where a command keeps trials, whatever folder the user's own code goes to."""
 
 MOST_TRIALS = 10**7
 """The largest budget: at a thousand trials a second, which few claims reach, it takes three hours."""

@@ -1,8 +1,6 @@
 """`lemmata model`: what theory predicts about a trained model, and whether it came true."""
 
-import contextlib
 import dataclasses
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,9 +67,8 @@ def _model(
 def _load(told: ModelOptions, program: str, data: str) -> tuple["Trained", str, str, "RowNames"]:
     from lemmata.workflows.examinations import load_trained, posable, read_required
 
-    with contextlib.redirect_stdout(sys.stderr):  # whatever the user's own program prints
-        found = load_trained(program, data, told)
-        read_required(told.require, [claim.name for claim in posable(found[0])])
+    found = load_trained(program, data, told)
+    read_required(told.require, [claim.name for claim in posable(found[0])])
     return found
 
 
@@ -81,16 +78,15 @@ def _run(
     from lemmata.workflows.examinations import run_examination
 
     trained, name, rows_name, names = found
-    with contextlib.redirect_stdout(sys.stderr):
-        record = run_examination(
-            trained,
-            name=name,
-            rows_name=rows_name,
-            time_limit=told.time_limit,
-            progress=progress,
-            started=started,
-            names=names,
-        )
+    record = run_examination(
+        trained,
+        name=name,
+        rows_name=rows_name,
+        time_limit=told.time_limit,
+        progress=progress,
+        started=started,
+        names=names,
+    )
     return dataclasses.replace(record, notes=[*record.notes, *([] if name.endswith(MODEL) else _notes(told))])
 
 

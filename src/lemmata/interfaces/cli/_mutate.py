@@ -46,7 +46,7 @@ def mutate(
     trials refute. Only supported claims that are neither vacuous nor loose count. Trials in the ledger are reused.
 
     Exit code: 0 if all claims were tested; 2 after a usage error; 3 if time ran out before some claims, or no trial
-    satisfied the hypotheses; 4 if a claim failed; 130 after Ctrl-C.
+    satisfied the hypotheses; 4 if a claim failed, or trials could not be recorded; 130 after Ctrl-C.
     """
     from lemmata.engine.catalogue import told_mutations
     from lemmata.engine.claims import registry, write_beside
@@ -71,10 +71,12 @@ def mutate(
 
     jax.config.update("jax_enable_x64", True)
     known, found, failed, interrupted = {claim.name: claim for claim in chosen}, {}, {}, False
-    asked = {"seed": seed, "budget": budget, "level": level, "run": Kept(ledger, seed).run.run}
+    kept = Kept(ledger, seed)
+    asked = {"seed": seed, "budget": budget, "level": level, "run": kept.run}
     try:
         with workers(jobs) as executor:
-            for name, own in _mutated(chosen, asked, executor, minutes):
+            for name, own, unrecorded in _mutated(chosen, asked, executor, minutes):
+                kept.run.unrecorded = kept.unrecorded or unrecorded
                 if isinstance(own, str):
                     failed[name] = own
                 else:
@@ -96,7 +98,8 @@ def mutate(
         if left:
             why = "the run was interrupted" if interrupted else "time ran out"
             out.print(f"Claims not tested, because {why}: {len(left)}.", markup=False)
-    raise typer.Exit(exit_code() if interrupted else _code(found, bool(failed), bool(left)))
+    unrecorded = kept.told()
+    raise typer.Exit(exit_code() if interrupted else _code(found, bool(failed) or unrecorded, bool(left)))
 
 
 def _code(found: dict[str, dict[str, Any]], failed: bool, left: bool) -> int:
@@ -128,7 +131,7 @@ def _check(budget: int | None, level: float) -> None:
 
 
 def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | None) -> Any:
-    """The record of each claim by its name, as it is finished; words where there is none."""
+    """Each claim's name, its record as it is finished, or words where there is none; and why trials were not kept."""
     from lemmata.engine.claims import sent
     from lemmata.workers import Lost, finished
 
@@ -142,18 +145,21 @@ def _mutated(chosen: list[Any], asked: dict, executor: Any, minutes: float | Non
 
     for name, own in finished(executor, _record, tasks()):
         heed()  # a claim that Ctrl-C cut short was not tested
-        yield name, own.error if isinstance(own, Lost) else own
+        yield (name, own.error, "") if isinstance(own, Lost) else (name, *own)
 
 
-def _record(claim: Any, asked: dict) -> dict[str, Any]:
-    """The record of one claim; what it compiled is let go of, since hundreds fill the memory."""
+def _record(claim: Any, asked: dict) -> tuple[dict[str, Any], str]:
+    """The record of one claim, and why its trials could not be kept, empty where they were.
+
+    What it compiled is let go of, since hundreds fill the memory.
+    """
     import jax
 
     from lemmata.engine.claims import compiled, mutate, mutation_record, received
 
     claim = received(claim)
     try:
-        return mutation_record(claim, mutate(claim, **asked))
+        return mutation_record(claim, mutate(claim, **asked)), asked["run"].unrecorded
     finally:
         compiled.cache_clear()
         jax.clear_caches()

@@ -10,6 +10,7 @@ import typer
 
 from lemmata.errors import LemmataError, SettingError
 from lemmata.interruption import exit_code
+from lemmata.printable import clean
 
 from ._judging import named_claims
 from ._options import Dask, Jobs, parse_settings
@@ -81,9 +82,12 @@ def refute(
     from ._app import at_end
     from ._console import err, plain
 
-    given = parse_settings(setting)
-    _check_asked(claims, subject, everything, write, {"--set": setting, "--without": without, "--needs": needs,
-                                             "--out": directory, "--storage": storage})  # fmt: skip
+    given, told = parse_settings(setting), _Told(directory, as_json)  # before a file of claims goes to another folder
+    others = {"--set": setting, "--without": without, "--out": directory, "--storage": storage, "--jobs": jobs > 1,
+              "--dask": dask}  # fmt: skip
+    _check_asked(claims, subject, everything, write, others | {"--needs": needs})
+    if needs:
+        _check_needs(others | {"--json": as_json})
     own = _asked(claims, subject, everything)
     if write:
         raise typer.Exit(_record(own, minutes, seed, as_json))
@@ -91,7 +95,6 @@ def refute(
         raise typer.Exit(_needed(own, minutes, seed))
     executor = at_end.enter_context(workers(jobs, dask))
     options = {"setting": given, "seed": seed, "without": without, "storage": storage}
-    told = _Told(directory, as_json)
     try:
         for name, found in _found(executor, own, 60 * minutes, options):
             told.add(name, found)
@@ -113,6 +116,7 @@ class _Told:
 
     def __init__(self, directory: Path | None, as_json: bool):
         self._directory, self._as_json = directory, as_json
+        self._place = None if directory is None else directory.absolute()
         self.rows: list[dict[str, Any]] = []
         self._codes = {0}
         self.interrupted = False
@@ -138,18 +142,19 @@ class _Told:
         self._codes.add(EXIT[found.status] if isinstance(found, Untested) else int(refuted))
         if isinstance(found, Untested) or not self._as_json:
             console = err if self._as_json else out
-            console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+            console.print(clean(str(found), lines=True), markup=False, highlight=False, soft_wrap=True)
         written = self._written(name, found) if refuted and self._directory is not None else None
         if written is not None and not self._as_json:
-            out.print(f"Written: {written}", markup=False, highlight=False, soft_wrap=True)
+            out.print(clean(f"Written: {written}"), markup=False, highlight=False, soft_wrap=True)
         if found.unstored:
             self._amiss(f"{name}: the search could not be stored: {found.unstored}")
         self.rows.append(_row(name, found, refuted, written))
 
     def _written(self, name: str, found: Any) -> Path | None:
         assert self._directory is not None
+        assert self._place is not None
         try:
-            return found.save(self._directory / name)
+            return self._directory / found.save(self._place / name).relative_to(self._place)
         except OSError as error:  # also of lemmata's own
             self._amiss(f"{name}: the counterexample could not be written: {error}")
             return None
@@ -158,21 +163,30 @@ class _Told:
         from ._console import err
 
         self._codes.add(EXIT["failed"])
-        err.print(words, markup=False, highlight=False, soft_wrap=True)
+        err.print(clean(words), markup=False, highlight=False, soft_wrap=True)
 
 
 def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
     """Print which hypotheses claims need; 3 where none can be dropped, and 4 where a search judged nothing."""
     from lemmata.engine.refutations import ablate
 
-    from ._console import out
+    from ._console import err, out
 
-    codes = set()
+    codes, told = set(), []
+
+    def tell(one: Any) -> None:
+        told.append(one)
+        out.print(clean(str(one), lines=True), markup=False, highlight=False, soft_wrap=True)
+
     for claim in claims:
-        found = ablate(claim, 60 * minutes, seed=seed)
+        try:
+            found = ablate(claim, 60 * minutes, seed=seed, found=tell)
+        except KeyboardInterrupt:
+            if not told:
+                raise
+            err.print("Interrupted; the hypotheses above are what was finished.")
+            return exit_code()
         codes |= {EXIT["failed"] if one.untested else 0 for one in found} or {EXIT["inapplicable"]}
-        for one in found:
-            out.print(str(one), markup=False, highlight=False, soft_wrap=True)
         if not found:
             words = f"{claim.name}: no hypothesis can be checked, so that none was dropped"
             out.print(words, markup=False, highlight=False, soft_wrap=True)
@@ -246,8 +260,19 @@ def _check_asked(
     if write and given:
         raise SettingError(
             f"--write with {', '.join(given)}",
-            rule="the catalogue keeps only searches with the default options",
+            rule="the catalogue keeps only searches with the default options, made one after the other",
             remedy="leave --write or the other options out",
+        )
+
+
+def _check_needs(others: dict[str, Any]) -> None:
+    """Refuse options that a search of each hypothesis would leave unheeded."""
+    given = [name for name, value in others.items() if value]
+    if given:
+        raise SettingError(
+            f"--needs with {', '.join(given)}",
+            rule="--needs searches with the default options in one process, and prints sentences",
+            remedy="leave --needs or the other options out",
         )
 
 

@@ -57,8 +57,10 @@ def _study(
     --save-model is given and the study recommends no model; 2 if the input is refused; 130 after Ctrl-C, when the
     finished parts are written.
     """
+    place = save_model
     if save_model is not None:
         check_model_file(save_model, "--save-model")
+        place = save_model.absolute()  # the user's own code may go to another folder
     kept: list[Dataset] = []  # for the model
 
     def loaded(told: StudyOptions, data: str) -> "Dataset":
@@ -68,12 +70,12 @@ def _study(
     say = functools.partial(print_summary, saves=save_model is not None)
     job = dataclasses.replace(_JOB, load=loaded, say=say)
     record = job(told, data, directory=directory, as_json=as_json, dask=dask)
-    if save_model is not None:
+    if place is not None:
         from lemmata.interfaces.python import Given
 
         from ._console import err, out
 
-        _save(Given(data, kept[0], told), record, save_model, err if as_json else out)
+        _save(Given(data, kept[0], told), record, place, err if as_json else out)
 
 
 def _save(given: "Given", record: StudyRecord, path: Path, console: "Console") -> None:

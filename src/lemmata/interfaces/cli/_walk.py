@@ -20,6 +20,9 @@ SECONDS = 60.0
 PLACE_SECONDS = 120.0
 """All trials at a setting may take so long, unless --place-seconds says otherwise."""
 
+EMPTY = "inapplicable"
+"""The status of a setting at which no trial satisfied the hypotheses."""
+
 
 def walk(
     claims: Annotated[
@@ -109,7 +112,10 @@ def walk(
 
 
 def _code(told: dict[str, dict[str, Any]], left: list[str]) -> int:
-    """The exit code of a walk to the end; 3 also where no claim has a setting to vary, or none was finished in time."""
+    """The exit code of a walk to the end; 3 also where no setting was tested.
+
+    That is so where no claim has a setting to vary, none was finished in time, or the hypotheses hold at none.
+    """
     from ._console import err
 
     wrong = {place["status"] for own in told.values() for place in own["where"]}
@@ -117,8 +123,11 @@ def _code(told: dict[str, dict[str, Any]], left: list[str]) -> int:
     failed = sum(own.get("failed", 0) for own in told.values())
     if "failed" in wrong or (failed and failed == judged):
         return EXIT["failed"]
-    if told and not judged:
-        err.print("Nothing was tested: no claim has a setting to vary, or no setting was finished in time.")
+    if told and judged == sum(own.get(EMPTY, 0) for own in told.values()):
+        why = "no trial satisfied the hypotheses" if judged else (
+            "no claim has a setting to vary, or no setting was finished in time"
+        )  # fmt: skip
+        err.print(f"Nothing was tested: {why}.", soft_wrap=True)
         return EXIT["inconclusive"]
     return EXIT["refuted"] if wrong else EXIT["inconclusive"] if left else 0
 
