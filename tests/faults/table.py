@@ -1,8 +1,8 @@
 """The table of commands and faults: `python -m tests.faults.table` runs it and writes it into docs/trust.md.
 
 With `--command` or `--fault` only these cells are run; the others keep what they showed. `--most` says how many
-attempts a cell makes at most. `--left` runs
-the cells that were never run. `--write` writes the page from what is kept, without running anything.
+attempts a cell makes at most. `--left` runs the cells that were never run. `--write` writes the page from what is kept,
+without running anything.
 """
 
 import argparse
