@@ -15,7 +15,8 @@ from lemmata.interfaces.cli import app
 CLAIM = "hoeffding_held_out"
 VALUES = {
     "NULL": "NULL", "text": "'x'", "empty": "''", "bytes": "x'ff00'", "nested": "'" + "[" * 5000 + "'",
-    "a list": "'[1]'", "an object": "'{\"a\": null}'", "a huge number": "9e999", "a negative number": "-5", "ESC": "char(27) || '[31m'",
+    "a list": "'[1]'", "an object": "'{\"a\": null}'", "a huge number": "9e999", "a negative number": "-5",
+    "ESC": "char(27) || '[31m'",
 }  # fmt: skip
 COMMANDS = (
     ["list"], ["list", CLAIM], ["compare", "1", "2"], ["replay", CLAIM, "3"], ["export", "out.parquet"], ["check"],
