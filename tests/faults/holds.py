@@ -19,7 +19,9 @@ BY_KILL = (-9, 137)
 """Of a process that was killed, and of one that waited for it."""
 _SIGNALS = (1, 2, 15)
 """Of these a process may die that has done everything and only has to leave."""
-_UNFINISHED = re.compile(r"(^|/)(data|kept|__pycache__)(/|$)|-(wal|shm|journal)$")
+_UNFINISHED = re.compile(r"(^|/)(data|kept|__pycache__)(/|$)|-(wal|shm|journal)$|\.lemmata-[^/]*\.lock$")
+"""Files that are neither results nor drafts: those of Python and of the ledger, and locks, which end with their process
+whether or not the file is removed."""
 
 
 def amiss(

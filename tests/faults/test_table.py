@@ -154,3 +154,16 @@ def test_runs_at_the_same_time_are_one_process_each(world):
     for run in found:
         assert [moment.kind for moment in run.moments].count("start") == 1
         assert (run.code, run.folder) == (0, folders[found.index(run)])
+
+
+@pytest.mark.seconds(4)
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a child is watched by its descriptor, which Linux alone has")
+@pytest.mark.parametrize("line", ["raise BaseException('mine')", "raise GeneratorExit('mine')", "raise Own('mine')"])
+def test_what_is_no_exception_is_told_in_lines(world, line):
+    folder = world.folder()
+    (folder / "own.py").write_text(f"class Own(BaseException):\n    pass\n\n\n{line}\n")
+    found = world.run(COMMANDS["study"], folder, words=["study", "table.csv", "--target", "y", "--model", "own.py:f"])
+    assert found.code == 2, found.err
+    assert "the command was ended by a program that it ran" in found.err
+    assert "mine" in found.err
+    assert "Traceback" not in found.err

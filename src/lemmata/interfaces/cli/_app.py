@@ -85,6 +85,9 @@ class Commands(typer.core.TyperGroup):
                 raise
             complain(_unforeseen(error))
             raise typer.Exit(FAILED) from None
+        except BaseException as error:  # only a program of the user's raises what is no Exception
+            found = f"{type(error).__name__}: {error}".splitlines()[0][:160]
+            raise typer.Exit(left([ctx.invoked_subcommand or ""], found)) from None
 
 
 def _unforeseen(error: Exception) -> LemmataError:
