@@ -75,7 +75,7 @@ def test_tests_that_reach_a_function_come_first_and_fixtures_count():
     assert "tests/spectra/test_eigensystem.py::test_the_effective_dimension_is_the_trace_of_the_smoother" in tests
     page = mutants.ROOT / "tests/interfaces/report/test_scripts.py"
     (own,) = [test for test in reach._tests(page) if test.node.endswith("::test_every_chart_of_a_comparison_is_drawn")]
-    assert any(node.name == "_bundle" for node in own.rests), "the fixture writes the pages"
+    assert any(node.name == "bundle" for node in own.rests), "the fixture writes the pages"
 
 
 def mutant(before, after):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from types import CodeType, ModuleType
+    from typing import Any
 
 SAFE_PATH = "PYTHONSAFEPATH"
 """The variable with which a Python that is started looks for no modules in its current folder."""
@@ -45,7 +46,7 @@ class _Source(importlib.machinery.SourceFileLoader):
     The compiled code names the file in UTF-8, since JAX cannot read other names.
     """
 
-    def source_to_code(self, data: "bytes", path: "str", *, _optimize: int = -1) -> "CodeType":
+    def source_to_code(self, data: "Any", path: "Any", *, _optimize: int = -1) -> "CodeType":
         """The compiled code; `inspect` finds its lines also where no file has the name that it gives."""
         shown = in_utf_8(path)
         if shown != path:

@@ -244,7 +244,7 @@ def semidefinite_root(matrix: Float[Array, "... k k"]) -> Float[Array, "... k k"
     pivots = jnp.diagonal(matrix, axis1=-2, axis2=-1)
     floor = 8 * size * jnp.finfo(matrix.dtype).eps * pivots
 
-    def column(j: Array, root: Array) -> Array:
+    def column(j: Array | int, root: Array) -> Array:
         row = jax.lax.dynamic_index_in_dim(root, j, axis=-2, keepdims=False)
         rest = jax.lax.dynamic_index_in_dim(matrix, j, axis=-1, keepdims=False) - jnp.einsum("...ij,...j", root, row)
         pivot = jax.lax.dynamic_index_in_dim(rest, j, axis=-1)

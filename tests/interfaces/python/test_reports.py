@@ -21,7 +21,7 @@ def test_an_examination_writes_its_page_and_its_rows(tmp_path, rows, files):
 
 def test_a_study_writes_its_page_alone(tmp_path, monkeypatch):
     monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda spec, vl_version: "<svg></svg>")
-    monkeypatch.setattr("lemmata.interfaces.report._page._bundle", lambda: "")
+    monkeypatch.setattr("lemmata.interfaces.report._page.bundle", lambda: "")
     page = Study(classified()).report(tmp_path)
     assert page == tmp_path / "index.html"
     assert [path.name for path in tmp_path.iterdir()] == ["index.html"]

@@ -82,7 +82,7 @@ def test_a_record_with_one_edit_is_read_as_it_says_or_refused(name, part):
 @pytest.mark.parametrize("name", KINDS)
 def test_a_valid_record_has_a_page_or_is_refused(name, part, tmp_path, monkeypatch):
     monkeypatch.setattr(_page, "svg_of", lambda spec, words, name: Markup(f"<svg>{json.dumps(spec)[:9]}</svg>"))
-    monkeypatch.setattr(_page, "_bundle", lambda: "")
+    monkeypatch.setattr(_page, "bundle", lambda: "")
     kind, shown = KINDS[name], []
 
     @some(part, examples=10)

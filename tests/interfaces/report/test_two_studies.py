@@ -33,7 +33,7 @@ PAIRS = (("classified", "warned"), ("noise", "asked"), ("interrupted", "empty"))
 def undrawn(monkeypatch):
     """Pages without the pictures and scripts, which take seconds; what they draw is told by their words."""
     monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda spec, vl_version: "<svg></svg>")
-    monkeypatch.setattr("lemmata.interfaces.report._page._bundle", lambda: "")
+    monkeypatch.setattr("lemmata.interfaces.report._page.bundle", lambda: "")
 
 
 def words(text):
