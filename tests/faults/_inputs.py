@@ -74,7 +74,7 @@ def pipes(world: World, command: Command, most: int, seed: int) -> Iterator[tupl
             {"pipe": os.mkfifo, "folder": pathlib.Path.mkdir}.get(kind, lambda one: one.symlink_to("/dev/zero"))(path)
             ended = world.run(command, folder)
             replaced = name in command.results and kind == "pipe"
-            codes = {command.clean, 2} if name in command.results else {2}
+            codes = {command.clean, 2, 4} if name in command.results else {2}
             found = amiss(world, command, ended, codes, whole=replaced and ended.code == command.clean)
             yield f"{name}: {kind}", found
 

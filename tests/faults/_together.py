@@ -21,7 +21,8 @@ def alone(command: Command) -> str:
 def together(world: World, command: Command, most: int, seed: int) -> Iterator[tuple[str, list[str]]]:
     """One run waits at a drawn moment of writing, from its first result on, until the other is over."""
     clean, draw = world.clean(command.name), random.Random(seed)
-    writing = [one.write for one in clean.moments if one.write is not None and one.seconds > clean.seconds / 3]
+    writing = [one for one in clean.moments if one.write is not None]
+    writing = [one.write for one in [one for one in writing if one.seconds > clean.seconds / 3] or writing]
     for write in draw.sample(writing, min(most, len(writing))):
         with world.trial(command) as folder:
             go = str(folder.parent / "go")

@@ -17,6 +17,8 @@ INTERRUPTED = (130, 143, 129)
 """After Ctrl-C; after SIGTERM and SIGHUP, as shells count."""
 BY_KILL = (-9, 137)
 """Of a process that was killed, and of one that waited for it."""
+_LEFT_OUT = 3
+"""The exit code that says that claims were left out, or that nothing is decided."""
 _SIGNALS = (1, 2, 15)
 """Of these a process may die that has done everything and only has to leave."""
 _UNFINISHED = re.compile(r"(^|/)(data|kept|__pycache__)(/|$)|-(wal|shm|journal)$|\.lemmata-[^/]*\.lock$")
@@ -47,7 +49,8 @@ def amiss(
     if ended.orphans:
         found.append(f"left {len(ended.orphans)} processes: {ended.orphans[0]}")
     done = ended.code == command.clean
-    if done and not quiet and command.says not in ended.out:
+    unanswered = command.says not in ended.out and (ended.code < _LEFT_OUT or not (ended.out + ended.err).strip())
+    if done and not quiet and unanswered:
         found.append(f"exit code {ended.code} without an answer")
     if not done and ended.code >= 0 and not quiet and not (ended.err.strip() or ended.out.strip()):
         found.append(f"exit code {ended.code} without a word")

@@ -62,6 +62,13 @@ def table() -> list[str]:
                 tried, held = known.get(name, {}).get(fault.name, (0, 0))
                 cells.append(f"{held} of {tried}" if tried else "not run")
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    cells = [cell for own in known.values() for cell in own.values()]
+    tried, held = (sum(column) for column in zip(*cells, strict=True)) if cells else (0, 0)
+    lines += [
+        "",
+        f"Everything held in {held} of {tried} attempts. Each case of the tests draws other attempts, and takes",
+    ]
+    lines += ["more of them: 50 kills of each command, and 20 damaged files."]
     lines += ["", "Cells in brackets do not apply:", ""]
     lines += [f"* {number} {reason}." for reason, number in reasons.items()]
     lines += ["", "The faults, and what must hold:", ""]
