@@ -30,7 +30,7 @@ def world():
         yield found
 
 
-@pytest.mark.parametrize(("command", "fault", "part"), cells())
+@pytest.mark.parametrize(("command", "fault", "part"), list(cells()))
 def test_a_command_stands_a_fault(world, command, fault, part):
     own = FAULTS[fault]
     attempts = list(own.attempts(world, COMMANDS[command], own.most, part))

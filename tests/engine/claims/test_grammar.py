@@ -354,5 +354,5 @@ def test_words_are_no_prediction(tmp_path):
         text[: text.index("    def predict")] + '    predict = "a third"\n' + text[text.index("    def measure") - 1 :]
     )
     (tmp_path / "words.py").write_text(kept)
-    with pytest.raises(ClaimError, match="no predict"):
+    with pytest.raises(ClaimError, match="predict; found str"):
         load_file(tmp_path / "words.py")

@@ -146,7 +146,7 @@ def taken(place):
         (lambda place: place.write_text("a file"), "found: a file"),
         (foreign, "is not empty"),
         (broken, "is not the list of the files of a site"),
-        (half, "found: no written"),
+        (half, "found: an object with"),
         (deep, "nested too deeply"),
         (numbered, "[1] found: 5 rule: text"),
         (nameless, "names of files"),
@@ -227,7 +227,7 @@ def test_a_list_of_files_cannot_reach_out_through_a_link(tmp_path, two_pages, mo
     assert [path.name for path in outside.iterdir()] == ["old.html"]
 
 
-@pytest.mark.parametrize("listed", ['[""]', '["."]', '["a\\u0000b"]', '["a//b"]', '["./index.html"]'])
+@pytest.mark.parametrize("listed", ['["."]', '["a//b"]', '["./index.html"]'])
 def test_a_list_of_files_with_names_that_are_none_is_harmless(tmp_path, two_pages, listed):
     place = tmp_path / "site"
     place.mkdir()

@@ -29,7 +29,7 @@ from lemmata.interfaces.site import (
     write_site,
 )
 from tests import test_floors
-from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
+from tests.interfaces.site.browser import NARROW, WIDE, browser, complaints, overflow, violations
 
 KINDS = (
     "index.html", "search.html", "claims.html", "claims/0009.html", "claims/0201.html", "claims/0005.html",

@@ -129,7 +129,7 @@ def test_only_a_bound_that_was_given_certifies():
     given = lazy_certificate(product, jnp.ones(2), [[1.0]], [1.25], lipschitz=1.0)
     assert given.certified
     assert str(given).startswith("certified lazy")
-    assert "is certified from" in str(given)
+    assert "is certified lazy from" in str(given)
     sampled = lazy_certificate(product, jnp.ones(2), [[1.0]], [1.25])
     assert (sampled.applies, sampled.certified) == (True, False)
     assert str(sampled).startswith("lazy if L is right")

@@ -5,6 +5,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
+from typing import IO, Any
 
 from rich.console import Console
 
@@ -18,7 +19,37 @@ def _width(stream) -> int | None:
     return None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
 
 
-class _Results(Console):
+class _Spelled:
+    """A stream that takes every text: what its encoding lacks is escaped. Else rich would print it again and again."""
+
+    def __init__(self, stream: IO[str]):
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write the text."""
+        try:
+            return self._stream.write(text)
+        except UnicodeEncodeError as error:
+            return self._stream.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+
+
+class _Own(Console):
+    """A console that prints every text."""
+
+    @property
+    def file(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The stream."""
+        return _Spelled(super().file)
+
+    @file.setter
+    def file(self, new_file: IO[str]) -> None:
+        Console.file.fset(self, new_file)  # pyright: ignore
+
+
+class _Results(_Own):
     """A console whose reader may leave: `lemmata list | head`."""
 
     def on_broken_pipe(self) -> None:
@@ -27,7 +58,7 @@ class _Results(Console):
 
 
 out = _Results(width=_width(sys.stdout))
-err = Console(stderr=True, width=_width(sys.stderr))
+err = _Own(stderr=True, width=_width(sys.stderr))
 
 
 def plain(text: str) -> None:

@@ -127,7 +127,7 @@ def _code(told: dict[str, dict[str, Any]], left: list[str]) -> int:
         why = "no trial satisfied the hypotheses" if judged else (
             "no claim has a setting to vary, or no setting was finished in time"
         )  # fmt: skip
-        err.print(f"Nothing was tested: {why}.", soft_wrap=True)
+        err.print(f"Nothing was tested: {why}.", markup=False, highlight=False, soft_wrap=True)
         return EXIT["inconclusive"]
     return EXIT["refuted"] if wrong else EXIT["inconclusive"] if left else 0
 
