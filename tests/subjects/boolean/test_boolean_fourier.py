@@ -50,7 +50,7 @@ def test_a_real_function_has_quarters_of_mean_squared_changes():
     order = [sum(1 << i for i in range(4) if (x * [-1, 1, 1, 1])[i] < 0) for x in POINTS]
     assert found.influences[0] == pytest.approx(np.mean((values - values[order]) ** 2) / 4)
     assert not found.two_valued
-    assert "probability" not in str(found)
+    assert "divided by 4" in str(found)
 
 
 def test_a_tree_of_columns_of_0_and_1_is_its_function():

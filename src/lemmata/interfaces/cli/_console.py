@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import Any
 
 from rich.console import Console
 
@@ -22,7 +22,7 @@ def _width(stream) -> int | None:
 class _Spelled:
     """A stream that takes every text: what its encoding lacks is escaped. Else rich would print it again and again."""
 
-    def __init__(self, stream: IO[str]):
+    def __init__(self, stream: Any):
         self._stream = stream
 
     def __getattr__(self, name: str) -> Any:
@@ -45,7 +45,7 @@ class _Own(Console):
         return _Spelled(super().file)
 
     @file.setter
-    def file(self, new_file: IO[str]) -> None:
+    def file(self, new_file: Any) -> None:
         Console.file.fset(self, new_file)  # pyright: ignore
 
 
