@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
 
 MARKS = pathlib.Path(__file__).with_name("marks")
+"""Here claims count how often they were called: once when their answers are looked at, then once a trial."""
 
 
 class Numbers(Population):
@@ -53,7 +54,7 @@ class Hangs(AbstractSquares):
         mark = MARKS / "hangs"
         with mark.open("a") as file:
             file.write("x")
-        while mark.stat().st_size >= 4:
+        while mark.stat().st_size >= 5:
             (MARKS / "late-1").touch()
         return problem**2
 
@@ -76,7 +77,7 @@ class Raises(AbstractSquares):
         mark = MARKS / "raises"
         with mark.open("a") as file:
             file.write("x")
-        if mark.stat().st_size == 2:
+        if mark.stat().st_size == 3:
             raise ValueError("a matrix\nthat is no matrix")
         return problem**2
 

@@ -98,7 +98,7 @@ def test_claims_that_hang_raise_die_or_give_nan_are_named_with_their_key_and_the
     assert "in the compiled call of the trials from 0 (seed 0, n=4)" in rows["hangs_inside"]["reason"]
     assert "trial 1: ValueError: a matrix that is no matrix" in rows["raises"]["reason"]
     assert "first: trial" in rows["not_a_number"]["reason"]
-    assert rows["dies"]["reason"] == "the process ended by itself (signal 9), in trial 0 (seed 0, n=4)"
+    assert rows["dies"]["reason"] == "the process ended by itself (signal 9), before the first trial (seed 0, n=4)"
     with open_ledger(ledger) as opened:
         known = opened.query("SELECT number FROM trials WHERE claim = 'mine.hangs'")
         assert [row["number"] for row in known] == [0, 1, 2]
@@ -179,7 +179,7 @@ def test_changes_since_the_last_run_are_named_with_their_reasons(tmp_path):
     assert "code, seed" in page
     said = RUNNER.invoke(app, ["judge", path, *map(str, ledger), "--seed", "3"])
     assert "3 of 3 claims judged (3 of them read from the ledger), 1 not as expected" in said.stdout
-    assert "Family-wise level 0.001 over 3 claims (Holm on p-values)" in " ".join(said.stdout.split())
+    assert "Family-wise level 0.001 over 3 claims (Holm's procedure on p-values)" in " ".join(said.stdout.split())
 
 
 def test_a_run_that_continues_takes_fresh_seeds_and_its_evidence_refutes(tmp_path):
@@ -335,7 +335,7 @@ class Delta(AbstractBound):
     assert len(record["rows"]) == 3
     assert any((str(ledger) in note and "full" in note) or "disk" in note for note in record["notes"])
     assert all("\n" not in note and str(ledger) in note for note in record["notes"])
-    assert any(note.startswith("many.delta, seed 0: not recorded; ledger ") for note in record["notes"])
+    assert any(note.startswith("many.delta, seed 0: not recorded: ledger ") for note in record["notes"])
     with open_ledger(ledger) as opened:
         assert opened.check() == []
         assert opened.query("SELECT count(*) AS n FROM verdicts WHERE claim = 'many.alpha'")[0]["n"] >= 1

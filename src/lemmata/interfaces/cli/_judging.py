@@ -137,7 +137,7 @@ def named_claims(names: list[str] | None) -> list[Any]:
 
     found: dict[str, Any] = {}
     for claim in (claim for name in names or [] for claim in find(name)):
-        check_foreign(claim)
+        check_foreign(claim, calling=False)
         if found.setdefault(claim.name, claim) is not claim:
             raise SettingError(
                 f"claim {claim.name}",
