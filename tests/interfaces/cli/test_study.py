@@ -152,12 +152,11 @@ def test_json_is_strict():
     }
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path):
+def test_characters_that_utf_8_lacks_are_escaped_in_files(tmp_path):
     path = tmp_path / "study.json"
     path.write_text("old")
-    with pytest.raises(UnicodeEncodeError):
-        write_text(path, "\ud800")
-    assert path.read_text() == "old"
+    write_text(path, "\ud800")
+    assert path.read_text() == "\\ud800\n"
     assert [place.name for place in tmp_path.iterdir()] == ["study.json"]
 
 

@@ -27,7 +27,8 @@ def study():
     share = dict(list(registry().items())[seed() % 80 :: 80])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_claims, "registry", lambda: share)
-        patch.setattr("lemmata.workflows.studies._training.train_networks", lambda *arguments: [{"name": "erf"}])
+        trained = {"name": "erf", "title": "erf", "widths": [], "sentence": ""}
+        patch.setattr("lemmata.workflows.studies._training.train_networks", lambda *arguments: [trained])
         return run_study(tables.waves(80), dataclasses.replace(QUICK, claims=True, error="rmse 0.3"))
 
 

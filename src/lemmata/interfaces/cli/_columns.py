@@ -4,11 +4,10 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lemmata.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
 _BYTES = 2**28
@@ -33,7 +32,7 @@ def frame_of(data: Path, row: str) -> "pl.DataFrame":
     return frame
 
 
-def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str) -> np.ndarray:
+def numeric_column(frame: "pl.DataFrame", name: str, option: str, row: str) -> "np.ndarray":
     """A column of numbers without empty cells.
 
     Args:
