@@ -12,6 +12,7 @@ import types
 
 import pytest
 
+import lemmata
 from lemmata.code_files import SAFE_PATH, executed, file_named, forget_current_folder
 from lemmata.core import started
 
@@ -71,7 +72,7 @@ def by_module(monkeypatch):
 
 
 def test_the_current_folder_is_no_place_to_import_from_unless_lemmata_lies_there(by_module, monkeypatch, tmp_path):
-    own = SOURCE.parent
+    own = pathlib.Path(lemmata.__file__).resolve().parents[1]
     cases = ((str(tmp_path), tmp_path, False), ("", tmp_path, False), (str(own), own, True), ("/none", tmp_path, True))
     for first, folder, stays in cases:
         monkeypatch.chdir(folder)

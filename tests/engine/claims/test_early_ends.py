@@ -72,6 +72,8 @@ def test_few_such_trials_are_dropped_and_many_are_named():
 
 def test_a_hypothesis_that_is_not_a_number_is_a_failure_still():
     class Undefined(RootsOfLargeNumbers):
+        """A claim whose hypothesis is no number where a problem is small."""
+
         def hypotheses(self, problem: float) -> list[Hypothesis]:
             return [Hypothesis("it is known", np.nan if problem < 0.5 else problem, "<=", 1.0)]
 

@@ -283,7 +283,7 @@ def test_the_command_prints_neighbours_scores_and_json(path):
     (own,) = found["claims"].values()
     assert own["status"] == Status.SUPPORTED
     assert [one["way"] for one in own["nearest"]] == ["x", "/"]
-    assert run(f"{path}:Mean", "--minutes", "0").exit_code == 3
+    assert run(f"{path}:Mean", "--minutes", "0").exit_code == 2
     tables = run(f"{path}:Slack", f"{path}:Sharp", "--markdown").stdout.strip().splitlines()
     assert all(line.startswith("|") for line in tables if line)
 

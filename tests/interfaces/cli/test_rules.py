@@ -45,5 +45,5 @@ def test_a_default_beyond_its_bounds_is_against_a_rule(monkeypatch):
     claim = registry()[NAME]
     beyond = lambda self: Space(d=Integer(100, 1, 64, "dimension"))
     monkeypatch.setattr(type(claim.population), "settings", beyond)
-    with pytest.raises(ClaimError, match=re.escape("a default of each setting within its bounds")):
+    with pytest.raises(ClaimError, match=re.escape("a default from 1 to 64")):
         check_writing(claim)

@@ -111,7 +111,7 @@ def test_the_help_lists_every_option_once():
     shown = CliRunner().invoke(app, ["study", "--help"], terminal_width=300).stdout
     for field in dataclasses.fields(StudyOptions):
         flag = "--" + field.name.replace("_", "-")
-        assert len(re.findall(rf"{flag} ", shown)) == 1, flag
+        assert len(re.findall(rf"(?m)^\W*{flag} ", shown)) == 1, flag
 
 
 def test_the_page_is_made_again_and_two_studies_are_compared(run, tmp_path, record):
