@@ -29,6 +29,7 @@ solve_in_turn()
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
+from lemmata.code_files import SAFE_PATH  # noqa: E402
 from lemmata.core import one_blas_thread  # noqa: E402
 from lemmata.engine.claims import Claim  # noqa: E402
 from lemmata.files import replace_text  # noqa: E402
@@ -199,8 +200,13 @@ def forget_compilations():
 
 @pytest.fixture(autouse=True)
 def leave_the_path():
-    """A test that leaves what is no name in `sys.path` fails here, not a later one that looks for a package."""
+    """A test that leaves what is no name in `sys.path` fails here, not a later one that looks for a package.
+
+    What the command says to programs that it starts is not said to those of later tests: these find `tests` in the
+    current folder, where some libraries install a `tests` of their own.
+    """
     yield
+    os.environ.pop(SAFE_PATH, None)
     left = [entry for entry in sys.path if not isinstance(entry, str)]
     sys.path[:] = [entry for entry in sys.path if isinstance(entry, str)]
     assert not left, f"sys.path holds {left}"

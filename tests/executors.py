@@ -17,6 +17,8 @@ from multiprocessing.context import ForkServerContext
 
 import pytest
 
+from lemmata.code_files import SAFE_PATH
+
 PATIENCE = 120.0  # seconds until a test gives up on an event
 
 
@@ -27,7 +29,9 @@ def ready_processes() -> ForkServerContext:
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.workers.tasks", "tests.engine.ledger.slow"])
-    multiprocessing.forkserver.ensure_running()  # here, where it finds the tests in the current folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(SAFE_PATH, raising=False)
+        multiprocessing.forkserver.ensure_running()  # here, where it finds the tests in the current folder
     return context
 
 
