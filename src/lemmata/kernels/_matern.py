@@ -99,8 +99,8 @@ def _near(mu: float, whole: int, s: Array) -> Array:
     sine = -jnp.expm1(-2 * mu * logarithm) / (2 * mu) if mu else logarithm
     p, q = math.gamma(1 + mu) / 2, math.gamma(1 - mu) / 2 * power
     f = (first * (1 + power) / 2 + second * sine) / float(np.sinc(mu))
-    square, c = s**2 / 4, 1.0
-    own, above = f, 0.0
+    square, c = s**2 / 4, jnp.ones_like(s)
+    own, above = f, jnp.zeros_like(s)
     for k in range(1, _POWERS + 1):
         f = (k * f + p + q) / (k**2 - mu**2)
         p, q, c = p / (k - mu), q / (k + mu), c * square / k
@@ -176,7 +176,8 @@ def _temme_constants(mu: float) -> tuple[float, float]:
     """(1/Gamma(1 - mu) - 1/Gamma(1 + mu)) / (2 mu), without cancellation, and half the sum of the two."""
     from scipy.special import zeta
 
-    # 1/Gamma(1 + x) = sum of d_k x^k; the logarithmic derivative is Euler's constant - sum_(j>=2) zeta(j) (-x)^(j-1) ...
+    # 1/Gamma(1 + x) = sum of d_k x^k. Its logarithmic derivative is -psi(1 + x), that is Euler's constant less the sum
+    # over j >= 2 of (-1)^j zeta(j) x^(j-1).
     d = [1.0]
     for k in range(1, 30):
         tail = sum((-1) ** j * float(zeta(j)) * d[k - j] for j in range(2, k + 1))
@@ -188,7 +189,7 @@ def _temme_constants(mu: float) -> tuple[float, float]:
 @functools.cache
 def _debye_polynomials() -> tuple[tuple[Fraction, ...], ...]:
     """The polynomials u_k(p) of the expansion, lowest power first (DLMF 10.41.9)."""
-    u = (Fraction(1),)
+    u: tuple[Fraction, ...] = (Fraction(1),)
     found = [u]
     for _ in range(1, _DEBYE_TERMS):
         following = [Fraction(0)] * (len(u) + 3)

@@ -66,8 +66,8 @@ def test_without_ties_nothing_changes_and_the_order_of_ties_does_not_matter():
     found, turned = fit_rewards(won, ties=np.array(tied)), fit_rewards(won, ties=[(b, a) for a, b in tied])
     assert np.array_equal(found.reward, turned.reward)
     assert np.abs(found.reward).max() < np.abs(plain.reward).max()  # ties draw rewards together
-    few = fit_rewards(won * 10_000, ties=tied[:1])
-    assert np.allclose(few.reward, plain.reward, atol=1e-4)
+    few = fit_rewards(won * 200, ties=tied[:1])
+    assert np.allclose(few.reward, plain.reward, atol=1e-3)
 
 
 def test_half_a_win_each_is_borda_and_balanced_ties_are_equal_rewards():
@@ -142,7 +142,7 @@ def row(items, i, j, by_rewards, by_log_nu):
 @pytest.mark.parametrize(
     ("won", "tied", "said"),
     [
-        ([("a", "b"), ("b", "a"), ("c", "a")], [("a", "b")], r"no item of \{'a', 'b'\} ever beat or tied with an item of \{'c'\}"),
+        ([("a", "b"), ("b", "a"), ("c", "a")], [("a", "b")], r"no item of \{'a', 'b'\} ever beat or tied with an item of"),
         ([("a", "b"), ("b", "a")], [("c", "d")], "no comparison joins"),
         ([("a", "b")] * 9, [("a", "b")], "no circle of items with more wins than ties"),
         ([], [("a", "b")], "ties alone"),

@@ -98,7 +98,8 @@ class Rewards:
 def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: float = 0.95) -> Rewards:
     """Bradley-Terry rewards of items from pairs (winner, loser), with intervals; with ties, those of Davidson's model.
 
-    In Davidson's model (1970), a win, a loss and a tie of items with rewards r_i and r_j have probabilities in the ratio
+    In Davidson's model (1970), a win, a loss and a tie of items with rewards r_i and r_j have probabilities in the
+    ratio
 
         exp((r_i - r_j) / 2) : exp((r_j - r_i) / 2) : nu,
 
@@ -132,7 +133,8 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
         [[0.7, 1.5], [-0.34, 0.34], [-1.5, -0.7]]
         >>> round(found.p_value, 3), [round(value, 3) for value in found.probability("a", "c")]
         (1.0, [0.9, 0.814, 0.949])
-        >>> found = fit_rewards(games + [("a", "c")] * 36 + [("c", "a")] * 4, ties=[("a", "b")] * 20 + [("c", "b")] * 20)
+        >>> ties = [("a", "b")] * 20 + [("c", "b")] * 20
+        >>> found = fit_rewards(games + [("a", "c")] * 36 + [("c", "a")] * 4, ties=ties)
         >>> [round(value, 3) for value in found.outcomes("a", "b")], round(found.tie[0], 3)
         ([0.569, 0.27, 0.161], 0.308)
     """
@@ -154,7 +156,8 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
     met = games > 0
     share = np.divide(wins + draws / 2, games, out=np.zeros(wins.shape), where=met)
     deviance, freedom, rarest = _against_saturated(wins, draws, win, tie)
-    ends = log_nu + np.array([0.0, -1.0, 1.0]) * quantile * np.sqrt(tie_variance) - np.log(2)
+    reach = quantile * np.sqrt(tie_variance)
+    share_of_ties, low, high = expit(log_nu - np.log(2) + np.array([0.0, -reach, reach])).tolist()
     return Rewards(
         items=items,
         reward=rewards,
@@ -167,7 +170,7 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
         worst=_worst(items, wins, games, win, tie),
         level=level,
         conditions=_conditions(games, rarest, freedom),
-        tie=tuple(float(end) for end in expit(ends)) if tied else (0.0, float("nan"), float("nan")),
+        tie=(share_of_ties, low, high) if tied else (0.0, float("nan"), float("nan")),
     )
 
 
