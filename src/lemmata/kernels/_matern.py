@@ -190,7 +190,7 @@ def _temme_constants(mu: float) -> tuple[float, float]:
 def _debye_polynomials() -> tuple[tuple[Fraction, ...], ...]:
     """The polynomials u_k(p) of the expansion, lowest power first (DLMF 10.41.9)."""
     u: tuple[Fraction, ...] = (Fraction(1),)
-    found = [u]
+    found: list[tuple[Fraction, ...]] = [u]
     for _ in range(1, _DEBYE_TERMS):
         following = [Fraction(0)] * (len(u) + 3)
         for power, c in enumerate(u):

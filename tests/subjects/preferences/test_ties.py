@@ -142,7 +142,7 @@ def row(items, i, j, by_rewards, by_log_nu):
 @pytest.mark.parametrize(
     ("won", "tied", "said"),
     [
-        ([("a", "b"), ("b", "a"), ("c", "a")], [("a", "b")], r"no item of \{'a', 'b'\} ever beat or tied with an item of"),
+        ([("a", "b"), ("b", "a"), ("c", "a")], [("a", "b")], "ever beat or tied with an item of {'c'}"),
         ([("a", "b"), ("b", "a")], [("c", "d")], "no comparison joins"),
         ([("a", "b")] * 9, [("a", "b")], "no circle of items with more wins than ties"),
         ([], [("a", "b")], "ties alone"),

@@ -318,5 +318,5 @@ def test_radii_that_are_refused(radius, norm, error, words):
     with pytest.raises(error, match=words):
         certify(GOOD, [1.0, 0.0], radius, norm)
     if radius != "wide":
-        with pytest.raises(error):
+        with pytest.raises(error, match="scales"):
             largest_radius(GOOD, [1.0, 0.0], norm, scales=radius)

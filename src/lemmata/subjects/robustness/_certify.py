@@ -174,7 +174,7 @@ def _ball(network: ReluNetwork, point: np.ndarray, radius: object, norm: str, me
         raise ShapeError(
             "x", found=f"{point.size} coordinates", rule=f"{network.inputs} coordinates, which the network reads"
         )
-    return Ball(point.ravel(), as_radius(radius, point, norm), norm)
+    return Ball(point.ravel(), as_radius("radius", radius, point, norm), norm)
 
 
 def _class(network: ReluNetwork, point: Float[np.ndarray, " d"]) -> int:
@@ -254,7 +254,7 @@ def largest_radius(
     """
     tolerance = positive("tolerance", tolerance)
     point = as_point(x)
-    unit = as_radius(scales, point, norm)
+    unit = as_radius("scales", scales, point, norm)
     each = unit.reshape(point.shape) if isinstance(unit, np.ndarray) else unit
     certified = lambda radius: certify(network, x, radius * each, norm, method, params=params, label=label)
     robust = lambda radius: certified(radius).verdict == "robust"

@@ -24,10 +24,11 @@ def as_point(x: ArrayLike) -> Float[np.ndarray, "*shape"]:
     return point.astype(float)
 
 
-def as_radius(radius: Any, point: Float[np.ndarray, "*shape"], norm: str) -> float | Float[np.ndarray, " d"]:
+def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: str) -> float | Float[np.ndarray, " d"]:
     """One positive number, or a number of at least 0 for each coordinate of a flattened input.
 
     Args:
+        name: of the argument, for messages.
         radius: what was given.
         point: the input.
         norm: in which the radius is measured.
@@ -37,22 +38,22 @@ def as_radius(radius: Any, point: Float[np.ndarray, "*shape"], norm: str) -> flo
         ShapeError: for an array of another shape than the input.
         DataError: for what is not an array.
     """
-    radii = array_of("radius", radius)
+    radii = array_of(name, radius)
     if radii.ndim == 0:
-        return positive("radius", radii.item())
+        return positive(name, radii.item())
     rule = "one number, or one for each coordinate"
     if radii.shape != point.shape:
-        raise ShapeError("radius", found=f"shape {radii.shape}", rule=f"{rule} in the shape of x, {point.shape}")
+        raise ShapeError(name, found=f"shape {radii.shape}", rule=f"{rule} in the shape of x, {point.shape}")
     if radii.dtype.kind not in "iuf":
-        raise SettingError("radius", found=f"entries of type {radii.dtype}", rule="real numbers")
+        raise SettingError(name, found=f"entries of type {radii.dtype}", rule="real numbers")
     if not (np.isfinite(radii).all() and (radii >= 0).all() and (radii > 0).any()):
         wrong = radii[~(np.isfinite(radii) & (radii >= 0))]
         found = f"the entry {wrong[0]:g}" if wrong.size else "the entry 0 for every coordinate"
-        raise SettingError("radius", found=found, rule="finite numbers of at least 0, and at least one above 0")
+        raise SettingError(name, found=found, rule="finite numbers of at least 0, and at least one above 0")
     if norm != "linf":
         raise SettingError(
-            "radius",
-            found=f"a radius for each coordinate with the norm {norm!r}",
+            name,
+            found=f"a number for each coordinate with the norm {norm!r}",
             rule="an array with the norm 'linf' only, whose balls are boxes",
             remedy="use norm='linf', or pass one number",
         )
