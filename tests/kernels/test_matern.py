@@ -79,12 +79,18 @@ def test_ends_of_the_range(nu):
     assert np.allclose(single, gram(Matern(nu), jnp.linspace(0, 5, 9)[:, None]), atol=3e-6)
 
 
-def test_large_orders_are_the_gaussian_kernel():
+def test_large_orders_are_the_gaussian_kernel_and_small_ones_the_identity():
     x = jnp.linspace(0, 6, 13)[:, None]
     smooth = np.asarray(gram(RBF(), x))
     for nu in (1e6, 1e12, 1e300):
         assert np.abs(gram(Matern(nu), x) - smooth).max() <= 1 / nu + 8 * EPS
     assert np.abs(gram(Matern(100.0), x) - smooth).max() > 1e-4
+    for nu in (5e-324, 1e-200, 1e-20):  # and small ones the identity
+        for points in (x, x.astype(jnp.float32)):
+            assert np.abs(gram(Matern(nu), points) - np.eye(13)).max() <= 1e-15
+        assert float(jax.grad(lambda r, nu=nu: Matern(nu)(r, jnp.zeros(1)))(jnp.ones(1))[0]) == pytest.approx(
+            0, abs=1e-18
+        )
 
 
 @pytest.mark.parametrize("transform", [jax.grad, jax.jit, jax.vmap])

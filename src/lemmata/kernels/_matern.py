@@ -60,7 +60,7 @@ def _matern_function_jvp(nu, primals, tangents):
     elif nu == 0:
         slope = -matern_function(1.0, apart) / (2 * apart)
     else:
-        factor = 4**-nu * math.gamma(1 - nu) / math.gamma(nu)
+        factor = 4**-nu * math.gamma(1 - nu) * nu / math.gamma(1 + nu)
         slope = -factor * apart ** (nu - 1) * matern_function(1 - nu, apart)
     return value, jnp.where(t > 0, slope, 0.0) * dt
 

@@ -18,7 +18,8 @@ from ._distance import squared_distance, squared_distances
 from ._matern import matern_function
 from ._parameters import check_number, for_columns, learnable
 
-_SMOOTHEST = 1e15  # beyond it, the Matérn kernel is the Gaussian one to rounding
+# Beyond these orders, the Matérn kernel is to rounding 0 between different points, and the Gaussian kernel.
+_ROUGHEST, _SMOOTHEST = 1e-30, 1e15
 
 
 class _Stationary(AbstractKernel):
@@ -157,5 +158,5 @@ class Matern(_Stationary):
     lengthscale: Float[Array, "*columns"] = eqx.field(converter=learnable, default=1.0)
 
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        nu = min(self.nu, _SMOOTHEST)
+        nu = min(max(self.nu, _ROUGHEST), _SMOOTHEST)
         return matern_function(nu, 2 * nu * squares)
