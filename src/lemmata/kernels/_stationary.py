@@ -140,8 +140,8 @@ class Matern(_Stationary):
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import Matern, gram
     >>> print(gram(Matern(nu=0.8, lengthscale=jnp.array([1.0, 10.0])), jnp.array([[0.0, 0.0], [1.0, 1.0]])).round(4))
-    [[1.     0.4342]
-     [0.4342 1.    ]]
+    [[1.     0.4186]
+     [0.4186 1.    ]]
 
     Args:
         nu: a number above 0; a sample of the Gaussian process is less than nu times differentiable.
