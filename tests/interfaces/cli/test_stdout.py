@@ -17,7 +17,9 @@ RUNNER = CliRunner()
 @pytest.fixture
 def noisy(tmp_path):
     """A file of claims that prints while it is imported and in each measurement."""
-    text = inspect.getsource(untested).replace("        return problem\n", "        print('measured')\n        return problem\n")
+    text = inspect.getsource(untested).replace(
+        "        return problem\n", "        print('measured')\n        return problem\n"
+    )
     assert "measured" in text
     file = tmp_path / "mine.py"
     file.write_text(f"{text}\n\nprint('imported')\n")

@@ -50,7 +50,9 @@ commands = {
 for name, command in commands.items():
     # A line of a docstring would end a line of the help, whatever the width of the terminal.
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    app.command(name, help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs))(results_alone()(command))
+    app.command(name, help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs))(
+        results_alone()(command)
+    )
 
 
 @app.callback()
