@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 
-import jaxtyping
 import pytest
 
 import lemmata.workers._processes
@@ -186,14 +185,6 @@ def test_results_that_nobody_waits_for_are_cancelled(clean):
         listener.join()
         found.close()
     assert len(list(tasks.folder().glob("begun-*"))) <= 3
-
-
-@pytest.fixture
-def unchecked():
-    """Annotations are not checked, as they are not for users."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.mark.usefixtures("unchecked")
