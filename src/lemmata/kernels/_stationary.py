@@ -107,7 +107,7 @@ class Laplace(_Stationary):
 
 def _order(nu: Any) -> float:
     """Nu as a Python number."""
-    if known(nu) is None:
+    if isinstance(nu, jax.Array) and known(nu) is None:
         raise SettingError(
             "Matern.nu",
             found="a value that JAX traces, in jit or grad",
