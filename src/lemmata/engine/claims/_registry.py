@@ -87,7 +87,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
     return found
 
 
-def _points() -> list[importlib.metadata.EntryPoint]:
+def _points() -> list[Any]:  # of importlib_metadata, where a package puts its own in the place of Python's
     """The entry points of claims, lemmata's own first."""
     return sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name))
 
