@@ -6,9 +6,9 @@ from scipy.optimize import brentq
 
 from lemmata.errors import SettingError, ShapeError
 from lemmata.spectra import (
+    deterministic_equivalent,
     effective_regularisation,
     gcv,
-    learning_curve,
     leave_one_out,
     omniscient_curve,
     population_regularisation,
@@ -38,7 +38,7 @@ def naive_error(A, y, n, ridge):
 def test_the_curve_is_the_printed_formula():
     A, y = problem(0, 60, 90)
     sizes = [2, 7, 20, 45, 59]
-    curve = learning_curve(spectrum(A), y, sizes, 0.05)
+    curve = deterministic_equivalent(spectrum(A), y, sizes, 0.05)
     for i, n in enumerate(sizes):
         error, mu = naive_error(A, y, n, 0.05)
         condition = float(jnp.linalg.cond(A + mu * jnp.eye(60)))
@@ -51,7 +51,7 @@ def test_the_curve_is_the_printed_formula():
 def test_at_the_whole_set_it_is_generalised_cross_validation():
     A, y = problem(1, 50, 70)
     for ridge in (1e-6, 0.3, 20.0):
-        curve = learning_curve(spectrum(A), y, [50], ridge)
+        curve = deterministic_equivalent(spectrum(A), y, [50], ridge)
         assert float(curve.mu[0]) == ridge
         np.testing.assert_allclose(curve.error[0], gcv(spectrum(A), y, ridge), rtol=200 * EPS)
 
@@ -67,7 +67,9 @@ def test_it_tends_to_the_omniscient_estimate_as_the_set_grows():
     gaps = []
     for copies in (4, 8):
         full = spectrum(jnp.tile(A, (copies, copies)))
-        gaps.append(np.abs(np.log(learning_curve(full, jnp.tile(y, (copies, 1)), sizes, ridge).error / limit)))
+        gaps.append(
+            np.abs(np.log(deterministic_equivalent(full, jnp.tile(y, (copies, 1)), sizes, ridge).error / limit))
+        )
     ratio = np.log2(np.array(gaps[:-1]) / np.array(gaps[1:]))
     assert np.all(np.array(gaps[-1]) < 2 * 25 / (30 * 8))
     assert np.all(np.abs(ratio[-1] - 1) < 0.35), ratio
@@ -76,11 +78,11 @@ def test_it_tends_to_the_omniscient_estimate_as_the_set_grows():
 def test_without_ridge_it_is_the_limit_of_small_ridges_on_both_sides_of_the_rank():
     A, y = problem(3, 40, 15)
     sizes = [5, 10, 14, 16, 25, 40]
-    zero, small = (learning_curve(spectrum(A), y, sizes, ridge) for ridge in (0.0, 1e-11))
+    zero, small = (deterministic_equivalent(spectrum(A), y, sizes, ridge) for ridge in (0.0, 1e-11))
     np.testing.assert_array_equal(np.asarray(zero.mu)[3:], 0)
     # the error moves by about ridge / a_15 times the condition of the equation near the rank
     np.testing.assert_allclose(zero.error, small.error, rtol=1e-6)
-    assert np.isinf(learning_curve(spectrum(A), y, [15], 0.0).error[0])
+    assert np.isinf(deterministic_equivalent(spectrum(A), y, [15], 0.0).error[0])
 
 
 def test_without_ridge_beyond_the_rank_it_is_the_risk_of_least_squares():
@@ -88,7 +90,7 @@ def test_without_ridge_beyond_the_rank_it_is_the_risk_of_least_squares():
     A, _ = problem(4, 60, 10)
     found = spectrum(A)
     noise = found.eigenvectors[:, 10:] @ jnp.ones(50)
-    error = learning_curve(found, noise, [20, 40], 0.0).error
+    error = deterministic_equivalent(found, noise, [20, 40], 0.0).error
     np.testing.assert_allclose(error, [20 / 10, 40 / 30], rtol=1e-10)
 
 
@@ -118,30 +120,21 @@ def test_the_omniscient_estimate_is_least_squares_for_white_features():
     np.testing.assert_allclose(curve.error, expected, rtol=100 * EPS)
 
 
-def test_the_interval_contains_the_estimate_and_narrows_with_resamples():
-    A, y = problem(5, 60, 90)
-    few, many = (learning_curve(spectrum(A), y, [10, 30], 0.1, resamples=r) for r in (2, 200))
-    assert np.all((few.lower < few.error) & (few.error < few.upper))
-    assert np.all(few.upper > many.upper)
-    exact = learning_curve(spectrum(A), y, [10, 30], 0.1, resamples=10**12, allowance=0.1)
-    np.testing.assert_allclose(jnp.log(exact.upper / exact.lower), 0.2 + np.abs(exact.drift), rtol=1e-4)
-
-
 def test_the_drift_leads_from_cross_validation_to_leave_one_out():
     A, y = problem(8, 40, 60)
-    curve = learning_curve(spectrum(A), y, [10, 40], 0.1)
+    curve = deterministic_equivalent(spectrum(A), y, [10, 40], 0.1)
     expected = leave_one_out(spectrum(A), y, 0.1)
     np.testing.assert_allclose(curve.error[1] * jnp.exp(curve.drift[1]), expected, rtol=1000 * EPS)
     np.testing.assert_allclose(curve.drift[0], curve.drift[1] / 16, rtol=1000 * EPS)
-    assert np.all(learning_curve(spectrum(A), 0 * y, [10], 0.1).drift == 0)
+    assert np.all(deterministic_equivalent(spectrum(A), 0 * y, [10], 0.1).drift == 0)
 
 
 def test_sizes_and_targets_that_do_not_fit_are_refused():
     A, y = problem(6, 20, 30)
     for sizes in ([0], [21], []):
         with pytest.raises(SettingError, match="sizes"):
-            learning_curve(spectrum(A), y, sizes, 0.1)
+            deterministic_equivalent(spectrum(A), y, sizes, 0.1)
     with pytest.raises(SettingError, match="ridge"):
-        learning_curve(spectrum(A), y, [3], -0.1)
+        deterministic_equivalent(spectrum(A), y, [3], -0.1)
     with pytest.raises(ShapeError, match="targets"):
-        learning_curve(spectrum(A), y[:-1], [3], 0.1)
+        deterministic_equivalent(spectrum(A), y[:-1], [3], 0.1)
