@@ -3,7 +3,8 @@
 `python benchmarks/learning_curve_coverage.py` prints a row a kind of table: the share of cells whose interval holds the
 mean over 8 fresh splits (what it is for, nominally 90 %) and the mean over all of them, the share whose error is off by
 more than 30 %, for the default and for the bare formula, and the median of upper / lower. A cell is a table, a ridge
-and a size. What is measured comes from the textbook's fit to each split, by NumPy alone. It takes about two minutes.
+and a size. What is measured comes from the textbook's fit to each split, by NumPy alone. It takes about
+two minutes of one core.
 
 The settings were chosen on the tables of `tests/spectra/subsets.py`; none of those is drawn here.
 """
@@ -174,7 +175,7 @@ def main() -> list[tuple[str, str, float]]:
     return [*rows, ("learning_curve, 400 rows at 4 sizes: time", "spectrum", cost(400, (50, 100, 200, 300)))]
 
 
-def table() -> None:
+def show() -> None:
     """Prints the coverage of each kind of table."""
     print(
         f"{'':<36}{'cells':>6}{'inside: 8 splits':>18}{'all splits':>12}{'off by 30 %':>13}{'formula':>9}{'width':>7}"
@@ -192,4 +193,4 @@ def table() -> None:
 
 if __name__ == "__main__":
     jax.config.update("jax_enable_x64", True)
-    table()
+    show()

@@ -1,5 +1,6 @@
-"""The learning curve of kernel ridge regression on a finite set: a formula, checked by direct solves."""
+"""The learning curve of kernel ridge regression on a finite set: a formula, corrected by direct solves."""
 
+import math
 from collections.abc import Sequence
 
 import equinox as eqx
@@ -14,12 +15,12 @@ from lemmata.errors import DataError, SettingError, ShapeError
 from ._eigensystem import Spectrum
 from ._equivalent import deterministic_equivalent, sizes_of
 from ._held_out import HeldOut
-from ._points import FEWEST, MOST, Interval, LearningCurve, assemble, check_interval, measure
+from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, check_interval, measure
 
 LEVEL = 0.9
 """Nominal coverage of the interval."""
 _SMALL = 100  # rows up to which a curve may cost more operations than the cube of their number
-_OPERATIONS = {True: 2e8, False: 5e7}  # that a curve may cost, of few rows or of more, where the cube is less
+_OPERATIONS = {True: 5e8, False: 5e7}  # that a curve may cost, of few rows or of more, where the cube is less
 _ALLOWANCE = 0.12  # half-width that an interpolated correction is given, in the logarithm of the error
 _LARGEST = 1e140  # the square of a target, times the number of rows, must be a number
 _ROUNDING = 16.0
@@ -37,10 +38,11 @@ def learning_curve(
     """The held-out squared error of kernel ridge regression trained on n of N rows, checked by direct solves.
 
     The deterministic equivalent (`deterministic_equivalent`) gives the whole curve from the eigensystem, but it can be
-    too low by large factors. So the error at some of the sizes is measured: by the mean over random splits, each solved
-    exactly from the Gram matrix. `error` at these sizes is what was measured. Between them, the correction
-    ln(measured / equivalent) is interpolated linearly in ln n. At n = N, where no row is left out, the error is
-    leave-one-out. If no more splits of a size exist than would be solved, all of them are, and the mean is exact.
+    too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
+    exactly from the Gram matrix, and corrects the formula there by c = ln(measured / equivalent), reduced to
+    c max(0, 1 - s²/c²) with s the relative standard error of the mean: a correction within its own noise would do harm.
+    Between measured sizes the correction is interpolated linearly in ln n. At n = N, where no row is left out, the
+    error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the mean is exact.
 
     The interval is for what a measurement finds as the mean over `resamples` random splits, with a nominal coverage of
     90 %. With at least 30 solves, its ends are quantiles of such means, drawn from the solved splits, widened by the
@@ -51,7 +53,7 @@ def learning_curve(
     Cost: at each measured size at least 8 splits are solved, and enough to hold each row once in the smaller part of a
     split. As many sizes are measured as N³ floating-point operations allow (5e7 if that is more), always at least both
     ends and the size with the largest equivalent. A curve takes at most about as long as `spectrum`, or some tens of
-    milliseconds for a few hundred rows. Sets of at most 100 rows may cost 2e8 operations, up to 1000 solves a size. If
+    milliseconds for a few hundred rows. Sets of at most 100 rows may cost 5e8 operations, up to 1000 solves a size. If
     you need thousands of curves from one spectrum, or derivatives, use `deterministic_equivalent`, which checks nothing
     and costs one pass over the eigenvectors a size. `measured_curve` spends more.
 
@@ -110,6 +112,7 @@ def learning_curve(
     if np.any(np.rint(counts) != counts):
         at = np.where(counts[chosen] == len(targets), len(targets), whole[chosen])
         nearest = np.asarray(deterministic_equivalent(spectrum, targets, at, penalty).error)
+    points = [_shrunk(point, float(formula)) for point, formula in zip(points, nearest, strict=True)]
     curve = assemble(equivalent, nearest, chosen, points, _ALLOWANCE)
     noise = _noise(spectrum, targets, penalty)
     return eqx.tree_at(
@@ -137,6 +140,22 @@ def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float
         number = max(2, int(0.8 * number))
     share = floor / len(chosen) / cost[chosen]
     return chosen, np.clip(share, least[chosen], np.maximum(MOST, least[chosen])).astype(int)
+
+
+def _shrunk(point: Point, formula: float) -> Point:
+    """The point with its correction c of the formula reduced to c max(0, 1 - s²/c²), at the same interval.
+
+    Where the formula is right, few solves would replace it by something worse: s is their standard error, relative to
+    the error. The correction moves by at most s, so the error stays inside the interval.
+    """
+    if not (0 < formula < math.inf and point.error > 0 and point.standard_error > 0):
+        return point
+    correction, spread = math.log(point.error / formula), point.standard_error / point.error
+    moved = max(-spread, min(spread, correction if abs(correction) < spread else spread**2 / correction))
+    shift = min(max(moved, -point.above), point.below)
+    return Point(
+        point.error * math.exp(-shift), point.standard_error, point.below - shift, point.above + shift, point.solves
+    )
 
 
 def _noise(spectrum: Spectrum, targets: Float[Array, "rows *k"], ridge: float) -> float:

@@ -12,7 +12,7 @@ from ._eigensystem import Spectrum
 # is then right to about eps times it, 1e-6.
 _CONDITION = 1e10
 _ENTRIES = 2_000_000  # of a batch of systems: 16 MB
-_CALL = 2e4  # what a split costs however small it is, in operations
+_CALL = 2e5  # what a split costs however small it is, in operations
 _SMALL = 100  # rows of a system below which the calls would cost more than the arithmetic
 
 
@@ -52,8 +52,8 @@ class HeldOut:
         """Floating-point operations of one split, roughly."""
         rest = len(self.y) - n
         if self.leaves_out(n, ridge):
-            return _CALL + rest**3 / 2 + 10 * rest**2
-        system = 4.0 * n**3 if self.singular(ridge) else n**3 / 2
+            return _CALL / 10 + rest**3 / 2 + 10 * rest**2
+        system = 20.0 * n**3 if self.singular(ridge) else n**3 / 2
         return _CALL + system + 5 * n**2 + (5 + 2 * self.y.shape[1]) * n * len(self.y)
 
     def errors(
