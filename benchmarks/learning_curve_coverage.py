@@ -87,7 +87,7 @@ def uniform(draw: np.random.Generator, rows: int) -> Table:
 def diabetes(draw: np.random.Generator, rows: int) -> Table:
     from sklearn.datasets import load_diabetes
 
-    x, y = load_diabetes(return_X_y=True)
+    x, y = map(np.asarray, load_diabetes(return_X_y=True))
     part = draw.permutation(len(y))[:rows]
     return rbf(20 * x[part], 3.0), ((y - y.mean()) / y.std())[part]
 
@@ -148,8 +148,8 @@ def kind(group: str, name: str, seeds: int, splits: int) -> np.ndarray:
 def summary(found: np.ndarray) -> tuple[float, float, float, float, float]:
     """Inside for 8 splits, inside for all, off by more than 30 %, the formula off by that, median of upper / lower."""
     off = np.abs(found[:, 2:4]) > np.log(1.3)
-    shares = found[:, 0].mean(), found[:, 1].mean(), *off.mean(axis=0)
-    return (*map(float, shares), float(np.exp(np.median(found[:, 4]))))
+    few, every, own, formula = map(float, [*found[:, :2].mean(axis=0), *off.mean(axis=0)])
+    return few, every, own, formula, float(np.exp(np.median(found[:, 4])))
 
 
 def cost(rows: int, sizes: tuple[int, ...]) -> float:

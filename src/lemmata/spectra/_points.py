@@ -123,19 +123,19 @@ def _widths(errors: np.ndarray, every: bool, of: Interval) -> tuple[float, float
     if not spread > 0:  # every split alike, or a single one
         return 0.0, 0.0
     spread *= math.sqrt(count / (count - 1))
-    fresh = 1 / of.resamples if of.resamples else 0.0
-    many = fresh > 0 and count >= _MANY
-    variance = (0.0 if every else 1 / count) + (0.0 if many else fresh)
+    drawn = of.resamples if of.resamples and count >= _MANY else 0
+    fresh = 1 / of.resamples if of.resamples and not drawn else 0.0
+    variance = (0.0 if every else 1 / count) + fresh
     from scipy.special import stdtrit  # slow to import
 
     quantile = float(stdtrit(count - 1, (1 + of.level) / 2))
     skewness = max(0.0, float(np.mean(((errors - mean) / spread) ** 3)))
     below = quantile * spread * math.sqrt(variance) / mean
     above = below * (1 + skewness * (1 + 2 * quantile**2) / (6 * quantile) * math.sqrt(variance))
-    if not many:
+    if not drawn:
         return below, above
-    drawn = np.random.default_rng(count).choice(errors, size=(_DRAWS, of.resamples)).mean(axis=1)
-    low, high = np.quantile(drawn, [(1 - of.level) / 2, (1 + of.level) / 2])
+    means = np.random.default_rng(count).choice(errors, size=(_DRAWS, drawn)).mean(axis=1)
+    low, high = np.quantile(means, [(1 - of.level) / 2, (1 + of.level) / 2])
     with np.errstate(divide="ignore"):
         return float(np.hypot(below, np.log(mean / low))), float(np.hypot(above, np.log(high / mean)))
 
