@@ -40,7 +40,7 @@ def learning_curve(
     The deterministic equivalent (`deterministic_equivalent`) gives the whole curve from the eigensystem, but it can be
     too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
     exactly from the Gram matrix, and corrects the formula there by c = ln(measured / equivalent), reduced to
-    c max(0, 1 - s²/c²) with s the relative standard error of the mean: a correction within its own noise would do harm.
+    c max(0, 1 - (s/c)^4) with s the relative standard error of the mean: a correction within its noise would do harm.
     Between measured sizes the correction is interpolated linearly in ln n. At n = N, where no row is left out, the
     error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the mean is exact.
 
@@ -143,7 +143,7 @@ def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float
 
 
 def _shrunk(point: Point, formula: float) -> Point:
-    """The point with its correction c of the formula reduced to c max(0, 1 - s²/c²), at the same interval.
+    """The point with its correction c of the formula reduced to c max(0, 1 - (s/c)^4), at the same interval.
 
     Where the formula is right, few solves would replace it by something worse: s is their standard error, relative to
     the error. The correction moves by at most s, so the error stays inside the interval.
@@ -151,7 +151,7 @@ def _shrunk(point: Point, formula: float) -> Point:
     if not (0 < formula < math.inf and point.error > 0 and point.standard_error > 0):
         return point
     correction, spread = math.log(point.error / formula), point.standard_error / point.error
-    moved = max(-spread, min(spread, correction if abs(correction) < spread else spread**2 / correction))
+    moved = max(-spread, min(spread, correction if abs(correction) < spread else spread**4 / correction**3))
     shift = min(max(moved, -point.above), point.below)
     return Point(
         point.error * math.exp(-shift), point.standard_error, point.below - shift, point.above + shift, point.solves
