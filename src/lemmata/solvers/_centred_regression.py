@@ -31,8 +31,8 @@ def centred_regression(
 
     Where the five p x p squares of float64 that `subset_of_regressors` holds fit in the working set, or where a ridge
     is asked for, it is that solver, which is exact; beyond it is `eigenpro`, which knows no ridge and stops when
-    a direct solution on a few rows finds nothing more. Either answer is a function of points with `centres` and `coefficients`, and the
-    same key gives the same centres.
+    a direct solution on a few rows finds nothing more. Either answer is a function of points with `centres` and
+    `coefficients`, and the same key gives the same centres.
 
     The direct solution costs some 9/4 p operations for each of the n p entries of the kernel, EigenPro one evaluation
     of the kernel an epoch: the first grows with p, the second does not. On one core, with an RBF kernel in 50

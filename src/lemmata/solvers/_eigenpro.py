@@ -17,7 +17,7 @@ from lemmata.kernels import AbstractKernel
 from ._checks import check_at_least, check_numbers, check_targets
 from ._eigenpro_plan import EigenProPlan
 from ._operators import kernel_product, rows_of_a_block
-from ._remainder import ROWS, Remainder
+from ._remainder import ROWS, remainder_of
 from ._ridge import factored
 
 _SUBSAMPLE = 2000
@@ -194,7 +194,7 @@ class _Descent(eqx.Module):
         scale = float(jnp.mean(jnp.sum(y**2, axis=1)))
         # the order of the centres: the first rows are centres, the last ones none of those
         a, b = drawn[:few], drawn[-min(ROWS, n - few) :]
-        remainder = Remainder.of(self.kernel, x[a], x[b], scale)
+        remainder = remainder_of(self.kernel, x[a], x[b], scale)
         left = lambda rows, alpha: y[rows] - kernel_product(self.kernel, x[rows], self.centres, alpha)
         alpha, errors, remaining, done = jnp.zeros((len(self.centres), y.shape[1]), x.dtype), [], math.nan, False
         mean = alpha

@@ -79,12 +79,21 @@ def _array(value: Any, place: str, tensors: dict[str, np.ndarray]) -> dict[str, 
         if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
             raw = np.asarray(jax.random.key_data(value))
             return {"key": _tensor(raw, place, tensors), "implementation": str(jax.random.key_impl(value))}
+        if value.dtype.kind == "c":
+            return {"parts": {"array": _tensor(_parts(np.asarray(value)), place, tensors), "weak": False}}
         return {"array": _tensor(np.asarray(value), place, tensors), "weak": bool(value.weak_type)}
     if value.dtype.kind in "UO":
         if not all(isinstance(entry, str | int | float | bool) for entry in value.ravel().tolist()):
             _refuse(place, "an array of objects", "an array of numbers or text")
         return {"text": value.ravel().tolist(), "shape": list(value.shape), "object": value.dtype.kind == "O"}
+    if value.dtype.kind == "c" and value.dtype.itemsize <= 16:
+        return {"parts": {"numpy": _tensor(_parts(value), place, tensors)}}
     return {"numpy": _tensor(value, place, tensors)}
+
+
+def _parts(value: np.ndarray) -> np.ndarray:
+    """Real and imaginary parts along a last axis."""
+    return np.stack([value.real, value.imag], axis=-1)
 
 
 def _tensor(value: np.ndarray, place: str, tensors: dict[str, np.ndarray]) -> str:

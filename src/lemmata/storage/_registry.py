@@ -14,7 +14,10 @@ import lemmata.kernels
 import lemmata.networks
 import lemmata.solvers
 import lemmata.spectra
+import lemmata.subjects.boolean
+import lemmata.subjects.hardness
 import lemmata.subjects.splines
+import lemmata.subjects.state_space
 from lemmata.errors import SettingError
 
 _ROOMS = (
@@ -24,7 +27,10 @@ _ROOMS = (
     lemmata.networks,
     lemmata.spectra,
     lemmata.solvers,
+    lemmata.subjects.boolean,
+    lemmata.subjects.hardness,
     lemmata.subjects.splines,
+    lemmata.subjects.state_space,
 )
 
 # The functions of the named activations, and their usual companions.
@@ -40,7 +46,9 @@ CLASSES: dict[str, type] = {
     f"{room.__name__}.{name}": member
     for room in _ROOMS
     for name, member in vars(room).items()
-    if isinstance(member, type) and dataclasses.is_dataclass(member) and not name.startswith("Abstract")
+    if isinstance(member, type)
+    and (dataclasses.is_dataclass(member) or hasattr(member, "get_params"))
+    and not name.startswith("Abstract")
 }
 
 
