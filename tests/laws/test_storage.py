@@ -35,7 +35,7 @@ from lemmata.estimators import (
 from lemmata.functions import GaussianBumps
 from lemmata.kernels import RBF, AbstractKernel, Compose, gram
 from lemmata.networks import construct_transformer
-from lemmata.solvers import eigenpro
+from lemmata.solvers import CentredSolution, EigenProPlan
 from lemmata.storage import load, load_transformer, save, save_transformer
 from lemmata.subjects.boolean import LowDegreeClassifier
 from lemmata.subjects.hardness import RuleLearner
@@ -67,6 +67,7 @@ RNG = np.random.default_rng(0)
 SYSTEM = discretise(ContinuousSystem(oscillators(3), jnp.ones((3, 2)), jnp.ones((1, 3))), 1 / 8)
 DENSE = DiscreteSystem(DenseMatrix(jnp.eye(2) / 2), jnp.ones((2, 2)), jnp.ones((1, 2)), jnp.ones((1, 2)))
 POINTS = jnp.asarray(RNG.normal(size=(5, 3)))
+UNIT = POINTS / jnp.linalg.norm(POINTS, axis=1, keepdims=True)
 SEQUENCES = jnp.asarray(RNG.normal(size=(4, 6, 2)))
 KERNELS = [(case.name, case.kernel, jnp.asarray(case.points(np.random.default_rng(1)))) for case in CASES]
 KERNELS = [case for case in KERNELS if not case[0].startswith("compose")]  # with a function of the test's own
@@ -74,12 +75,13 @@ KERNELS += [
     ("map", Compose(RBF(), jnp.tanh), POINTS),
     ("tangent", TangentKernel(relu_network(depth=2, bias_std=0.1)), POINTS),
     ("nngp", NNGPKernel(relu_network(depth=1)), POINTS),
-    ("angular", AngularKernel(TangentKernel(relu_network(depth=2)), norm=1.0, dimension=3), POINTS),
+    ("angular", AngularKernel(TangentKernel(relu_network(depth=2)), norm=1.0, dimension=3), UNIT),
     ("complex states", StateSpaceKernel(SYSTEM), SEQUENCES),
     ("dense states", StateSpaceKernel(DENSE), SEQUENCES),
 ]
 UNIQUE = {type(kernel): (name, kernel, points) for name, kernel, points in KERNELS}
 LAYER_CASES = [*LAYERS, *(activation.layer for activation in ACTIVATIONS), *(case.network(4) for case in STRUCTURES)]
+LAYER_CASES = [layer for layer in LAYER_CASES if getattr(getattr(layer, "fn", None), "__name__", "") != "<lambda>"]
 
 X = RNG.normal(size=(40, 4))
 Y, CLASSES, BINARY = np.sin(X[:, 0]), np.array(["a", "b"])[(X[:, 0] > 0).astype(int)], np.where(X > 0, 1, -1)
@@ -160,7 +162,9 @@ def test_complex_arrays(kind, tmp_path):
     for own in (value, value[:0], value[0, 0] * np.ones(()), jnp.asarray(value)):
         back = load(save([own], tmp_path / "file"))[0]
         assert (back.dtype, back.shape, type(back)) == (own.dtype, own.shape, type(own))
-        assert np.array_equal(np.asarray(back).view(float), np.asarray(own).view(float), equal_nan=True)
+        for part, known in ((back.real, own.real), (back.imag, own.imag)):
+            assert np.array_equal(part, known, equal_nan=True)
+            assert np.array_equal(np.signbit(part), np.signbit(known))
 
 
 def matrices():
@@ -225,7 +229,8 @@ def test_files_of_earlier_versions_load_and_a_digest_cannot_be_left_out(name, fi
 
 
 def test_an_answer_of_an_earlier_version_lacks_fields_with_defaults(tmp_path):
-    found = eigenpro(RBF(1.0), POINTS, POINTS[:, 0], 3, jax.random.key(0), epochs=2, tolerance=0.0)
+    numbers = (1, 2, 0.5, 1.0, 1, jnp.zeros(()), np.ones(1), EigenProPlan(5, 3, 5, 3, 8))
+    found = CentredSolution(RBF(1.0), POINTS[:3], jnp.ones(3), *numbers, remaining=0.25, done=True)
     path = save(found, tmp_path / "file")
     with safe_open(path, framework="numpy") as file:
         metadata, tensors = file.metadata(), {part: file.get_tensor(part) for part in file.keys()}  # noqa: SIM118

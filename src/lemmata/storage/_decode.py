@@ -30,6 +30,8 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
     if body is None or isinstance(body, bool | int | float | str):
         return body
     match body:
+        case {"item": array}:
+            return decoded(array, tensors)[()]
         case {"parts": parts}:
             return _complex(decoded(parts, tensors))
         case {"array": name, "weak": weak}:

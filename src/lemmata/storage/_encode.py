@@ -31,6 +31,8 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.bool_ | np.integer | np.floating):
         value = np.asarray(value)
         return {"scalar": _tensor(value, place, tensors)}
+    if isinstance(value, np.complexfloating):
+        return {"item": _array(np.asarray(value), place, tensors)}
     if isinstance(value, jax.Array | np.ndarray):
         return _array(value, place, tensors)
     inside = lambda name, part: encoded(part, f"{place}.{name}" if place else str(name), tensors)
