@@ -2,6 +2,7 @@
 
 import importlib.util
 import pathlib
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -86,7 +87,9 @@ def test_the_comparison_of_the_benchmark_in_small():
     *data, truth = module.problem(3000)
     error = lambda values: np.mean((values - truth) ** 2)
     peer = error(module.peer_predictions(module.Fit("Nystroem", 300, "float64"), *data))
-    ours = error(module.our_predictions(module.Fit("EigenPro", 300, "float64"), *data))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnfinishedWarning)  # after 16 epochs the error may still fall
+        ours = error(module.our_predictions(module.Fit("EigenPro", 300, "float64"), *data))
     direct = error(module.our_predictions(module.Fit("direct", 300, "float64"), *data))
     assert ours < 1.1 * peer  # centres are drawn apart, which moves either error by some per cent
     assert abs(direct / peer - 1) < 0.01  # the same centres: an intercept and a jitter apart

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+import lemmata.answers
 import lemmata.architectures
 import lemmata.functions
 import lemmata.kernels
@@ -21,6 +22,7 @@ import lemmata.subjects.state_space
 from lemmata.errors import SettingError
 
 _ROOMS = (
+    lemmata.answers,
     lemmata.kernels,
     lemmata.architectures,
     lemmata.functions,
