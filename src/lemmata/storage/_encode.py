@@ -95,7 +95,7 @@ def _array(value: Any, place: str, tensors: dict[str, np.ndarray]) -> dict[str, 
 
 def _parts(value: np.ndarray) -> np.ndarray:
     """Real and imaginary parts along a last axis."""
-    return np.stack([value.real, value.imag], axis=-1)
+    return np.stack([np.real(value), np.imag(value)], axis=-1)
 
 
 def _tensor(value: np.ndarray, place: str, tensors: dict[str, np.ndarray]) -> str:
