@@ -127,7 +127,7 @@ def eigenpro(
         >>> from lemmata.solvers import eigenpro
         >>> x = jax.random.normal(jax.random.key(0), (500, 2))
         >>> found = eigenpro(Matern(1.5, 2.0), x, jnp.sin(x[:, 0]), 100, jax.random.key(1))
-        >>> found.done, bool(jnp.mean((found(x) - jnp.sin(x[:, 0])) ** 2) < 1e-3)
+        >>> found.done, bool(jnp.mean((found(x) - jnp.sin(x[:, 0])) ** 2) < 1e-2)
         (True, True)
     """
     require_float64("EigenPro")

@@ -123,7 +123,7 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.
         >>> print(backdoor_report(rows, np.zeros(400, int)))
         class 0: 400 rows, top eigenvalue 4.07, bulk up to 1.7: a spike of 3.01, squared cosine 0.96, 20 rows to look at
         >>> print(backdoor_report(rows, np.zeros(400, int)).classes[0].conditions[0])
-        eigenvalues out of place, of those of isotropic rows: holds (2.25)
+        eigenvalues out of place, of those of isotropic rows: holds (2.21)
     """
     level = inside("level", level, 0.0, 1.0)
     table, given, size = _read(features, labels)
