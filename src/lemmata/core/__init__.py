@@ -15,6 +15,7 @@ from ._given import single_of as single_of
 from ._memory import MemoryPlan as MemoryPlan
 from ._memory import available_bytes as available_bytes
 from ._randomness import key_from as key_from
+from ._reading import read_arguments as read_arguments
 from ._result_plan import ResultPlan as ResultPlan
 from ._result_plan import free_bytes as free_bytes
 from ._settings import check_real as check_real

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+from lemmata.core import refusing_in_one_line
 from lemmata.errors import ContradictionWarning, DataError, InterpolationWarning
 
 from ._graphs import are_fields, as_points
@@ -42,9 +43,10 @@ class Rows(NamedTuple):
 
         Raises:
             DataError: if there is only one class.
-            ValueError: if the targets are not classes.
+            DataError: if the targets are not classes.
         """
-        check_classification_targets(self.targets)
+        with refusing_in_one_line():
+            check_classification_targets(self.targets)
         classes, index = np.unique(self.targets, return_inverse=True)
         if len(classes) < 2:
             found = f"one class, {classes[0]!r}"
@@ -102,11 +104,13 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
     """
     network = getattr(estimator, "network", None)
     X = as_points(network, X)
-    refuse_text(X)
-    if are_fields(network, X):
-        X, y = check_X_y(X, y, dtype="float64", allow_nd=True, **rules)
-    else:
-        X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
+    with refusing_in_one_line():
+        refuse_text(X)
+        y = _plain(y)
+        if are_fields(network, X):
+            X, y = check_X_y(X, y, dtype="float64", allow_nd=True, **rules)
+        else:
+            X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
     y = np.asarray(y, float) if rules.get("y_numeric") else y
     weights = _weights(sample_weight, len(X))
     kept = weights > 0
@@ -117,10 +121,11 @@ def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
     """Inputs of a prediction (m, d), refused as those of the fit."""
     network = getattr(estimator, "network", None)
     X = as_points(network, X)
-    refuse_text(X)
-    if are_fields(network, X):
-        return np.asarray(check_array(X, dtype="float64", allow_nd=True))
-    return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
+    with refusing_in_one_line():
+        refuse_text(X)
+        if are_fields(network, X):
+            return np.asarray(check_array(X, dtype="float64", allow_nd=True))
+        return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
 
 
 def refuse_text(X: Any) -> None:
@@ -147,6 +152,12 @@ def refuse_text(X: Any) -> None:
         )
 
 
+def _plain(y: Any) -> Any:
+    """Targets; an array of objects that are all numbers as numbers, which scikit-learn would not take for labels."""
+    objects = isinstance(y, np.ndarray) and y.dtype.kind == "O"
+    return y.astype(float) if objects and all(isinstance(each, int | float) for each in y.ravel().tolist()) else y
+
+
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "shape")
 
@@ -155,7 +166,7 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
     if given is None:
         return np.ones(rows)
     try:
-        weights = np.array(given, float)
+        weights = np.full(1, np.nan) if np.iscomplexobj(given) else np.array(given, float)
     except (TypeError, ValueError):
         weights = np.full(1, np.nan)
     weights = np.full(rows, float(weights)) if weights.ndim == 0 else weights

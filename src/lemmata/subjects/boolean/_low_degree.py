@@ -142,8 +142,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         frame = X
         with refusing_in_one_line():
             X, y = validate_data(self, X, y, dtype=np.float64)
+            check_classification_targets(y)
         X = np.asarray(X, float)
-        check_classification_targets(y)
         self.classes_, index = np.unique(y, return_inverse=True)
         n, d = X.shape
         if len(self.classes_) < 2:

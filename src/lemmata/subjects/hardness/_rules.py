@@ -212,7 +212,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
 
 
 def _two_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    check_classification_targets(y)
+    with refusing_in_one_line():
+        check_classification_targets(y)
     kind = type_of_target(y)
     classes, index = np.unique(y, return_inverse=True)
     if len(classes) > 2:
