@@ -63,10 +63,10 @@ def substitutes(array: np.ndarray) -> Iterator[tuple[str, Any]]:
     yield "boolean", np.zeros(array.shape, bool)
 
 
-def is_array(value: Any, annotation: Any) -> bool:
+def is_array(value: Any, annotation: Any, name: str) -> bool:
     """Whether an argument is an array of real numbers, and its place is not that of a tree or of anything."""
     said = str(annotation)
-    if "PyTree" in said or "Callable" in said or "Key" in said:
+    if "PyTree" in said or "Callable" in said or "Key" in said or name == "params":
         return False
     if isinstance(value, jax.Array):
         return not jnp.issubdtype(value.dtype, jax.dtypes.prng_key) and value.dtype != np.uint32 and value.size > 0
@@ -103,7 +103,7 @@ class Recorder:
             for key, value in bound.arguments.items():
                 kind = signature.parameters[key]
                 single = kind.kind in (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY)
-                if single and (name, key) not in self.seen and is_array(value, kind.annotation):
+                if single and (name, key) not in self.seen and is_array(value, kind.annotation, key):
                     self.seen.add((name, key))
                     self._try(function, name, kind, bound, answer)
         return answer
@@ -166,9 +166,11 @@ def _difference(answer: Any, found: Any) -> str:
 
 def _opened(value: Any) -> Any:
     """The fields of a plain dataclass or object of lemmata, one level deep."""
-    if isinstance(value, tuple | list | dict | np.ndarray | jax.Array) or not hasattr(value, "__dict__"):
+    named = value._asdict() if hasattr(value, "_asdict") else getattr(value, "__dict__", None)
+    if named is None or isinstance(value, list | dict | np.ndarray | jax.Array):
         return value
-    return {key: part for key, part in vars(value).items() if isinstance(part, float | int | np.ndarray | jax.Array)}
+    plain = {key: part for key, part in named.items() if isinstance(part, float | int | np.ndarray | jax.Array)}
+    return {key: part for key, part in plain.items() if "seconds" not in key}
 
 
 def _signature(function: Any) -> tuple[str, inspect.Signature] | None:
@@ -184,6 +186,8 @@ def _signature(function: Any) -> tuple[str, inspect.Signature] | None:
     elif kind.__module__.startswith("lemmata"):
         name, module = f"{kind.__name__}.__call__", kind.__module__
     else:
+        return None
+    if "<" in getattr(function, "__qualname__", ""):  # made by a function: an answer, not part of the interface
         return None
     if not module.startswith("lemmata") or (name.rsplit(".", 1)[-1].startswith("_") and not name.endswith("__call__")):
         return None

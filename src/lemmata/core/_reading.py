@@ -14,7 +14,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import AbstractArray
 
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.errors import DataError, LemmataError, PrecisionError, SettingError, ShapeError
 
 from ._given import array_of, real_numbers
 
@@ -78,9 +78,32 @@ class Place(NamedTuple):
             return value
         return self._converted(value)
 
+    def explained(self, value: Any) -> LemmataError | None:
+        """Why a function that failed on an argument in another library's words could not take it, or None.
+
+        Args:
+            value: what `read` gave.
+        """
+        shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
+        if isinstance(shape, tuple) and 0 in shape:
+            return ShapeError(self.name, found=f"shape {shape}", rule="no axis of length 0")
+        if str(kind) in ("float16", "bfloat16"):
+            remedy = "convert it with astype(float)"
+            return PrecisionError(self.name, found=f"entries of type {kind}", rule="float32 or float64", remedy=remedy)
+        if self.axes is None and (shape == () or isinstance(value, _NUMBERS)) and not self.others:
+            return ShapeError(self.name, found="one number", rule="an array of at least one axis")
+        return None
+
     def _is_other(self, value: Any) -> bool:
         if isinstance(value, np.ndarray):
             return False
+        if isinstance(value, str | bytes):
+            if float in self.others and str not in self.others:
+                raise SettingError(self.name, found=repr(value)[:40], rule="numbers")
+            return str in self.others
+        if isinstance(value, list | tuple) and Sequence in self.others:
+            real_numbers(self.name, array_of(self.name, value))
+            return True
         if isinstance(value, self.others) or (self.callables and callable(value)):
             return True
         # A number stays a number, whose type gives way to that of the arrays beside it.
@@ -92,7 +115,9 @@ class Place(NamedTuple):
             raise SettingError(self.name, found=" ".join(repr(value).split())[:40], rule="one number")
         array: Any = value if isinstance(value, jax.Array) else array_of(self.name, value)
         if array.dtype.kind in "OUS" and self.kinds:
-            array = real_numbers(self.name, array)
+            numbers = real_numbers(self.name, array)
+            plain = np.array(array.tolist()) if array.dtype.kind == "O" else numbers  # whole numbers and booleans stay
+            array = plain if plain.dtype.kind in "biuf" else numbers
         if not self._takes(array.ndim):
             if self._is_setting:
                 raise SettingError(self.name, found=f"an array of shape {array.shape}", rule="one number")
@@ -111,6 +136,8 @@ class Place(NamedTuple):
         if goal in "fc" and kind in "fiub":
             return array.astype(float if goal == "f" else complex)
         if goal in "iu" and kind in "iub":
+            return array.astype(int)
+        if goal in "iu" and kind == "f" and isinstance(array, np.ndarray) and bool((np.floor(array) == array).all()):
             return array.astype(int)
         if goal == "b" and kind in "iu" and not isinstance(array, Tracer) and bool(np.all((array == 0) | (array == 1))):
             return array.astype(bool)
@@ -147,6 +174,9 @@ class _KeyPlace(NamedTuple):
             return value
         remedy = f"pass jax.random.key({value})" if isinstance(value, int) else "pass one made by jax.random.key(seed)"
         raise SettingError(self.name, found=repr(value)[:40], rule="a key of JAX", remedy=remedy)
+
+    def explained(self, value: Any) -> None:
+        return None
 
 
 @functools.lru_cache(2**12)
@@ -268,7 +298,17 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
                     changed[position] = value
             elif place.name in named:
                 named[place.name] = place.read(named[place.name])
-        return function(*(given if changed is None else changed), **named)
+        taken = given if changed is None else changed
+        try:
+            return function(*taken, **named)
+        except LemmataError:
+            raise
+        except Exception as error:
+            for position, place in known[0]:
+                value = taken[position] if position is not None and position < len(taken) else named.get(place.name)
+                if (reason := place.explained(value)) is not None:
+                    raise reason from error
+            raise
 
     read.__reads__ = True  # pyright: ignore[reportAttributeAccessIssue]
     return read
