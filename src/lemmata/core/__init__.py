@@ -10,7 +10,9 @@ from ._given import array_argument as array_argument
 from ._given import array_of as array_of
 from ._given import missing_in as missing_in
 from ._given import numbers_of as numbers_of
+from ._given import plain_labels as plain_labels
 from ._given import real_numbers as real_numbers
+from ._given import refuse_text as refuse_text
 from ._given import refusing_in_one_line as refusing_in_one_line
 from ._given import single_of as single_of
 from ._memory import MemoryPlan as MemoryPlan

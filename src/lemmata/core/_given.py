@@ -1,6 +1,7 @@
 """What users pass or their models return, as arrays of NumPy: tensors, tables of several types, and refusals."""
 
 import contextlib
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -167,6 +168,44 @@ def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) 
             remedy="make one number or one column an axis of length 1, for example with values[:, None]",
         )
     return array
+
+
+def refuse_text(X: Any) -> None:
+    """Refuse inputs that hold strings, which would be read as numbers where they look like some.
+
+    Args:
+        X: inputs.
+
+    Raises:
+        DataError: for an input that is a string; the message names its row.
+    """
+    values = X if isinstance(X, np.ndarray) else np.asarray(X) if isinstance(X, list | tuple) or _is_frame(X) else None
+    if values is None or values.dtype.kind not in "USO":
+        return
+    text = [isinstance(value, str | bytes) for value in values.reshape(-1)]
+    if any(text):
+        row = text.index(True) // max(1, math.prod(values.shape[1:]))
+        raise DataError(
+            "inputs X",
+            found=f"a string, {str(values.reshape(-1)[text.index(True)])!r}, in row {row} (counted from 0)",
+            rule="numbers only",
+            remedy="convert with X.astype(float) if the strings are numbers; otherwise use an encoder such "
+            "as OneHotEncoder",
+        )
+
+
+def plain_labels(y: Any) -> Any:
+    """Targets; an array of objects that are all numbers as numbers, which scikit-learn would not take for labels.
+
+    Args:
+        y: targets.
+    """
+    objects = isinstance(y, np.ndarray) and y.dtype.kind == "O"
+    return y.astype(float) if objects and all(isinstance(each, int | float) for each in y.ravel().tolist()) else y
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "shape")
 
 
 @contextlib.contextmanager

@@ -165,6 +165,26 @@ class Place(NamedTuple):
         return f"{' or '.join(told)} {'axis' if known == [(1, False)] else 'axes'}"
 
 
+class _LikePlace(NamedTuple):
+    """Of NumPy's `ArrayLike`: numbers or labels, which the function reads itself, after complex numbers are refused."""
+
+    name: str
+    optional: bool
+
+    def read(self, value: Any) -> Any:
+        if value is None and not self.optional:
+            raise DataError(self.name, found="None", rule="an array")
+        if value is None or callable(value) or isinstance(value, str | bytes | Mapping):
+            return value
+        array = array_of(self.name, value)
+        if array.dtype.kind == "c":
+            raise DataError(self.name, found=f"entries of type {array.dtype}", rule="real numbers")
+        return value
+
+    def explained(self, value: Any) -> None:
+        return None
+
+
 class _KeyPlace(NamedTuple):
     name: str
     optional: bool
@@ -188,14 +208,14 @@ def _kind(dtype: Any) -> str:
 
 def places(
     function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})
-) -> list[tuple[int | None, "Place | _KeyPlace"]]:
+) -> list[tuple[int | None, "Place | _LikePlace | _KeyPlace"]]:
     """The arguments of a function that are annotated as arrays, each with its position where it has one.
 
     Args:
         function: any function.
         told: annotations of arguments that come before its own.
     """
-    found: list[tuple[int | None, Place | _KeyPlace]] = []
+    found: list[tuple[int | None, Place | _LikePlace | _KeyPlace]] = []
     for position, parameter in enumerate(inspect.signature(function).parameters.values()):
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
@@ -215,11 +235,13 @@ def _evaluated(function: Any, annotation: Any) -> Any:
         return Any
 
 
-def _place(name: str, annotation: Any, optional: bool) -> "Place | _KeyPlace | None":
+def _place(name: str, annotation: Any, optional: bool) -> "Place | _LikePlace | _KeyPlace | None":
     members = list(_members(annotation))
     arrays = [each for each in members if _is_shaped(each)]
     if any(_name(each) == "Key" for each in arrays):
         return _KeyPlace(name, optional or type(None) in members)
+    if any(getattr(each, "__module__", "").startswith("numpy._typing") for each in members):
+        return _LikePlace(name, optional or type(None) in members)
     bare = [each for each in members if each in (jax.Array, np.ndarray)]
     rest = [each for each in members if each not in arrays and each not in bare]
     others, callables = list[type](), False
@@ -283,7 +305,7 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
     annotated = {**getattr(function, "__annotations__", {}), **told}
     if hasattr(function, "__reads__") or not any(_is_about_arrays(each) for each in annotated.values()):
         return function
-    known: list[list[tuple[int | None, Place | _KeyPlace]]] = []
+    known: list[list[tuple[int | None, Place | _LikePlace | _KeyPlace]]] = []
 
     @functools.wraps(function)
     def read(*given: Any, **named: Any) -> Any:
@@ -316,7 +338,10 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
 
 def _is_about_arrays(annotation: Any) -> bool:
     return "rray" in annotation if isinstance(annotation, str) else any(
-        _is_shaped(each) or each in (jax.Array, np.ndarray) for each in _members(annotation)
+        _is_shaped(each)
+        or each in (jax.Array, np.ndarray)
+        or getattr(each, "__module__", "").startswith("numpy._typing")
+        for each in _members(annotation)
     )  # fmt: skip
 
 

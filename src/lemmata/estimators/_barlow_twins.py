@@ -9,13 +9,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lemmata.answers import positive
-from lemmata.core import numbers_of, refusing_in_one_line
+from lemmata.core import numbers_of, refuse_text, refusing_in_one_line
 from lemmata.errors import DataError, SettingError
 from lemmata.kernels import RBF, AbstractKernel, gram
 from lemmata.subjects.dynamics import StepwisePrediction, terminal_embedding
 
 from ._leaves import jax_leaves
-from ._rows import float64_leaves, points_of, refuse_text
+from ._rows import float64_leaves, points_of
 
 
 class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -1,6 +1,5 @@
 """What the rows of a fit are: numbers of the estimator's own, with weights, and without contradictions."""
 
-import math
 import warnings
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from jaxtyping import Float, Int
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from lemmata.core import refusing_in_one_line
+from lemmata.core import plain_labels, refuse_text, refusing_in_one_line
 from lemmata.errors import ContradictionWarning, DataError, InterpolationWarning
 
 from ._graphs import are_fields, as_points
@@ -106,7 +105,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
     X = as_points(network, X)
     with refusing_in_one_line():
         refuse_text(X)
-        y = _plain(y)
+        y = plain_labels(y)
         if are_fields(network, X):
             X, y = check_X_y(X, y, dtype="float64", allow_nd=True, **rules)
         else:
@@ -126,40 +125,6 @@ def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
         if are_fields(network, X):
             return np.asarray(check_array(X, dtype="float64", allow_nd=True))
         return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
-
-
-def refuse_text(X: Any) -> None:
-    """Refuse inputs that hold strings, which would be read as numbers where they look like some.
-
-    Args:
-        X: inputs.
-
-    Raises:
-        DataError: for an input that is a string; the message names its row.
-    """
-    values = X if isinstance(X, np.ndarray) else np.asarray(X) if isinstance(X, list | tuple) or _is_frame(X) else None
-    if values is None or values.dtype.kind not in "USO":
-        return
-    text = [isinstance(value, str | bytes) for value in values.reshape(-1)]
-    if any(text):
-        row = text.index(True) // max(1, math.prod(values.shape[1:]))
-        raise DataError(
-            "inputs X",
-            found=f"a string, {str(values.reshape(-1)[text.index(True)])!r}, in row {row} (counted from 0)",
-            rule="numbers only",
-            remedy="convert with X.astype(float) if the strings are numbers; otherwise use an encoder such "
-            "as OneHotEncoder",
-        )
-
-
-def _plain(y: Any) -> Any:
-    """Targets; an array of objects that are all numbers as numbers, which scikit-learn would not take for labels."""
-    objects = isinstance(y, np.ndarray) and y.dtype.kind == "O"
-    return y.astype(float) if objects and all(isinstance(each, int | float) for each in y.ravel().tolist()) else y
-
-
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "shape")
 
 
 def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
