@@ -58,8 +58,8 @@ def main() -> list[tuple[str, str, float]]:
             compiled = programs(kind, heads, BLOCK, backward)
             times, sizes = seconds(compiled, heads, REPEATS), [held(program) for program in compiled]
             what = f"tiled {kind}, n={LENGTH}, d={DIMENSION}, {'with derivatives' if backward else 'forward'}"
-            told = f"{1e3 * times[1]:.0f} ms for {1e3 * times[0]:.0f}, {sizes[1] / 2**20:.1f} MiB for {sizes[0] / 2**20:.1f}"
-            print(f"{what}: {told}", flush=True)
+            told = f"{1e3 * times[1]:.0f} ms for {1e3 * times[0]:.0f}, "
+            print(f"{what}: {told}{sizes[1] / 2**20:.1f} MiB for {sizes[0] / 2**20:.1f}", flush=True)
             rows.append((f"{what}: time", "the whole matrix of weights", times[1] / times[0]))
             rows.append((f"{what}: memory", "the whole matrix of weights", sizes[1] / sizes[0]))
     return rows

@@ -3,8 +3,9 @@
 The `__init__` of a subpackage ends with `read_arguments(__name__)`. Each public function, and each method of a public
 class, then reads the arguments that are annotated as arrays before its own code sees them. Lists, frames, tensors and
 arrays of another library or type become arrays of the annotated kind. Texts, complex numbers where real ones are meant,
-ragged lists, None, and another number of axes are refused in one line that names the argument. An array of JAX that
-fits is passed on as it is, so that a reading changes no result.
+ragged lists, None, and another number of axes are refused in one line that names the argument. An array of JAX is
+passed on as it is, so that a reading changes no result. Where a function then fails in another library's words, the
+argument whose shape or type does not fit is named.
 """
 
 import dataclasses
@@ -67,14 +68,15 @@ class Place(NamedTuple):
         Raises:
             ShapeError, DataError, PrecisionError: if it is no such array.
         """
-        if isinstance(value, jax.Array):
-            if self._fits(value) and self.of_jax:
-                return value
-        elif value is None:
+        if isinstance(value, jax.Array) and self.of_jax:
+            if self.kinds and "c" not in self.kinds and value.dtype.kind == "c":
+                raise self._of_another_kind(value)
+            return value
+        if value is None:
             if self.optional:
                 return None
             raise DataError(self.name, found="None", rule=f"an array of {self._words}")
-        elif self._is_other(value):
+        if not isinstance(value, jax.Array) and self._is_other(value):
             return value
         return self._converted(value)
 
@@ -90,6 +92,10 @@ class Place(NamedTuple):
         if str(kind) in ("float16", "bfloat16"):
             remedy = "convert it with astype(float)"
             return PrecisionError(self.name, found=f"entries of type {kind}", rule="float32 or float64", remedy=remedy)
+        if isinstance(shape, tuple) and not self._takes(len(shape)):
+            return ShapeError(self.name, found=f"shape {shape}", rule=f"an array with {self._axes}")
+        if isinstance(value, jax.Array | np.ndarray) and self.kinds and _kind(value.dtype) not in self.kinds:
+            return self._of_another_kind(value)
         if self.axes is None and (shape == () or isinstance(value, _NUMBERS)) and not self.others:
             return ShapeError(self.name, found="one number", rule="an array of at least one axis")
         return None
@@ -141,11 +147,11 @@ class Place(NamedTuple):
             return array.astype(int)
         if goal == "b" and kind in "iu" and not isinstance(array, Tracer) and bool(np.all((array == 0) | (array == 1))):
             return array.astype(bool)
-        remedy = "use its real part, or its modulus" if kind == "c" else None
-        raise DataError(self.name, found=f"entries of type {array.dtype}", rule=self._words, remedy=remedy)
+        raise self._of_another_kind(array)
 
-    def _fits(self, array: jax.Array) -> bool:
-        return (not self.kinds or _kind(array.dtype) in self.kinds) and self._takes(array.ndim)
+    def _of_another_kind(self, array: Any) -> DataError:
+        remedy = "use its real part, or its modulus" if array.dtype.kind == "c" else None
+        return DataError(self.name, found=f"entries of type {array.dtype}", rule=self._words, remedy=remedy)
 
     @property
     def _is_setting(self) -> bool:

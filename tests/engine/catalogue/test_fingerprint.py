@@ -285,7 +285,8 @@ def test_what_trials_execute_is_reached(name):
         own, _, method = qualified.partition(".")
         node = files.Node(module.removesuffix(".__init__"), own)
         node = files.Node(*node[:2], method) if method in files.methods_of(node) else node
-        if not own.startswith("<") and node not in reached:
+        # The reader of arguments passes arrays of JAX on as they are: it is part of no computation.
+        if not own.startswith("<") and node.module != "lemmata.core._reading" and node not in reached:
             missed.add(node)
     assert missed == set()
     assert len(called) > 10
