@@ -5,6 +5,7 @@ before the measurement, so that everything is imported and compiled. `python -m 
 a job: its name, the bytes that are planned, and those that were measured.
 """
 
+import ctypes
 import gc
 import json
 import sys
@@ -27,6 +28,7 @@ def status(name: str) -> int:
 def peak(run: Callable[[], object]) -> int:
     """Bytes by which resident memory grows at most while something runs."""
     gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what earlier jobs have freed goes back to the system, or it would be used unseen
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")  # the peak starts again here
     before = status("VmRSS")

@@ -15,213 +15,29 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import AbstractArray
 
-from lemmata.errors import DataError, LemmataError, PrecisionError, SettingError, ShapeError
+from lemmata.errors import LemmataError
 
-from ._given import array_of, real_numbers
-
-_KINDS = {
-    "Float": "f", "Inexact": "fc", "Complex": "c", "Int": "iu", "Integer": "iu", "UInt": "u", "Bool": "b",
-    "Real": "fiub", "Num": "fciu", "Shaped": "fciub",
-}  # fmt: skip
-_WORDS = {"f": "real numbers", "c": "complex numbers", "i": "whole numbers", "u": "whole numbers", "b": "booleans"}
-_NUMBERS = (bool, int, float, np.bool_, np.number)
-
-
-class Place(NamedTuple):
-    """What an argument that is annotated as an array takes.
-
-    Args:
-        name: of the argument.
-        kinds: of its entries, as NumPy abbreviates them; the first is what others become. Empty: any.
-        axes: the allowed numbers of axes with the least for more, or None for any number.
-        of_jax: whether arrays of JAX are taken.
-        of_numpy: whether arrays of NumPy are taken.
-        others: types of what else is taken, which is left as it is.
-        callables: whether functions are taken.
-        optional: whether None is.
-    """
-
-    name: str
-    kinds: str
-    axes: tuple[tuple[int, bool], ...] | None
-    of_jax: bool
-    of_numpy: bool
-    others: tuple[type, ...]
-    callables: bool
-    optional: bool
-
-    def read(self, value: Any) -> Any:
-        """The argument as the function takes it.
-
-        Args:
-            value: what was given.
-
-        Raises:
-            ShapeError, DataError, PrecisionError: if it is no such array.
-        """
-        if isinstance(value, jax.Array) and self.of_jax:
-            if self.kinds and "c" not in self.kinds and value.dtype.kind == "c":
-                raise self._of_another_kind(value)
-            return value
-        if value is None:
-            if self.optional:
-                return None
-            raise DataError(self.name, found="None", rule=f"an array of {self._words}")
-        if not isinstance(value, jax.Array) and self._is_other(value):
-            return value
-        return self._converted(value)
-
-    def explained(self, value: Any) -> LemmataError | None:
-        """Why a function that failed on an argument in another library's words could not take it, or None.
-
-        Args:
-            value: what `read` gave.
-        """
-        shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
-        if isinstance(shape, tuple) and 0 in shape:
-            return ShapeError(self.name, found=f"shape {shape}", rule="no axis of length 0")
-        if str(kind) in ("float16", "bfloat16"):
-            remedy = "convert it with astype(float)"
-            return PrecisionError(self.name, found=f"entries of type {kind}", rule="float32 or float64", remedy=remedy)
-        if isinstance(shape, tuple) and not self._takes(len(shape)):
-            return ShapeError(self.name, found=f"shape {shape}", rule=f"an array with {self._axes}")
-        if isinstance(value, jax.Array | np.ndarray) and self.kinds and _kind(value.dtype) not in self.kinds:
-            return self._of_another_kind(value)
-        if self.axes is None and (shape == () or isinstance(value, _NUMBERS)) and not self.others:
-            return ShapeError(self.name, found="one number", rule="an array of at least one axis")
-        return None
-
-    def _is_other(self, value: Any) -> bool:
-        if isinstance(value, np.ndarray):
-            return False
-        if isinstance(value, str | bytes):
-            if float in self.others and str not in self.others:
-                raise SettingError(self.name, found=repr(value)[:40], rule="numbers")
-            return str in self.others
-        if isinstance(value, list | tuple) and Sequence in self.others:
-            real_numbers(self.name, array_of(self.name, value))
-            return True
-        if isinstance(value, self.others) or (self.callables and callable(value)):
-            return True
-        # A number stays a number, whose type gives way to that of the arrays beside it.
-        scalar = isinstance(value, _NUMBERS) and not isinstance(value, np.complexfloating)
-        return scalar and self._takes(0)
-
-    def _converted(self, value: Any) -> Any:
-        if self._is_setting and not isinstance(value, jax.Array | np.ndarray | np.generic):
-            raise SettingError(self.name, found=" ".join(repr(value).split())[:40], rule="one number")
-        array: Any = value if isinstance(value, jax.Array) else array_of(self.name, value)
-        if array.dtype.kind in "OUS" and self.kinds:
-            numbers = real_numbers(self.name, array)
-            plain = np.array(array.tolist()) if array.dtype.kind == "O" else numbers  # whole numbers and booleans stay
-            array = plain if plain.dtype.kind in "biuf" else numbers
-        if not self._takes(array.ndim):
-            if self._is_setting:
-                raise SettingError(self.name, found=f"an array of shape {array.shape}", rule="one number")
-            raise ShapeError(self.name, found=f"shape {array.shape}", rule=f"an array with {self._axes}")
-        kind = _kind(array.dtype)
-        if self.kinds and kind not in self.kinds:
-            array = self._of_kind(array, kind)
-        if isinstance(array, Tracer) or (isinstance(array, jax.Array) and self.of_jax):
-            return array
-        if self.of_numpy and not (self.of_jax and isinstance(value, list | tuple)):
-            return np.asarray(array)
-        return jnp.asarray(array) if self.of_jax and array.dtype.kind in "fciubV" else array
-
-    def _of_kind(self, array: Any, kind: str) -> Any:
-        goal = self.kinds[0]
-        if goal in "fc" and kind in "fiub":
-            return array.astype(float if goal == "f" else complex)
-        if goal in "iu" and kind in "iub":
-            return array.astype(int)
-        if goal in "iu" and kind == "f" and isinstance(array, np.ndarray) and bool((np.floor(array) == array).all()):
-            return array.astype(int)
-        if goal == "b" and kind in "iu" and not isinstance(array, Tracer) and bool(np.all((array == 0) | (array == 1))):
-            return array.astype(bool)
-        raise self._of_another_kind(array)
-
-    def _of_another_kind(self, array: Any) -> DataError:
-        remedy = "use its real part, or its modulus" if array.dtype.kind == "c" else None
-        return DataError(self.name, found=f"entries of type {array.dtype}", rule=self._words, remedy=remedy)
-
-    @property
-    def _is_setting(self) -> bool:
-        return self.axes == ((0, False),)
-
-    def _takes(self, axes: int) -> bool:
-        return self.axes is None or any(axes == least or (more and axes > least) for least, more in self.axes)
-
-    @property
-    def _words(self) -> str:
-        return _WORDS.get(self.kinds[:1], "numbers") if self.kinds != "fciub" else "numbers"
-
-    @property
-    def _axes(self) -> str:
-        known = sorted(set(self.axes or ()))
-        told = [f"{'at least ' if more else ''}{least}" for least, more in known]
-        return f"{' or '.join(told)} {'axis' if known == [(1, False)] else 'axes'}"
-
-
-class _LikePlace(NamedTuple):
-    """Of NumPy's `ArrayLike`: numbers or labels, which the function reads itself, after complex numbers are refused."""
-
-    name: str
-    optional: bool
-
-    def read(self, value: Any) -> Any:
-        if value is None and not self.optional:
-            raise DataError(self.name, found="None", rule="an array")
-        if value is None or callable(value) or isinstance(value, str | bytes | Mapping):
-            return value
-        array = array_of(self.name, value)
-        if array.dtype.kind == "c":
-            raise DataError(self.name, found=f"entries of type {array.dtype}", rule="real numbers")
-        return value
-
-    def explained(self, value: Any) -> None:
-        return None
-
-
-class _KeyPlace(NamedTuple):
-    name: str
-    optional: bool
-
-    def read(self, value: Any) -> Any:
-        if isinstance(value, jax.Array | np.ndarray) or (value is None and self.optional):
-            return value
-        remedy = f"pass jax.random.key({value})" if isinstance(value, int) else "pass one made by jax.random.key(seed)"
-        raise SettingError(self.name, found=repr(value)[:40], rule="a key of JAX", remedy=remedy)
-
-    def explained(self, value: Any) -> None:
-        return None
-
-
-@functools.lru_cache(2**12)
-def _kind(dtype: Any) -> str:
-    if jnp.issubdtype(dtype, jnp.floating):
-        return "f"
-    return dtype.kind
+from ._places import KINDS, KeyPlace, LikePlace, Place
 
 
 def places(
     function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})
-) -> list[tuple[int | None, "Place | _LikePlace | _KeyPlace"]]:
+) -> list[tuple[int | None, "Place | LikePlace | KeyPlace"]]:
     """The arguments of a function that are annotated as arrays, each with its position where it has one.
 
     Args:
         function: any function.
         told: annotations of arguments that come before its own.
     """
-    found: list[tuple[int | None, Place | _LikePlace | _KeyPlace]] = []
+    found: list[tuple[int | None, Place | LikePlace | KeyPlace]] = []
     for position, parameter in enumerate(inspect.signature(function).parameters.values()):
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
@@ -241,13 +57,13 @@ def _evaluated(function: Any, annotation: Any) -> Any:
         return Any
 
 
-def _place(name: str, annotation: Any, optional: bool) -> "Place | _LikePlace | _KeyPlace | None":
+def _place(name: str, annotation: Any, optional: bool) -> "Place | LikePlace | KeyPlace | None":
     members = list(_members(annotation))
     arrays = [each for each in members if _is_shaped(each)]
     if any(_name(each) == "Key" for each in arrays):
-        return _KeyPlace(name, optional or type(None) in members)
+        return KeyPlace(name, optional or type(None) in members)
     if any(getattr(each, "__module__", "").startswith("numpy._typing") for each in members):
-        return _LikePlace(name, optional or type(None) in members)
+        return LikePlace(name, optional or type(None) in members)
     bare = [each for each in members if each in (jax.Array, np.ndarray)]
     rest = [each for each in members if each not in arrays and each not in bare]
     others, callables = list[type](), False
@@ -266,8 +82,8 @@ def _place(name: str, annotation: Any, optional: bool) -> "Place | _LikePlace | 
     if not arrays and jax.Array not in bare and not others:
         kinds = ""  # labels, too
     else:
-        kinds = "".join(dict.fromkeys("".join(_KINDS.get(_name(each), "") for each in arrays) + "fiub" * bool(bare)))
-    if any(_name(each) not in _KINDS for each in arrays):
+        kinds = "".join(dict.fromkeys("".join(KINDS.get(_name(each), "") for each in arrays) + "fiub" * bool(bare)))
+    if any(_name(each) not in KINDS for each in arrays):
         return None
     axes = None if bare else tuple(dict.fromkeys(_axes_of(each) for each in arrays))
     libraries = [getattr(each, "array_type", each) for each in (*arrays, *bare)]
@@ -311,14 +127,14 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
     annotated = {**getattr(function, "__annotations__", {}), **told}
     if hasattr(function, "__reads__") or not any(_is_about_arrays(each) for each in annotated.values()):
         return function
-    known: list[list[tuple[int | None, Place | _LikePlace | _KeyPlace]]] = []
+    made: list[list[tuple[int | None, Place | LikePlace | KeyPlace]]] = []
 
     @functools.wraps(function)
     def read(*given: Any, **named: Any) -> Any:
-        if not known:
-            known.append(places(function, told))
+        if not made:
+            made.append(places(function, told))
         changed: list[Any] | None = None
-        for position, place in known[0]:
+        for position, place in made[0]:
             if position is not None and position < len(given):
                 value = place.read(given[position])
                 if value is not given[position]:
@@ -332,7 +148,7 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
         except LemmataError:
             raise
         except Exception as error:
-            for position, place in known[0]:
+            for position, place in made[0]:
                 value = taken[position] if position is not None and position < len(taken) else named.get(place.name)
                 if (reason := place.explained(value)) is not None:
                     raise reason from error
