@@ -77,6 +77,11 @@ class Place(NamedTuple):
         if str(kind) in ("float16", "bfloat16"):
             remedy = "convert it with astype(float)"
             return PrecisionError(self.name, found=f"entries of type {kind}", rule="float32 or float64", remedy=remedy)
+        if not self.kinds and isinstance(value, np.ndarray) and value.dtype.kind in "USO":
+            try:
+                real_numbers(self.name, value)
+            except DataError as error:
+                return error
         if isinstance(shape, tuple) and not self._takes(len(shape)):
             return ShapeError(self.name, found=f"shape {shape}", rule=f"an array with {self._axes}")
         if isinstance(value, jax.Array | np.ndarray) and self.kinds and _kind(value.dtype) not in self.kinds:
@@ -115,6 +120,10 @@ class Place(NamedTuple):
                 raise SettingError(self.name, found=f"an array of shape {array.shape}", rule="one number")
             raise ShapeError(self.name, found=f"shape {array.shape}", rule=f"an array with {self._axes}")
         kind = _kind(array.dtype)
+        if not self.kinds and kind == "c":
+            raise self._of_another_kind(array)
+        if not self.kinds and kind == "O" and all(isinstance(each, _NUMBERS) for each in array.ravel().tolist()):
+            array = np.array(array.tolist())
         if self.kinds and kind not in self.kinds:
             array = self._of_kind(array, kind)
         if known(array) is None or (isinstance(array, jax.Array) and self.of_jax):  # a traced one has no numbers

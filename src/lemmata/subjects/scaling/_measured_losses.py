@@ -107,7 +107,9 @@ def extrapolation_interval(
     """
     design = Design.of(np.log(positive_column("n", n))[:, None], floor)
     _enough(design)
-    return both_intervals(fit_law(design, np.log(positive_column("loss", loss))), [], loss_at(design, np.log([at])), level)[0]
+    return both_intervals(
+        fit_law(design, np.log(positive_column("loss", loss))), [], loss_at(design, np.log([at])), level
+    )[0]
 
 
 def _enough(design: Design) -> None:
