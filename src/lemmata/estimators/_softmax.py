@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lemmata.core import refusing_in_one_line
+from lemmata.core import refuse_text, refusing_in_one_line
 from lemmata.errors import DataError, SettingError, SolverError
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
@@ -99,6 +99,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             SolverError: if the training of the network diverged.
         """
         with refusing_in_one_line():
+            refuse_text(X)
             validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
         X, y = (np.asarray(values, float) for values in validated)
         self._check_settings()
@@ -170,6 +171,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         with refusing_in_one_line():
+            refuse_text(X)
             X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
         times = _numbers(time)
         if times is None or times.ndim > 1 or not (times >= 0).all():
