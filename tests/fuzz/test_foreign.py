@@ -9,6 +9,7 @@ import zlib
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pandas
 import pytest
@@ -27,10 +28,19 @@ def wanted(name: str, argument: str, substitute: str) -> bool:
     return zlib.crc32(f"{SEED} {name} {argument} {substitute}".encode()) % 4 == 0
 
 
+@pytest.fixture
+def types_unchecked():
+    """Users run without the annotations' checker, which would otherwise speak first."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.usefixtures("types_unchecked")
 @pytest.mark.seconds(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("module", sorted(KNOWN))
-def test_what_is_no_such_array_is_read_or_refused_in_our_words(module, capsys):
+def test_what_is_no_such_array_is_read_or_refused_in_our_words(module):
     recorder = Recorder(wanted)
     replay(module, recorder)
     assert len(recorder.seen) >= KNOWN[module], "examples that were tried are gone: python -m tests.fuzz.foreign"
