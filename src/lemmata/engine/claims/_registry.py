@@ -20,7 +20,7 @@ from lemmata.errors import ClaimError, EntryPointWarning, MissingFileError, Unkn
 
 from ._claim import Claim
 from ._declared import check_complete, check_declared, defined_twice
-from ._places import ROOT, modules_of
+from ._places import place_of
 
 ENTRY_POINTS = "lemmata.claims"
 _FILES: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()  # of claims that `load_file` has loaded
@@ -87,7 +87,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
     return found
 
 
-def _points() -> list[importlib.metadata.EntryPoint]:
+def _points() -> list[Any]:  # of importlib_metadata, where a package puts its own in the place of Python's
     """The entry points of claims, lemmata's own first."""
     return sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name))
 
@@ -193,15 +193,16 @@ def file_of(claim: Claim) -> str | None:
 def _alone(name: str) -> list[Claim]:
     """The claims that a name means among lemmata's own, where one section has them and no other package has claims."""
     points = _points()
-    if not points or not all(map(_own, points)):
+    if len(points) != 1 or not _own(points[0]):
         return []
+    package = points[0].value
     try:
-        for point in points:
-            point.load()
-        found = [claim for module in modules_of(name) for claim in _registered(importlib.import_module(module))]
+        points[0].load()
+        place = place_of(name, package)
+        found = [] if place is None else _registered(importlib.import_module(f"{package}.{place}"))
     except (Exception, SystemExit):  # which the registry tells
         return []
-    if modules_of(name) == [f"{ROOT}.{name}"]:
+    if place == name:
         return found
     last = name.rpartition(".")[2]
     return [claim for claim in found if last in (type(claim).__name__, spelled(type(claim).__name__))]
