@@ -9,6 +9,7 @@ from lemmata.subjects.attention import attended_pairs, block_attention
 
 LENGTH, DIMENSION, COUNT, REPEATS = 4096, 64, 4, 3
 BLOCKS = (128, 64, 32)
+TOY = {"LENGTH": 16, "DIMENSION": 4, "COUNT": 2, "REPEATS": 1, "BLOCKS": (4,)}
 
 
 def dense(q: Array, k: Array, v: Array) -> Array:

@@ -11,7 +11,8 @@ from lemmata.functions import cube, walsh_hadamard
 from lemmata.subjects.approximation import kinks
 from lemmata.subjects.boolean import boolean_fourier
 
-INPUTS, MODEL_INPUTS, TABLE, SHORTER = 20, 16, 12, 20_000
+INPUTS, MODEL_INPUTS, TABLE, SHORTER, WIDTH = 20, 16, 12, 20_000, 512
+TOY = {"INPUTS": 6, "MODEL_INPUTS": 4, "TABLE": 4, "SHORTER": 100, "WIDTH": 8}
 
 
 def butterflies(values: np.ndarray) -> np.ndarray:
@@ -38,7 +39,7 @@ def main() -> list[tuple[str, str, float]]:
     x = rng.choice([-1.0, 1.0], (1000, MODEL_INPUTS))
     model = MLPClassifier((64,), max_iter=50, random_state=0).fit(x, x[:, 0] * x[:, 1] > 0)
     everywhere = np.asarray(cube(MODEL_INPUTS))
-    network = eqx.nn.MLP(8, 1, 512, 3, activation=jax.nn.relu, key=jax.random.key(1))
+    network = eqx.nn.MLP(8, 1, WIDTH, 3, activation=jax.nn.relu, key=jax.random.key(1))
     a, b = rng.normal(size=(2, 8))
     line = jnp.asarray(a + np.linspace(0, 1, SHORTER)[:, None] * (b - a), jnp.float32)
     outputs = jax.jit(jax.vmap(network))
@@ -52,12 +53,12 @@ def main() -> list[tuple[str, str, float]]:
         repeats=3,
     )
     print(f"seconds: 2^{INPUTS} values {seconds['transform']:.3f}, {MODEL_INPUTS} inputs {seconds['expansion']:.2f}, "
-          f"3 x 512 units {seconds['kinks']:.2f}")  # fmt: skip
+          f"3 x {WIDTH} units {seconds['kinks']:.2f}")  # fmt: skip
     ratio = lambda what, peer: seconds[what] / seconds[peer]
     outputs = f"Fourier expansion of a network on {MODEL_INPUTS} inputs"
     return [
         (f"transform of 2^{INPUTS} values", "NumPy, a loop over coordinates", ratio("transform", "butterflies")),
         (f"transform of 2^{TABLE} values", "product with the matrix of signs", ratio("short", "matrix")),
         (outputs, "its outputs alone", ratio("expansion", "evaluation")),
-        ("exact kinks of a network of 3 x 512 units", f"differences on {SHORTER} points", ratio("kinks", "grid")),
+        (f"exact kinks of a network of 3 x {WIDTH} units", f"differences on {SHORTER} points", ratio("kinks", "grid")),
     ]

@@ -28,6 +28,7 @@ import numpy as np
 
 IMAGES, RADIUS, ROUNDS, FEW = 100, 0.02, 1, 5
 WIDTHS = (256, 256, 256)
+TOY = {"IMAGES": 2, "FEW": 1, "WIDTHS": (6, 6, 6)}
 
 
 def trained() -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:

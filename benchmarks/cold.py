@@ -16,6 +16,7 @@ ROUNDS = 5
 CASES = ("dense, ReLU, erf and GELU", "three convolutions and a pool", "empirical kernel of a module")
 STD, BIAS = 2**0.5, 0.1
 MLP = (32, 10, 256, 2)  # inputs, outputs, width, hidden layers
+TOY = {"ROUNDS": 1}
 
 
 def points(shape: tuple[int, ...]):

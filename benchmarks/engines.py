@@ -111,6 +111,11 @@ LOADS = {
 }  # fmt: skip
 
 
+TOY = {
+    "TURNS": 1, "SMALL": 4, "ENGINES": {"": processes, "loky": loky}, "LOADS": {"4 tasks of no length": small},
+}  # fmt: skip
+
+
 @dataclasses.dataclass(frozen=True)
 class Took:
     """Seconds on the clock and of processors, of this process and those that it waited for."""
@@ -132,7 +137,7 @@ def took(engine: Callable, load: Callable) -> Took:
     return Took(time.perf_counter() - begun, used() - before, answer)
 
 
-def rows(turns: int = TURNS) -> Iterator[tuple[str, str, float]]:
+def rows(turns: int | None = None) -> Iterator[tuple[str, str, float]]:
     """What, peer, ratio of median seconds, load by load."""
     import jax
 
@@ -140,7 +145,7 @@ def rows(turns: int = TURNS) -> Iterator[tuple[str, str, float]]:
     with contextlib.suppress(ImportError):
         import distributed  # noqa: F401  (its import is no part of the times; that in the workers is)
     for what, load in LOADS.items():
-        runs = [{name: took(engine, load) for name, engine in ENGINES.items()} for _ in range(turns)]
+        runs = [{name: took(engine, load) for name, engine in ENGINES.items()} for _ in range(turns or TURNS)]
         assert all(own.answer == runs[0][""].answer for turn in runs for own in turn.values()), what
         for measured in ("clock", "processor"):
             median = {name: statistics.median(getattr(turn[name], measured) for turn in runs) for name in ENGINES}

@@ -15,6 +15,7 @@ from lemmata.networks import InContextTransformer, construct_transformer, forwar
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient
 
 FEATURES, EXAMPLES, ITERATIONS, PENALTY = 500, 500, 100, 1e-2
+TOY = {"FEATURES": 6, "EXAMPLES": 12, "ITERATIONS": 2, "PENALTY": 0.1}
 
 
 def problem(**more) -> tuple[InContextTransformer, jax.Array, jax.Array, jax.Array]:
@@ -46,7 +47,7 @@ def passes() -> list[tuple[str, str, float]]:
     once = time.perf_counter() - started
     gap = float(jnp.abs(dense[-1, -1] - model(x, y, query)[0]))
     assert gap < 1e-5, gap  # rounding of size eps tau in the dense pass
-    return [*rows, (name, f"dense pass, D=1009, equal to {gap:.0e}", seconds[name] / once)]
+    return [*rows, (name, f"dense pass, D={dense.shape[-1]}, equal to {gap:.0e}", seconds[name] / once)]
 
 
 def lasso() -> list[tuple[str, str, float]]:

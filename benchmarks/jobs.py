@@ -17,6 +17,7 @@ from lemmata.engine.claims import registry, verdicts_of
 from lemmata.workers import Processes, finished
 
 CLAIMS, JOBS, TURNS = 40, 2, 2
+TOY = {"CLAIMS": 1, "JOBS": 1, "TURNS": 1}
 
 
 def share(count: int) -> list:
@@ -53,8 +54,9 @@ def processor(executor: Processes) -> float:
     return total
 
 
-def main(count: int = CLAIMS, jobs: int = JOBS, turns: int = TURNS) -> list[tuple[str, str, float]]:
+def main(count: int | None = None, jobs: int | None = None, turns: int | None = None) -> list[tuple[str, str, float]]:
     """Rows (what, peer, ratio of seconds: below 1 means that several processes are faster)."""
+    count, jobs, turns = count or CLAIMS, jobs or JOBS, turns or TURNS
     jax.config.update("jax_enable_x64", True)
     cores = os.sched_getaffinity(0)
     kinds = {"": (jobs, cores), "one process": (1, cores), "one process on one core": (1, {min(cores)})}

@@ -24,20 +24,21 @@ from lemmata.architectures import (
 )
 from lemmata.kernels import RBF, gram
 
-POINTS, DIMENSIONS, REPEATS = 4000, 784, 7
+POINTS, DIMENSIONS, REPEATS, IMAGES = 4000, 784, 7, 100
 DEPTHS = (3, 10, 30)
+TOY = {"POINTS": 12, "DIMENSIONS": 3, "REPEATS": 1, "DEPTHS": (1,), "IMAGES": 2}
 
 
 class UnknownRelu(Relu):
     """ReLU under another name: no series stands for a network of an activation that is not known to be homogeneous."""
 
 
-def alternating(contenders: dict, repeats: int = REPEATS) -> dict[str, float]:
+def alternating(contenders: dict, repeats: int | None = None) -> dict[str, float]:
     """Median seconds of each contender; all are compiled first, then they take turns, so that a slow spell hits all."""
     for run in contenders.values():
         jax.block_until_ready(run())
     seconds = {name: [] for name in contenders}
-    for _ in range(repeats):
+    for _ in range(repeats or REPEATS):
         for name, run in contenders.items():
             start = time.perf_counter()
             jax.block_until_ready(run())
@@ -65,7 +66,7 @@ def main() -> list[tuple[str, str, float]]:
     sphere = AngularKernel(erf, norm=1.0, dimension=DIMENSIONS)
     contenders["NTK, erf, depth 10, sphere, symmetric"] = lambda: gram(sphere, unit)
     contenders["NTK, erf, depth 10, recursion, symmetric"] = lambda: gram(erf, unit)
-    image = jax.random.normal(jax.random.key(2), (100, 8, 8, 3), jnp.float32)
+    image = jax.random.normal(jax.random.key(2), (IMAGES, 8, 8, 3), jnp.float32)
     conv = [Conv(8, (3, 3), 2**0.5, 0.1), Relu()]
     pooled = TangentKernel(Serial([*(conv * 3), GlobalAveragePool(), Dense(1)]))
     contenders["NTK, 3 x Conv 3x3, symmetric"] = lambda: gram(pooled, image)

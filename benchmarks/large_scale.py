@@ -28,6 +28,10 @@ OURS = (94, 188, 375, 750, 1500)
 # How far rounding may move the direct solution's fit, as a share of the targets: 1 % of the error at most.
 TOLERANCE = 1e-4
 PEERS = ("Nystroem", "RBFSampler")
+TOY = {
+    "POINTS": 500, "CENTRES": 20, "MANY_CENTRES": 40, "SIZES": (20,), "OURS": (20,), "WITHIN": 1e9,
+    "PEERS": ("Nystroem",),
+}  # fmt: skip
 
 
 class Fit(NamedTuple):
@@ -129,8 +133,9 @@ def ours_at(error: float, dtype: str, points: int) -> Fit:
     return next(fit for fit in fits if measured(fit, points)["error"] <= WITHIN * error)
 
 
-def main(points: int = POINTS) -> list[tuple[str, str, float]]:
+def main(points: int | None = None) -> list[tuple[str, str, float]]:
     """Rows (what, peer, ratio to the peer) of seconds, of seconds of the processor, and of errors."""
+    points = points or POINTS
     print(f"{points} x {DIMENSIONS} points", flush=True)
     rows = []
     for fit in (Fit("direct", CENTRES, "float64"), Fit("EigenPro", MANY_CENTRES, "float32")):

@@ -17,6 +17,7 @@ import time
 REPEATS, ROUNDS = 2, 2
 STD, BIAS = 2**0.5, 0.1
 VECTORS = (4000, 784)
+TOY = {"REPEATS": 1, "ROUNDS": 1, "CASES": {"ReLU NTK, depth 2": ("relu", 2, 0.0, (8, 3), "")}}
 # For each case: activation, depth, standard deviation of the biases, shape of the points, and what is particular.
 CASES = {
     "ReLU NTK, depth 3": ("relu", 3, 0.0, VECTORS, ""),

@@ -8,9 +8,10 @@ import sys
 import time
 
 POINTS, DIMENSIONS, REPETITIONS = 20_000, 10, 5
+TOY = {"POINTS": 200, "REPETITIONS": 1}
 
 
-def main(points: int = POINTS) -> list[tuple[str, str, float]]:
+def main(points: int | None = None) -> list[tuple[str, str, float]]:
     """A row (what, peer, time on one process over time on two)."""
     import jax
     import jax.numpy as jnp
@@ -18,6 +19,7 @@ def main(points: int = POINTS) -> list[tuple[str, str, float]]:
     from lemmata.kernels import RBF
     from lemmata.solvers import ProcessOperator
 
+    points = points or POINTS
     jax.config.update("jax_enable_x64", True)
     x = jax.random.normal(jax.random.key(0), (points, DIMENSIONS))
     v, best = jnp.sin(x[:, 0]), {1: float("inf"), 2: float("inf")}

@@ -13,6 +13,7 @@ import time
 ROUNDS = 2
 SIZES = (144, 768, 768, 384, 10)
 ROWS = 1024
+TOY = {"ROUNDS": 1, "SIZES": (4, 6, 3), "ROWS": 16}
 
 
 def network():

@@ -11,7 +11,10 @@ from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
 
 ROWS, COLUMNS, WIDTH = 1024, 64, 16384
-BLOCK_ROWS, OUTPUTS, LIMIT_ROWS = 400, 10, 4000
+BLOCK_ROWS, OUTPUTS, LIMIT_ROWS, VECTORS, NARROW = 400, 10, 4000, 256, 4096
+TOY = {
+    "ROWS": 16, "COLUMNS": 4, "WIDTH": 32, "BLOCK_ROWS": 6, "OUTPUTS": 2, "LIMIT_ROWS": 8, "VECTORS": 4, "NARROW": 32,
+}  # fmt: skip
 
 
 def problem(n: int, d: int, m: int, k: int) -> tuple[SoftmaxNetwork, dict, jax.Array, jax.Array]:
@@ -52,9 +55,10 @@ def steps() -> list[tuple[str, str, float]]:
 
 
 def tangent() -> list[tuple[str, str, float]]:
-    network, params, x, y = problem(256, COLUMNS, 4096, OUTPUTS)
-    matrix = lambda: network.tangent(params, x).reshape(2560, 2560) @ y.T.reshape(-1)
-    name, peer = "H times a vector, H not formed", "H formed, then times the vector (nk=2560)"
+    network, params, x, y = problem(VECTORS, COLUMNS, NARROW, OUTPUTS)
+    size = VECTORS * OUTPUTS
+    matrix = lambda: network.tangent(params, x).reshape(size, size) @ y.T.reshape(-1)
+    name, peer = "H times a vector, H not formed", f"H formed, then times the vector (nk={size})"
     seconds = alternating({name: lambda: network.tangent_product(params, x, y), peer: matrix})
     gradient = lambda p: 0.5 * jnp.sum((network.predict(p, x) - y) ** 2)
     automatic = jax.jit(jax.grad(gradient))
@@ -66,14 +70,14 @@ def tangent() -> list[tuple[str, str, float]]:
 def smallest_eigenvalue() -> list[tuple[str, str, float]]:
     """The finite route at n=4000, k=10 (a matrix of 12 GiB) is too large to run: its blocks are timed and counted."""
     smallest = lambda matrix: scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0], overwrite_a=True)
-    network, params, x, _ = problem(BLOCK_ROWS, COLUMNS, 4096, OUTPUTS)
+    network, params, x, _ = problem(BLOCK_ROWS, COLUMNS, NARROW, OUTPUTS)
     size = BLOCK_ROWS * OUTPUTS
     limit = lambda: smallest(jax.device_get(gram(SoftmaxTangent(), x)))
     finite = lambda: smallest(jax.device_get(network.tangent(params, x).reshape(size, size)))
-    names = (f"lambda of the limit, n={BLOCK_ROWS}", f"lambda of H, nk={size}, m=4096")
+    names = (f"lambda of the limit, n={BLOCK_ROWS}", f"lambda of H, nk={size}, m={NARROW}")
     seconds = alternating({names[0]: limit, names[1]: finite}, repeats=3)
     rows = [(*names, seconds[names[0]] / seconds[names[1]])]
-    network, params, x, _ = problem(LIMIT_ROWS, COLUMNS, 4096, 1)
+    network, params, x, _ = problem(LIMIT_ROWS, COLUMNS, NARROW, 1)
     jax.block_until_ready((gram(SoftmaxTangent(), x), network.tangent(params, x)))
     start = time.perf_counter()
     smallest(jax.device_get(gram(SoftmaxTangent(), x)))

@@ -1,13 +1,10 @@
 """Sigmoid and softmax attention in tiles against the whole matrix of weights: time and memory, same run.
 
-    python -m benchmarks.tiled_attention [--n 4096] [--d 64] [--block 128] [--repeats 7]
-
 float32, compilation excluded, one program after the other in turn and the best of the repetitions of each. Memory is
 what the compiler reports of temporaries and results; it reports none of the temporaries of the whole softmax forward,
-which it hands to a library in one piece. To be run from the repository's root.
+which it hands to a library in one piece.
 """
 
-import argparse
 import time
 
 import jax
@@ -15,6 +12,8 @@ import jax.numpy as jnp
 
 from lemmata.subjects.attention import KINDS, sigmoid_attention, softmax_attention, tiled_attention
 
+LENGTH, DIMENSION, BLOCK, REPEATS = 4096, 64, 128, 7
+TOY = {"LENGTH": 16, "DIMENSION": 4, "BLOCK": 4, "REPEATS": 1}
 DENSE = {"sigmoid": sigmoid_attention, "softmax": softmax_attention}
 
 
@@ -50,22 +49,17 @@ def held(program) -> int:
     return found.temp_size_in_bytes + found.output_size_in_bytes
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("n", 4096), ("d", 64), ("block", 128), ("repeats", 7)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    own = parser.parse_args()
-    heads = tuple(jax.random.normal(jax.random.key(0), (3, own.n, own.d), jnp.float32))
-    print("| kind | pass | whole, ms | tiles, ms | ratio of times | whole, MiB | tiles, MiB | ratio of memories |")
-    print("|---|---|---|---|---|---|---|---|")
+def main() -> list[tuple[str, str, float]]:
+    """Rows (what, peer, time or memory of what / that of peer), forward and with derivatives, for both kinds."""
+    heads = tuple(jax.random.normal(jax.random.key(0), (3, LENGTH, DIMENSION), jnp.float32))
+    rows = []
     for kind in KINDS:
         for backward in (False, True):
-            compiled = programs(kind, heads, own.block, backward)
-            times, sizes = seconds(compiled, heads, own.repeats), [held(program) for program in compiled]
-            figures = f"{1e3 * times[0]:.0f} | {1e3 * times[1]:.0f} | {times[1] / times[0]:.2f} | "
-            figures += f"{sizes[0] / 2**20:.1f} | {sizes[1] / 2**20:.1f} | {sizes[1] / sizes[0]:.3f}"
-            print(f"| {kind} | {'forward and backward' if backward else 'forward'} | {figures} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+            compiled = programs(kind, heads, BLOCK, backward)
+            times, sizes = seconds(compiled, heads, REPEATS), [held(program) for program in compiled]
+            what = f"tiled {kind}, n={LENGTH}, d={DIMENSION}, {'with derivatives' if backward else 'forward'}"
+            told = f"{1e3 * times[1]:.0f} ms for {1e3 * times[0]:.0f}, "
+            print(f"{what}: {told}{sizes[1] / 2**20:.1f} MiB for {sizes[0] / 2**20:.1f}", flush=True)
+            rows.append((f"{what}: time", "the whole matrix of weights", times[1] / times[0]))
+            rows.append((f"{what}: memory", "the whole matrix of weights", sizes[1] / sizes[0]))
+    return rows

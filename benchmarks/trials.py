@@ -8,6 +8,7 @@ from lemmata.engine.claims import find
 from lemmata.engine.claims._trials import run_trials, trial, trial_key
 
 CLAIM, TRIALS, LOOP = "hoeffding_held_out", 8192, 64
+TOY = {"TRIALS": 2048, "LOOP": 2}
 
 
 def rate_of_loop(claim, setting, function) -> float:

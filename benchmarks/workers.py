@@ -18,6 +18,7 @@ import time
 os.environ.update({"NPROC": "1", "OMP_NUM_THREADS": "1", "JAX_ENABLE_X64": "1"})
 
 REPETITIONS, TILED, POINTS, ROWS, CENTRES = 3, 8_000, 20_000, 40_000, 600
+TOY = {"REPETITIONS": 1, "TILED": 50, "POINTS": 60, "ROWS": 80, "CENTRES": 5}
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """Layers with three faces (init, apply, push), and the kernels of infinitely wide networks."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._activations import Cos as Cos
 from ._activations import Erf as Erf
 from ._activations import Gelu as Gelu
@@ -84,3 +86,5 @@ from ._tangent import tangent_product as tangent_product
 from ._transposed import ConvTranspose as ConvTranspose
 from ._transposed import TransposedWindow as TransposedWindow
 from ._window import Window as Window
+
+_read_arguments(__name__)

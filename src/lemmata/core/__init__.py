@@ -10,11 +10,15 @@ from ._given import array_argument as array_argument
 from ._given import array_of as array_of
 from ._given import missing_in as missing_in
 from ._given import numbers_of as numbers_of
+from ._given import plain_labels as plain_labels
+from ._given import real_numbers as real_numbers
+from ._given import refuse_text as refuse_text
 from ._given import refusing_in_one_line as refusing_in_one_line
 from ._given import single_of as single_of
 from ._memory import MemoryPlan as MemoryPlan
 from ._memory import available_bytes as available_bytes
 from ._randomness import key_from as key_from
+from ._reading import read_arguments as read_arguments
 from ._result_plan import ResultPlan as ResultPlan
 from ._result_plan import free_bytes as free_bytes
 from ._settings import check_real as check_real

@@ -1,6 +1,7 @@
 """What users pass or their models return, as arrays of NumPy: tensors, tables of several types, and refusals."""
 
 import contextlib
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.errors import DataError, LemmataError, PrecisionError, ShapeError
+from lemmata.errors import DataError, LemmataError, PrecisionError, SettingError, ShapeError
 
 from ._arrays import check_numbers
 
@@ -103,24 +104,37 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
     Raises:
         ShapeError, PrecisionError, DataError: for anything else; the message names an entry that is no number.
     """
-    array = array_of(name, values)
-    if array.dtype.kind in "OUS":
-        kinds = (bool, int, float, np.bool_, np.integer, np.floating)
-        wrong = [value for value in array.ravel().tolist() if not isinstance(value, kinds)][:1]
-        if wrong:
-            shown = " ".join(repr(wrong[0]).split())[:40]
-            raise DataError(
-                name,
-                found=f"the entry {shown}",
-                rule="real numbers",
-                remedy="encode texts and categories as numbers, and drop or fill rows with missing entries",
-            )
-        try:
-            array = array.astype(float)
-        except OverflowError as error:
-            raise DataError(name, found="a whole number above 1e308", rule="numbers of double precision") from error
+    array = real_numbers(name, array_of(name, values))
     check_numbers(name, array)
     return array
+
+
+def real_numbers(name: str, array: np.ndarray) -> np.ndarray:
+    """An array of objects, all of which are real numbers, as one of numbers; others stay.
+
+    Args:
+        name: what it is, for the message.
+        array: of any type.
+
+    Raises:
+        DataError: for a text or another entry that is no number; the message names it.
+    """
+    if array.dtype.kind not in "OUS":
+        return array
+    kinds = (bool, int, float, np.bool_, np.integer, np.floating)
+    wrong = [value for value in array.ravel().tolist() if not isinstance(value, kinds)][:1]
+    if wrong:
+        shown = " ".join(repr(wrong[0]).split())[:40]
+        raise DataError(
+            name,
+            found=f"the entry {shown}",
+            rule="real numbers",
+            remedy="encode texts and categories as numbers, and drop or fill rows with missing entries",
+        )
+    try:
+        return array.astype(float)
+    except OverflowError as error:
+        raise DataError(name, found="a whole number above 1e308", rule="numbers of double precision") from error
 
 
 def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) -> jax.Array:
@@ -156,17 +170,58 @@ def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) 
     return array
 
 
-@contextlib.contextmanager
-def refusing_in_one_line() -> Iterator[None]:
-    """Around scikit-learn's validation: its errors about missing entries and texts become errors of one line.
+def refuse_text(X: Any) -> None:
+    """Refuse inputs that hold strings, which would be read as numbers where they look like some.
+
+    Args:
+        X: inputs.
 
     Raises:
-        DataError: in their place.
+        DataError: for an input that is a string; the message names its row.
+    """
+    values = X if isinstance(X, np.ndarray) else np.asarray(X) if isinstance(X, list | tuple) or _is_frame(X) else None
+    if values is None or values.dtype.kind not in "USO":
+        return
+    text = [isinstance(value, str | bytes) for value in values.reshape(-1)]
+    if any(text):
+        row = text.index(True) // max(1, math.prod(values.shape[1:]))
+        raise DataError(
+            "inputs X",
+            found=f"a string, {str(values.reshape(-1)[text.index(True)])!r}, in row {row} (counted from 0)",
+            rule="numbers only",
+            remedy="convert with X.astype(float) if the strings are numbers; otherwise use an encoder such "
+            "as OneHotEncoder",
+        )
+
+
+def plain_labels(y: Any) -> Any:
+    """Targets; an array of objects that are all numbers as numbers, which scikit-learn would not take for labels.
+
+    Args:
+        y: targets.
+    """
+    objects = isinstance(y, np.ndarray) and y.dtype.kind == "O"
+    return y.astype(float) if objects and all(isinstance(each, int | float) for each in y.ravel().tolist()) else y
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "shape")
+
+
+@contextlib.contextmanager
+def refusing_in_one_line() -> Iterator[None]:
+    """Around scikit-learn's validation: its errors become errors of one line, in its words where users look for these.
+
+    Raises:
+        DataError: in the place of a ValueError.
+        SettingError: in the place of a TypeError.
     """
     try:
         yield
     except LemmataError:
         raise
+    except TypeError as error:
+        raise SettingError(_first_line(error)) from error
     except ValueError as error:
         first, *more = str(error).split("\n")
         if "convert string to float" in first:
@@ -176,4 +231,11 @@ def refusing_in_one_line() -> Iterator[None]:
         if more and "NaN" in first:
             remedy = "drop or fill rows with missing entries"
             raise DataError(first.rstrip("."), rule="finite numbers", remedy=remedy) from error
-        raise
+        raise DataError(_first_line(error)) from error
+
+
+def _first_line(error: Exception) -> str:
+    line = str(error).split("\n")[0].rstrip(".:")
+    if "inhomogeneous" in line:
+        line = "X and y; found lists of different lengths; rule: an array, a data frame, or rows of equal length"
+    return line if len(line) <= 300 else f"{line[:300]}…"

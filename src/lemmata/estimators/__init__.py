@@ -1,5 +1,6 @@
 """Scikit-learn faces of the solvers."""
 
+from lemmata.core import read_arguments as _read_arguments
 from lemmata.storage import storable as _storable
 from lemmata.subjects.machines import ConvolutionalMachine as _ConvolutionalMachine
 from lemmata.subjects.machines import SparseMachine as _SparseMachine
@@ -42,3 +43,5 @@ for _estimator in (
     TangentKernelRegressor,
 ):
     _storable(_estimator)
+
+_read_arguments(__name__)

@@ -9,12 +9,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lemmata.answers import positive
+from lemmata.core import numbers_of, refuse_text, refusing_in_one_line
 from lemmata.errors import DataError, SettingError
 from lemmata.kernels import RBF, AbstractKernel, gram
 from lemmata.subjects.dynamics import StepwisePrediction, terminal_embedding
 
 from ._leaves import jax_leaves
-from ._rows import float64_leaves, points_of, refuse_text
+from ._rows import float64_leaves, points_of
 
 
 class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -60,8 +61,9 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             SettingError: for a kernel of another type, a number of components that is not a whole number above 0, or
                 more components than positive modes.
         """
-        refuse_text(X)
-        points = np.array(validate_data(self, X, dtype=np.float64), float)
+        with refusing_in_one_line():
+            refuse_text(X)
+            points = np.array(validate_data(self, X, dtype=np.float64), float)
         others = points if views is None else _checked_views(views, points.shape)
         if not (self.kernel is None or isinstance(self.kernel, AbstractKernel)):
             raise SettingError("kernel", found=repr(self.kernel), rule="a kernel of lemmata, or None")
@@ -116,10 +118,7 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
 def _checked_views(views: Any, shape: tuple[int, ...]) -> np.ndarray:
     refuse_text(views)
-    try:
-        others = np.array(views, float)
-    except (TypeError, ValueError) as error:
-        raise DataError("views", found=repr(views)[:60], rule=f"an array of numbers of shape {shape}") from error
+    others = np.array(numbers_of("views", views), float)
     if others.shape != shape or not np.isfinite(others).all():
         found = f"shape {others.shape}" if others.shape != shape else "numbers that are not finite"
         raise DataError(

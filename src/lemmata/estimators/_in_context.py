@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lemmata.core import whole
+from lemmata.core import refuse_text, refusing_in_one_line, whole
 from lemmata.errors import SettingError, ShapeError
 from lemmata.functions import AbstractFunctionClass, GaussianBumps
 from lemmata.networks import InContextTransformer, construct_transformer
@@ -94,7 +94,9 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
             DataError: for a row of norm above 1 with `normalise=False`; the message states the row and its norm.
             SettingError: if a setting is out of its range; the message names it.
         """
-        validated = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
+        with refusing_in_one_line():
+            refuse_text(X)
+            validated = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         X, y = (np.asarray(values, float) for values in validated)
         _, _, self.scale_ = ball_scale(X, self.normalise)
         exponent = np.frexp(np.abs(y).max())[1]  # squares may overflow; division by a power of 2 is exact
@@ -131,7 +133,9 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         Rows outside the ball are answered too, where no theory speaks: features are constant far out.
         """
         check_is_fitted(self)
-        X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64)) / self.scale_
+        with refusing_in_one_line():
+            refuse_text(X)
+            X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64)) / self.scale_
         rows = max(1, _ENTRIES // (len(self._y) + 4 * len(self.transformer_.features.thresholds)))
         with jax.enable_x64(True):
             transformer = jax_leaves(self.transformer_)

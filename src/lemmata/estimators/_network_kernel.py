@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from lemmata.architectures import Gelu, TangentKernel, erf_network, fully_connected, relu_network
+from lemmata.core import numbers_of
 from lemmata.errors import SettingError
 from lemmata.kernels import AbstractKernel, SoftmaxTangent, gram
 
@@ -55,16 +56,16 @@ class NetworkKernel(Kernel):
 
     def __call__(self, X, Y=None, eval_gradient=False) -> Any:
         """The matrix K(X, Y) or K(X, X), (n, m); with `eval_gradient` also derivatives by nothing, (n, n, 0)."""
-        x = np.asarray(X, float) / self.radius
+        x = numbers_of("X", X) / self.radius
         with jax.enable_x64(True):
-            y = None if Y is None else jax.numpy.asarray(np.asarray(Y, float) / self.radius)
+            y = None if Y is None else jax.numpy.asarray(numbers_of("Y", Y) / self.radius)
             matrix = np.array(gram(self._kernel(), jax.numpy.asarray(x), y))
         return (matrix, np.empty((*matrix.shape, 0))) if eval_gradient else matrix
 
     def diag(self, X) -> Any:
         """The diagonal K(x_i, x_i), (n,)."""
         with jax.enable_x64(True):
-            return np.array(self._kernel().diagonal(jax.numpy.asarray(np.asarray(X, float) / self.radius)))
+            return np.array(self._kernel().diagonal(jax.numpy.asarray(numbers_of("X", X) / self.radius)))
 
     def is_stationary(self) -> Any:
         """False: the kernel depends on norms."""

@@ -1,6 +1,5 @@
 """What the rows of a fit are: numbers of the estimator's own, with weights, and without contradictions."""
 
-import math
 import warnings
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from jaxtyping import Float, Int
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+from lemmata.core import plain_labels, refuse_text, refusing_in_one_line
 from lemmata.errors import ContradictionWarning, DataError, InterpolationWarning
 
 from ._graphs import are_fields, as_points
@@ -42,9 +42,10 @@ class Rows(NamedTuple):
 
         Raises:
             DataError: if there is only one class.
-            ValueError: if the targets are not classes.
+            DataError: if the targets are not classes.
         """
-        check_classification_targets(self.targets)
+        with refusing_in_one_line():
+            check_classification_targets(self.targets)
         classes, index = np.unique(self.targets, return_inverse=True)
         if len(classes) < 2:
             found = f"one class, {classes[0]!r}"
@@ -102,11 +103,13 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
     """
     network = getattr(estimator, "network", None)
     X = as_points(network, X)
-    refuse_text(X)
-    if are_fields(network, X):
-        X, y = check_X_y(X, y, dtype="float64", allow_nd=True, **rules)
-    else:
-        X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
+    with refusing_in_one_line():
+        refuse_text(X)
+        y = plain_labels(y)
+        if are_fields(network, X):
+            X, y = check_X_y(X, y, dtype="float64", allow_nd=True, **rules)
+        else:
+            X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
     y = np.asarray(y, float) if rules.get("y_numeric") else y
     weights = _weights(sample_weight, len(X))
     kept = weights > 0
@@ -117,45 +120,18 @@ def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
     """Inputs of a prediction (m, d), refused as those of the fit."""
     network = getattr(estimator, "network", None)
     X = as_points(network, X)
-    refuse_text(X)
-    if are_fields(network, X):
-        return np.asarray(check_array(X, dtype="float64", allow_nd=True))
-    return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
-
-
-def refuse_text(X: Any) -> None:
-    """Refuse inputs that hold strings, which would be read as numbers where they look like some.
-
-    Args:
-        X: inputs.
-
-    Raises:
-        DataError: for an input that is a string; the message names its row.
-    """
-    values = X if isinstance(X, np.ndarray) else np.asarray(X) if isinstance(X, list | tuple) or _is_frame(X) else None
-    if values is None or values.dtype.kind not in "USO":
-        return
-    text = [isinstance(value, str | bytes) for value in values.reshape(-1)]
-    if any(text):
-        row = text.index(True) // max(1, math.prod(values.shape[1:]))
-        raise DataError(
-            "inputs X",
-            found=f"a string, {str(values.reshape(-1)[text.index(True)])!r}, in row {row} (counted from 0)",
-            rule="numbers only",
-            remedy="convert with X.astype(float) if the strings are numbers; otherwise use an encoder such "
-            "as OneHotEncoder",
-        )
-
-
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "shape")
+    with refusing_in_one_line():
+        refuse_text(X)
+        if are_fields(network, X):
+            return np.asarray(check_array(X, dtype="float64", allow_nd=True))
+        return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
 
 
 def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
     if given is None:
         return np.ones(rows)
     try:
-        weights = np.array(given, float)
+        weights = np.full(1, np.nan) if np.iscomplexobj(given) else np.array(given, float)
     except (TypeError, ValueError):
         weights = np.full(1, np.nan)
     weights = np.full(rows, float(weights)) if weights.ndim == 0 else weights

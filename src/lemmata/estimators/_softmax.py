@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from lemmata.core import refuse_text, refusing_in_one_line
 from lemmata.errors import DataError, SettingError, SolverError
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
@@ -97,7 +98,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 another type.
             SolverError: if the training of the network diverged.
         """
-        validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+        with refusing_in_one_line():
+            refuse_text(X)
+            validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
         X, y = (np.asarray(values, float) for values in validated)
         self._check_settings()
         row, longest, self.scale_ = ball_scale(X, self.normalise)
@@ -167,7 +170,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             DataError: for a row whose outputs are not finite; the message names the row.
         """
         check_is_fitted(self)
-        X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+        with refusing_in_one_line():
+            refuse_text(X)
+            X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
         times = _numbers(time)
         if times is None or times.ndim > 1 or not (times >= 0).all():
             raise SettingError("time", found=repr(time), rule="one number or a list of numbers, none of them negative")

@@ -1,5 +1,7 @@
 """Classes of functions with a bounded spectrum, what they cost (Barron parameters), and random features."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._bounded_spectrum import BoundedSpectrum as BoundedSpectrum
 from ._bounded_spectrum import TranslateSum as TranslateSum
 from ._bounded_spectrum import bounded_spectrum as bounded_spectrum
@@ -50,3 +52,5 @@ from ._spectral_moment import moment_from_grid as moment_from_grid
 from ._spectral_moment import moment_from_samples as moment_from_samples
 from ._spectral_moment import radial_terms as radial_terms
 from ._spectral_moment import spectral_moment as spectral_moment
+
+_read_arguments(__name__)

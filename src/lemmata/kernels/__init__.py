@@ -1,5 +1,7 @@
 """Positive semidefinite kernels K(x, x'), their algebra, and Gram matrices."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._base import AbstractKernel as AbstractKernel
 from ._base import Compose as Compose
 from ._base import Power as Power
@@ -25,3 +27,5 @@ from ._stationary import Laplace as Laplace
 from ._stationary import Matern as Matern
 from ._torus import Periodic as Periodic
 from ._torus import TorusSobolev as TorusSobolev
+
+_read_arguments(__name__)

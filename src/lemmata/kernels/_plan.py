@@ -26,6 +26,10 @@ WORKING_SET = 2**28
 # 2.9 times what the compiled tile holds (`benchmarks/gram_memory.py`).
 _KEPT = 3
 
+# What compiled tiles hold, of the last plans.
+_KNOWN: dict[Any, int] = {}
+_MOST = 256
+
 # Plans above this many bytes are printed.
 _ANNOUNCED = 2**30
 
@@ -189,7 +193,26 @@ def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -
 
 
 def _held(tile: Callable[..., Any], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
-    """Bytes of the arguments and of what the compiled function holds beside its result."""
+    """Bytes of the arguments and of what the compiled function holds beside its result; asked of the compiler once.
+
+    A compilation takes some 100 MiB and seconds, and `gram` plans again what the caller has planned.
+    """
+    leaves, structure = jax.tree.flatten(kernel)
+    told = tuple((leaf.shape, leaf.dtype) if eqx.is_array(leaf) else leaf for leaf in leaves)
+    settings = (jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision)  # pyright: ignore[reportAttributeAccessIssue]
+    key = (tile, structure, told, settings, *((each.shape, each.dtype) for each in points))
+    try:
+        known = _KNOWN.get(key)
+    except TypeError:  # a leaf that cannot be hashed
+        return _compiled_bytes(tile, kernel, *points)
+    if known is None:
+        while len(_KNOWN) >= _MOST:
+            _KNOWN.pop(next(iter(_KNOWN)))
+        known = _KNOWN[key] = _compiled_bytes(tile, kernel, *points)
+    return known
+
+
+def _compiled_bytes(tile: Callable[..., Any], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
     arrays, rest = eqx.partition(kernel, eqx.is_array)
     shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), arrays)
     traced: Any = jax.jit(lambda leaves, *given: tile(eqx.combine(leaves, rest), *given))

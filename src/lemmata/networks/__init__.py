@@ -1,5 +1,7 @@
 """Finite networks, their training by gradient descent, and transformers, also one that learns in context."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._empirical import EmpiricalKernel as EmpiricalKernel
 from ._in_context import InContextTransformer as InContextTransformer
 from ._in_context import forward_steps as forward_steps
@@ -26,3 +28,5 @@ from ._transformer import Head as Head
 from ._transformer import TransformerLayer as TransformerLayer
 from ._transformer import attention_scores as attention_scores
 from ._transformer import transformer as transformer
+
+_read_arguments(__name__)

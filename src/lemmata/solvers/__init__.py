@@ -1,5 +1,7 @@
 """Kernel regression and its training through time, and the Lasso, on matrices."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._centred_regression import centred_regression as centred_regression
 from ._centres_plan import CentresPlan as CentresPlan
 from ._centres_plan import centres_plan as centres_plan
@@ -60,3 +62,5 @@ from ._universal_kriging import polyharmonic_spline as polyharmonic_spline
 from ._universal_kriging import universal_kriging as universal_kriging
 from ._workers_plan import SharedWork as SharedWork
 from ._workers_plan import workers_plan as workers_plan
+
+_read_arguments(__name__)

@@ -1,5 +1,7 @@
 """Eigensystems of Gram matrices and the learning curve they predict; operators known by products."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._alignment import cumulative_alignment as cumulative_alignment
 from ._alignment import target_power as target_power
 from ._curve import learning_curve as learning_curve
@@ -31,3 +33,5 @@ from ._validation import gcv as gcv
 from ._validation import leave_one_out as leave_one_out
 from ._zonal import SphereSpectrum as SphereSpectrum
 from ._zonal import exponential_sphere_spectrum as exponential_sphere_spectrum
+
+_read_arguments(__name__)

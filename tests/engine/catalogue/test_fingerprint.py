@@ -254,6 +254,7 @@ def test_a_derivative_counts_with_its_function(digests):
     assert digests(unused, ("* 5", "* 6")).whole == digests(unused).whole
 
 
+READER = ("lemmata.core._reading", "lemmata.core._places")
 CHEAP = [name for name, claim in registry().items() if claim.traced]
 
 
@@ -285,7 +286,8 @@ def test_what_trials_execute_is_reached(name):
         own, _, method = qualified.partition(".")
         node = files.Node(module.removesuffix(".__init__"), own)
         node = files.Node(*node[:2], method) if method in files.methods_of(node) else node
-        if not own.startswith("<") and node not in reached:
+        # The reader of arguments passes arrays of JAX on as they are: it is part of no computation.
+        if not own.startswith("<") and node.module not in READER and node not in reached:
             missed.add(node)
     assert missed == set()
     assert len(called) > 10

@@ -57,8 +57,8 @@ def test_a_bound_of_what_is_no_head_is_refused():
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_bound_of_vectors_and_lists_is_refused(types_unchecked, place):
-    for wrong, error in ((jnp.ones(3), ShapeError), ([[1.0] * 3] * 3, DataError)):
+def test_a_bound_of_vectors_and_texts_is_refused(types_unchecked, place):
+    for wrong, error in ((jnp.ones(3), ShapeError), ([["a"] * 3] * 3, DataError)):
         given = [jnp.eye(3)] * 3
         given[place] = wrong
         with pytest.raises(error):

@@ -1,5 +1,7 @@
 """Adversaries: tangent kernels of attacked training, robust architectures, backdoors in distilled data."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._backdoor_bound import BackdoorLoss as BackdoorLoss
 from ._backdoor_bound import OptimisedTrigger as OptimisedTrigger
 from ._backdoor_bound import conflict_loss as conflict_loss
@@ -27,3 +29,5 @@ from ._triggers import attack_success as attack_success
 from ._triggers import poison as poison
 from ._triggers import poison_rows as poison_rows
 from ._triggers import square_trigger as square_trigger
+
+_read_arguments(__name__)

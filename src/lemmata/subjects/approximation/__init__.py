@@ -4,9 +4,13 @@ Constants that a source hides in O and Omega are taken as 1, and a claim's readi
 judged.
 """
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._hinges import Hinges as Hinges
 from ._hinges import hinges as hinges
 from ._intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
 from ._intrinsic_dimension import intrinsic_dimension as intrinsic_dimension
 from ._kinks import Kinks as Kinks
 from ._kinks import kinks as kinks
+
+_read_arguments(__name__)

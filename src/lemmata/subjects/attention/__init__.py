@@ -1,5 +1,7 @@
 """Attention: as a kernel, as a smoother of values, and as a network whose hidden units share one unit of mass."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._block_attention import attended_mask as attended_mask
 from ._block_attention import block_attention as block_attention
 from ._block_attention import masked_block_attention as masked_block_attention
@@ -17,3 +19,5 @@ from ._sigmoid import flash_sigmoid as flash_sigmoid
 from ._sigmoid_jacobian import jacobian_bound as jacobian_bound
 from ._tiled import KINDS as KINDS
 from ._tiled import tiled_attention as tiled_attention
+
+_read_arguments(__name__)

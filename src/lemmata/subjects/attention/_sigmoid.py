@@ -47,8 +47,8 @@ def flash_sigmoid(
     The weights are 1 / (1 + exp(-s - bias)) of the logits s, to the relative precision of their type where they are far
     below 1. Backward, one kernel adds up dQ over blocks of keys
     and another dK and dV over blocks of queries, each computing the weights again. Blocks that a causal head does not
-    see are left out. On a processor the kernels are interpreted, which is slow; `tiled_attention` is the one to use
-    there.
+    see are left out. On a processor the kernels are interpreted, which is slow: use `tiled_attention` there, and for
+    derivatives in forward mode, which the kernels do not have.
 
     Args:
         q: queries, a row a token.

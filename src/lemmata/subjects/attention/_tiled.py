@@ -43,8 +43,9 @@ def tiled_attention(
 
     Queries are taken a block at a time, each with all keys. The derivative computes each block's weights P again: with
     G the derivative by the output and dP = G V', it is dV = P'G, dQ = dS K / sqrt(d) and dK = dS'Q / sqrt(d), where dS
-    is P (1 - P) dP entry by entry for the sigmoid, and P (dP - the row sums of P dP) for the softmax. A length that is
-    no multiple of the block is filled up with queries that nobody reads. Forward-mode derivatives are refused by JAX.
+    is P (1 - P) dP entry by entry for the sigmoid, and P (dP - the row sums of P dP) for the softmax. Derivatives in
+    forward mode, and of higher order, go block by block, too. A length that is no multiple of the block is filled up
+    with queries that nobody reads.
 
     Args:
         q: queries, a row a token.
@@ -82,34 +83,14 @@ def tiled_attention(
     return _attend(*of_one_type(q, k, v), how)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(3,))
 def _attend(q: Array, k: Array, v: Array, how: _How) -> Array:
-    tile = lambda own: _weights(own[0], own[1], k, how) @ v
+    # A tile keeps its queries alone for the derivative, which makes its weights again.
+    @partial(jax.checkpoint, prevent_cse=False)
+    def tile(own: tuple[Array, Array]) -> Array:
+        return _weights(own[0], own[1], k, how) @ v
+
     out = jax.lax.map(tile, (_cut(q, how.block), _places(len(q), how.block)))
     return out.reshape(-1, v.shape[1])[: len(q)]
-
-
-def _forward(q: Array, k: Array, v: Array, how: _How) -> tuple[Array, tuple[Array, Array, Array]]:
-    return _attend(q, k, v, how), (q, k, v)
-
-
-def _backward(how: _How, kept: tuple[Array, Array, Array], g: Array) -> tuple[Array, Array, Array]:
-    q, k, v = kept
-    scale = q.shape[1] ** -0.5
-
-    def tile(sums: tuple[Array, Array], own: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array], Array]:
-        q, g, places = own
-        p = _weights(q, places, k, how)
-        dp = g @ v.T
-        ds = p * (1 - p) * dp if how.kind == "sigmoid" else p * (dp - jnp.sum(p * dp, axis=1, keepdims=True))
-        return (sums[0] + ds.T @ (scale * q), sums[1] + p.T @ g), ds @ (scale * k)
-
-    each = (_cut(q, how.block), _cut(g, how.block), _places(len(q), how.block))
-    (dk, dv), dq = jax.lax.scan(tile, (jnp.zeros_like(k), jnp.zeros_like(v)), each)
-    return dq.reshape(-1, q.shape[1])[: len(q)], dk, dv
-
-
-_attend.defvjp(_forward, _backward)
 
 
 def _cut(rows: Array, block: int) -> Array:

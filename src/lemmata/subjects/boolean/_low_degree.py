@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lemmata.answers import Condition, whole
-from lemmata.core import refusing_in_one_line
+from lemmata.core import plain_labels, refuse_text, refusing_in_one_line
 from lemmata.core.columns import column_names, signs_of, thresholds_of
 from lemmata.errors import DataError, SettingError
 from lemmata.printable import clean
@@ -141,9 +141,10 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         """
         frame = X
         with refusing_in_one_line():
-            X, y = validate_data(self, X, y, dtype=np.float64)
+            refuse_text(X)
+            X, y = validate_data(self, X, plain_labels(y), dtype=np.float64)
+            check_classification_targets(y)
         X = np.asarray(X, float)
-        check_classification_targets(y)
         self.classes_, index = np.unique(y, return_inverse=True)
         n, d = X.shape
         if len(self.classes_) < 2:
@@ -186,6 +187,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         with refusing_in_one_line():
+            refuse_text(X)
             X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64), float)
         signs = signs_of(X, self.thresholds_)[:, self.used_]
         outputs, done = np.zeros((len(signs), self.coefficients_.shape[1])), 0

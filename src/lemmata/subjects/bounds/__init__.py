@@ -1,5 +1,7 @@
 """Bounds on the error of a classifier: PAC-Bayes, descriptions, Rademacher complexity, random labels."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._divergences import binary_kl as binary_kl
 from ._divergences import kl_lower as kl_lower
 from ._divergences import kl_moment as kl_moment
@@ -16,3 +18,5 @@ from ._rademacher import Rademacher as Rademacher
 from ._rademacher import rademacher as rademacher
 from ._random_labels import RandomLabels as RandomLabels
 from ._random_labels import random_label_test as random_label_test
+
+_read_arguments(__name__)

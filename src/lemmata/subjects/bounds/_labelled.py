@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
-from lemmata.core import check_numbers
+from lemmata.core import array_of, check_numbers, real_numbers
 from lemmata.errors import DataError, ShapeError
 
 
@@ -18,7 +18,7 @@ def as_rows(x: ArrayLike, name: str = "x") -> Float[np.ndarray, "n *shape"]:
     Raises:
         ShapeError, DataError: if the arrays are not valid.
     """
-    rows = np.asarray(x)
+    rows = real_numbers(name, array_of(name, x))
     if rows.ndim < 2:
         raise ShapeError(name, found=f"shape {rows.shape}", rule="one point in each row, shape (n, d)")
     check_numbers(name, rows)
@@ -79,7 +79,9 @@ def as_held(
 
 
 def _one_each(name: str, y: ArrayLike, count: int) -> np.ndarray:
-    given = np.asarray(y)
+    given = array_of(name, y)
+    if given.dtype == object and all(isinstance(value, int | float) for value in given.ravel().tolist()):
+        given = real_numbers(name, given)
     if given.shape != (count,):
         raise ShapeError(name, found=f"shape {given.shape}", rule=f"one class for each of the {count} rows")
     if np.issubdtype(given.dtype, np.number):

@@ -1,5 +1,7 @@
 """Decisions: how complex a model, and how complex its best values are."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._bit_processes import BitProcess as BitProcess
 from ._bit_processes import majority_process as majority_process
 from ._bit_processes import optimal_values as optimal_values
@@ -13,3 +15,5 @@ from ._cube_functions import prime_implicants as prime_implicants
 from ._cube_functions import total_influence as total_influence
 from ._cube_functions import walsh_coefficients as walsh_coefficients
 from ._cube_functions import weight_by_degree as weight_by_degree
+
+_read_arguments(__name__)

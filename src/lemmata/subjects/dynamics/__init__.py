@@ -1,5 +1,7 @@
 """Kernel dynamics: stepwise representations, generators against a kernel critic, fine-tuning as kernel regression."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._behaviour import KernelBehaviour as KernelBehaviour
 from ._behaviour import kernel_behaviour as kernel_behaviour
 from ._contrast import contrastive_gram as contrastive_gram
@@ -37,3 +39,5 @@ from ._stepwise import stepwise_times as stepwise_times
 from ._terminal import TerminalEmbedding as TerminalEmbedding
 from ._terminal import terminal_embedding as terminal_embedding
 from ._terminal import terminal_weights as terminal_weights
+
+_read_arguments(__name__)

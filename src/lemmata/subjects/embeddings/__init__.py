@@ -1,5 +1,7 @@
 """Embeddings: conditional laws as operators, and regression under shift."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._alignment import AlignedRegression as AlignedRegression
 from ._alignment import Term as Term
 from ._alignment import aligned_regression as aligned_regression
@@ -7,3 +9,5 @@ from ._conditional import ConditionalDiscrepancy as ConditionalDiscrepancy
 from ._conditional import conditional_covariance_distance as conditional_covariance_distance
 from ._conditional import conditional_discrepancy as conditional_discrepancy
 from ._conditional import conditional_mean_distance as conditional_mean_distance
+
+_read_arguments(__name__)

@@ -1,5 +1,7 @@
 """Field theory: criticality, universality classes, and what finite width adds."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._criticality import Criticality as Criticality
 from ._criticality import Universality as Universality
 from ._criticality import critical_initialisation as critical_initialisation
@@ -13,3 +15,5 @@ from ._moments import Susceptibilities as Susceptibilities
 from ._moments import gaussian_moments as gaussian_moments
 from ._moments import slopes_of as slopes_of
 from ._moments import susceptibilities as susceptibilities
+
+_read_arguments(__name__)

@@ -27,6 +27,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from lemmata.core import array_of, real_numbers
 from lemmata.errors import DataError
 from lemmata.intervals import Interval
 
@@ -210,7 +211,8 @@ def forecast(
         >>> bool(found.lower < 2.0 * 1600**-0.5 < found.upper)
         True
     """
-    sizes, measured, se = (np.atleast_1d(np.asarray(part, float)) for part in (sizes, measured, se))
+    given = (("sizes", sizes), ("measured", measured), ("se", se))
+    sizes, measured, se = (np.atleast_1d(real_numbers(name, array_of(name, part))) for name, part in given)
     if not (sizes.shape == measured.shape == se.shape and sizes.ndim == 1):
         shapes = ", ".join(str(part.shape) for part in (sizes, measured, se))
         raise DataError(

@@ -1,5 +1,7 @@
 """Generative models: what critics, couplings and denoisers measure."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._bits import Bits as Bits
 from ._bits import bits as bits
 from ._couple import Coupling as Coupling
@@ -19,3 +21,5 @@ from ._support import EffectiveSupport as EffectiveSupport
 from ._support import effective_support as effective_support
 from ._wasserstein import Distance as Distance
 from ._wasserstein import wasserstein as wasserstein
+
+_read_arguments(__name__)

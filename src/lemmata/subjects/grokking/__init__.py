@@ -1,5 +1,7 @@
 """Grokking: why test accuracy can rise long after training accuracy, and when it will."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._prediction import DelayPrediction as DelayPrediction
 from ._prediction import predict_delay as predict_delay
 from ._progress import FourierProgress as FourierProgress
@@ -9,3 +11,5 @@ from ._report import DecaySlope as DecaySlope
 from ._report import GrokkingReport as GrokkingReport
 from ._report import GrokkingRun as GrokkingRun
 from ._report import grokking_report as grokking_report
+
+_read_arguments(__name__)

@@ -1,4 +1,8 @@
 """The hardness of learning: consistent hypotheses that are hard to find, and other representations that are not."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._rules import Rule as Rule
 from ._rules import RuleLearner as RuleLearner
+
+_read_arguments(__name__)

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lemmata.answers import Condition, whole
-from lemmata.core import refusing_in_one_line
+from lemmata.core import plain_labels, refuse_text, refusing_in_one_line
 from lemmata.core.columns import column_names, thresholds_of
 from lemmata.errors import DataError, SettingError
 from lemmata.printable import preformatted
@@ -150,7 +150,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         """
         frame = X
         with refusing_in_one_line():
-            X, y = validate_data(self, X, y, dtype=np.float64)
+            refuse_text(X)
+            X, y = validate_data(self, X, plain_labels(y), dtype=np.float64)
         X = np.asarray(X, float)
         k = whole("k", self.k, 1)
         if not isinstance(self.form, str) or self.form not in _FORMS:
@@ -175,6 +176,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         with refusing_in_one_line():
+            refuse_text(X)
             X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64), float)
         # Terms are kept as the clauses that are their negations.
         holds = satisfied(self.thresholds_ < X, self._clauses)
@@ -212,7 +214,8 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
 
 
 def _two_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    check_classification_targets(y)
+    with refusing_in_one_line():
+        check_classification_targets(y)
     kind = type_of_target(y)
     classes, index = np.unique(y, return_inverse=True)
     if len(classes) > 2:

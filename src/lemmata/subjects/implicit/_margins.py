@@ -132,6 +132,8 @@ def margins(model: Any, x: Any, y: Any, *, layers: Sequence[Any] | Any = None, o
         rule = f"the columns of the model in its order: {_few(trained)}"
         raise DataError("x", found=f"columns {_few(names)}", rule=rule, remedy="pass x[list(model.feature_names_in_)]")
     inputs, classes = numbers_of("x", x), array_of("y", y)
+    if inputs.ndim == 0:
+        raise ShapeError("x", found="one number", rule="one input in each row")
     if classes.shape != inputs.shape[:1]:
         raise ShapeError("y", found=f"shape {classes.shape}", rule=f"shape ({len(inputs)},), one class for each row")
     if len(set(classes.tolist())) < 2:

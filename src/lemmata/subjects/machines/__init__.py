@@ -1,5 +1,7 @@
 """Deep kernel machines: learned Gram matrices between layers of infinite width, dense and convolutional."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._conv_grams import ConvolutionalGrams as ConvolutionalGrams
 from ._conv_grams import patch_grams as patch_grams
 from ._conv_layers import Norm as Norm
@@ -23,3 +25,5 @@ from ._linear import linear_deep_kernel_machine as linear_deep_kernel_machine
 from ._rectify import rectify as rectify
 from ._sparse import SparseMachine as SparseMachine
 from ._sparse import train_sparse_machine as train_sparse_machine
+
+_read_arguments(__name__)

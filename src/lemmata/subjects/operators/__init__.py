@@ -1,5 +1,7 @@
 """Operators: super-resolution as a map between function spaces."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._affine import Affine as Affine
 from ._galerkin import GalerkinAttention as GalerkinAttention
 from ._galerkin import galerkin_attention as galerkin_attention
@@ -13,3 +15,5 @@ from ._operator import SuperResolutionOperator as SuperResolutionOperator
 from ._operator import super_resolve as super_resolve
 from ._photographs import photographs as photographs
 from ._training import train_super_resolution as train_super_resolution
+
+_read_arguments(__name__)

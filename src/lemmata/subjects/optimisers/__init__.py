@@ -1,5 +1,7 @@
 """Adaptive optimisers: their regret and their failures, the limits and symmetries of their steps, what they cost."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._adam_mini import adam_mini as adam_mini
 from ._adam_mini import scale_by_adam_mini as scale_by_adam_mini
 from ._compare import OptimiserComparison as OptimiserComparison
@@ -12,3 +14,5 @@ from ._shampoo import shampoo as shampoo
 from ._soap import scale_by_soap as scale_by_soap
 from ._soap import soap as soap
 from ._updates import updates_of as updates_of
+
+_read_arguments(__name__)

@@ -1,5 +1,7 @@
 """Phases: grokking as a first-order transition of two-layer networks."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._cubic import CubicTeacher as CubicTeacher
 from ._cubic import MixedPhase as MixedPhase
 from ._cubic import Transition as Transition
@@ -9,3 +11,5 @@ from ._cubic import transition as transition
 from ._modular import ModularAddition as ModularAddition
 from ._modular import modular_action as modular_action
 from ._overlaps import hermite_overlaps as hermite_overlaps
+
+_read_arguments(__name__)

@@ -1,6 +1,7 @@
 """What preferences can and cannot show: comparisons, rewards, policies that follow rewards, and optimising too far."""
 
 from lemmata.answers import Condition as Condition
+from lemmata.core import read_arguments as _read_arguments
 
 from ._best_of_n import BestOfN as BestOfN
 from ._best_of_n import best_of_n as best_of_n
@@ -17,3 +18,5 @@ from ._policies import divergence as divergence
 from ._policies import tilted as tilted
 from ._rewards import Rewards as Rewards
 from ._rewards import fit_rewards as fit_rewards
+
+_read_arguments(__name__)

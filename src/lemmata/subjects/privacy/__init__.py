@@ -1,5 +1,7 @@
 """Differential privacy: the exact Gaussian curve, what noisy steps spend, audits of trainings."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._attack import ThresholdAttack as ThresholdAttack
 from ._attack import threshold_attack as threshold_attack
 from ._audit import PrivacyAudit as PrivacyAudit
@@ -11,3 +13,5 @@ from ._noise_for import NoiseFor as NoiseFor
 from ._noise_for import noise_for as noise_for
 from ._spent import PrivacySpent as PrivacySpent
 from ._spent import privacy_spent as privacy_spent
+
+_read_arguments(__name__)

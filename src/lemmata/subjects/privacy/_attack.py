@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.answers import inside
-from lemmata.core import array_of
+from lemmata.core import array_of, plain_labels
 from lemmata.errors import DataError, ShapeError
 
 
@@ -128,7 +128,7 @@ def _limits(
 
 
 def _scores(name: str, values: Any) -> Float[np.ndarray, " n"]:
-    found = np.asarray(array_of(name, values))
+    found = np.asarray(plain_labels(array_of(name, values)))
     if found.dtype.kind not in "fiub":
         raise DataError(name, found=f"entries of type {found.dtype}", rule="real numbers, one score for each run")
     found = found.astype(float)

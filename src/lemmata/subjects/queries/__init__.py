@@ -1,5 +1,7 @@
 """Statistical queries: what gradients can see of a target, and what they cannot."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._filtered_pca import FilteredPCA as FilteredPCA
 from ._filtered_pca import FilterResult as FilterResult
 from ._filtered_pca import filtered_pca as filtered_pca
@@ -7,3 +9,5 @@ from ._gradient_signal import GradientSignal as GradientSignal
 from ._gradient_signal import gradient_signal as gradient_signal
 from ._link_exponent import InformationExponent as InformationExponent
 from ._link_exponent import information_exponent as information_exponent
+
+_read_arguments(__name__)

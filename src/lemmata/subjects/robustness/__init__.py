@@ -1,5 +1,7 @@
 """What an adversary can change: bounds around an input, smoothing by noise, and rows that do not belong."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._attack import attack as attack
 from ._certify import METHODS as METHODS
 from ._certify import Certificate as Certificate
@@ -30,3 +32,5 @@ from ._smoothing import SmoothCertificate as SmoothCertificate
 from ._smoothing import smooth as smooth
 from ._smoothing import smoothed_radius as smoothed_radius
 from ._tracing import read_function as read_function
+
+_read_arguments(__name__)

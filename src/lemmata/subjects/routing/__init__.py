@@ -1,5 +1,7 @@
 """What attention reads, how sharply, and which algorithm a predictor runs on the examples in its prompt."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._attention_report import AttentionReport as AttentionReport
 from ._attention_report import attention_report as attention_report
 from ._retrieval import LogitFormat as LogitFormat
@@ -7,3 +9,5 @@ from ._retrieval import Retrieval as Retrieval
 from ._retrieval import retrieval as retrieval
 from ._which_algorithm import AlgorithmDistances as AlgorithmDistances
 from ._which_algorithm import which_algorithm as which_algorithm
+
+_read_arguments(__name__)

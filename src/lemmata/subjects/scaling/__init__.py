@@ -1,6 +1,7 @@
 """How losses fall with size, data and attempts: power laws, the budgets they imply, and what more tries can buy."""
 
 from lemmata.answers import Condition as Condition
+from lemmata.core import read_arguments as _read_arguments
 
 from ._allocate import AttemptPlan as AttemptPlan
 from ._allocate import allocate as allocate
@@ -19,3 +20,5 @@ from ._votes import Votes as Votes
 from ._votes import plurality_error as plurality_error
 from ._votes import verifier_ceiling as verifier_ceiling
 from ._votes import votes_needed as votes_needed
+
+_read_arguments(__name__)

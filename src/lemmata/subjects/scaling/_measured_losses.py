@@ -105,9 +105,11 @@ def extrapolation_interval(
     >>> low < 1.7 + 400 * 1e12**-0.34 < high
     True
     """
-    design = Design.of(np.log(n)[:, None], floor)
+    design = Design.of(np.log(positive_column("n", n))[:, None], floor)
     _enough(design)
-    return both_intervals(fit_law(design, np.log(loss)), [], loss_at(design, np.log([at])), level)[0]
+    return both_intervals(
+        fit_law(design, np.log(positive_column("loss", loss))), [], loss_at(design, np.log([at])), level
+    )[0]
 
 
 def _enough(design: Design) -> None:

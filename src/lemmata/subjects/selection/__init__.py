@@ -1,5 +1,7 @@
 """Selection: coding rates of kernels, and what greedy choices by them are worth."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._coding_rate import coding_rate as coding_rate
 from ._coding_rate import kernel_coding_rate as kernel_coding_rate
 from ._greedy import greedy_log_determinant as greedy_log_determinant
@@ -12,3 +14,5 @@ from ._rules import Candidates as Candidates
 from ._rules import Rule as Rule
 from ._rules import entropy as entropy
 from ._rules import select as select
+
+_read_arguments(__name__)

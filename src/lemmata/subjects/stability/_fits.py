@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lemmata.core import check_numbers
+from lemmata.core import array_of, check_numbers, plain_labels
 from lemmata.errors import DataError, SettingError, ShapeError
 
 Fit = Callable[[Any, Any], Any]
@@ -43,7 +43,8 @@ def checked_rows(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[n
     Raises:
         ShapeError, DataError: if the arrays are not valid.
     """
-    inputs, targets = np.asarray(x), np.asarray(y)
+    inputs, targets = (plain_labels(array_of(name, each)) for name, each in zip(names, (x, y), strict=True))
+    targets = targets.astype(int) if targets.dtype.kind == "b" else targets
     for name, values in zip(names, (inputs, targets), strict=True):
         if values.ndim == 0:
             raise ShapeError(name, found="a single value", rule="one row for each example")

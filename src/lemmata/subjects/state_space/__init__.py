@@ -1,5 +1,7 @@
 """Linear state-space models: outputs, discretisation, what they remember, and what they cannot select."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._discretise import METHODS as METHODS
 from ._discretise import discretise as discretise
 from ._evaluation import convolve as convolve
@@ -25,3 +27,5 @@ from ._systems import ContinuousSystem as ContinuousSystem
 from ._systems import DiscreteSystem as DiscreteSystem
 from ._systems import check_stable as check_stable
 from ._systems import oscillators as oscillators
+
+_read_arguments(__name__)

@@ -1,6 +1,10 @@
 """When a network acts like its tangent kernel: how fast kernels converge in width, how far training moves them."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._kernel_drift import KernelDrift as KernelDrift
 from ._kernel_drift import kernel_drift as kernel_drift
 from ._lazy_certificate import LazyCertificate as LazyCertificate
 from ._lazy_certificate import lazy_certificate as lazy_certificate
+
+_read_arguments(__name__)

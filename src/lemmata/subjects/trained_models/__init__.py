@@ -1,5 +1,7 @@
 """What theory says about one trained model: gauges, each of them a claim posed a model with its rows."""
 
+from lemmata.core import read_arguments as _read_arguments
+
 from ._chain import Chain as Chain
 from ._chain import chain_of as chain_of
 from ._chain import read_chain as read_chain
@@ -118,3 +120,5 @@ from ._weights import weights as weights
 from ._weights import with_weights as with_weights
 from ._wrapped import bare_model as bare_model
 from ._wrapped import bare_rows as bare_rows
+
+_read_arguments(__name__)

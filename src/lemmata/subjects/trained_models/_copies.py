@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.spatial import KDTree
 
+from lemmata.core import array_of, real_numbers
 from lemmata.errors import ShapeError
 
 from ._missing_cells import as_points
@@ -92,7 +93,8 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
 
 
 def _flat(x: np.ndarray) -> Float[np.ndarray, "n d"]:
-    rows = np.asarray(x, float)
+    given = array_of("rows", x)
+    rows = np.asarray(real_numbers("rows", given) if given.dtype.kind in "US" else given, float)
     return np.ascontiguousarray(rows.reshape(len(rows), math.prod(rows.shape[1:]))) + 0.0  # -0 is 0
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Inexact
+from jaxtyping import Float
 
 from lemmata.errors import SolverError
 from lemmata.spectra import ritz_values
@@ -12,7 +12,7 @@ _MOST = 400
 
 
 def largest_eigenvalue(
-    product: Callable[[np.ndarray], np.ndarray], start: Inexact[np.ndarray, " P"], tolerance: float = 1e-3
+    product: Callable[[np.ndarray], np.ndarray], start: Float[np.ndarray, " P"], tolerance: float = 1e-3
 ) -> tuple[float, int]:
     """The largest eigenvalue by Lanczos' recurrence of three terms, and how many products it took.
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
+from lemmata.core import array_of, plain_labels
 from lemmata.errors import DataError, ShapeError
 
 from ._contract import AbstractModel
@@ -150,7 +151,9 @@ class Task:
         Raises:
             DataError: for a class that no output stands for, with the first such row, or a value that is not finite.
         """
-        y = np.asarray(y)
+        y = plain_labels(array_of("y", y))
+        if y.dtype.kind == "c":
+            raise DataError("y", found=f"entries of type {y.dtype}", rule="real numbers or classes")
         if self.is_language:
             return (y[:, 1:] >= 0).sum(1, keepdims=True).astype(float)
         if not self.is_classification:
@@ -205,7 +208,7 @@ def read_task(
     Raises:
         ShapeError: for another number of targets than rows, or of outputs than classes.
     """
-    y = np.asarray(y)
+    y = plain_labels(array_of("y", y))
     if y.shape[:1] != (len(x),):
         raise ShapeError("y", found=f"{len(y) if y.ndim else 'no'} targets", rule=f"one for each of the {len(x)} rows")
     _check_targets(y)

@@ -1,0 +1,222 @@
+"""What an argument that is annotated as an array takes, and how what a user gives becomes that."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lemmata.errors import DataError, LemmataError, PrecisionError, SettingError, ShapeError
+
+from ._arrays import known
+from ._given import array_of, real_numbers
+
+KINDS = {
+    "Float": "f", "Inexact": "fc", "Complex": "c", "Int": "iu", "Integer": "iu", "UInt": "u", "Bool": "b",
+    "Real": "fiub", "Num": "fciu", "Shaped": "fciub",
+}  # fmt: skip
+_WORDS = {"f": "real numbers", "c": "complex numbers", "i": "whole numbers", "u": "whole numbers", "b": "booleans"}
+_NUMBERS = (bool, int, float, np.bool_, np.number)
+
+
+class Place(NamedTuple):
+    """What an argument that is annotated as an array takes.
+
+    Args:
+        name: of the argument.
+        kinds: of its entries, as NumPy abbreviates them; the first is what others become. Empty: any.
+        axes: the allowed numbers of axes with the least for more, or None for any number.
+        of_jax: whether arrays of JAX are taken.
+        of_numpy: whether arrays of NumPy are taken.
+        others: types of what else is taken, which is left as it is.
+        callables: whether functions are taken.
+        optional: whether None is.
+    """
+
+    name: str
+    kinds: str
+    axes: tuple[tuple[int, bool], ...] | None
+    of_jax: bool
+    of_numpy: bool
+    others: tuple[type, ...]
+    callables: bool
+    optional: bool
+
+    def read(self, value: Any) -> Any:
+        """The argument as the function takes it.
+
+        Args:
+            value: what was given.
+
+        Raises:
+            ShapeError, DataError, PrecisionError: if it is no such array.
+        """
+        if isinstance(value, jax.Array) and self.of_jax:
+            if self.kinds and "c" not in self.kinds and value.dtype.kind == "c":
+                raise self._of_another_kind(value)
+            return value
+        if value is None:
+            if self.optional:
+                return None
+            raise DataError(self.name, found="None", rule=f"an array of {self._words}")
+        if not isinstance(value, jax.Array) and self._is_other(value):
+            return value
+        return self._converted(value)
+
+    def explained(self, value: Any) -> LemmataError | None:
+        """Why a function that failed on an argument in another library's words could not take it, or None.
+
+        Args:
+            value: what `read` gave.
+        """
+        shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
+        if isinstance(shape, tuple) and 0 in shape:
+            return ShapeError(self.name, found=f"shape {shape}", rule="no axis of length 0")
+        if str(kind) in ("float16", "bfloat16"):
+            remedy = "convert it with astype(float)"
+            return PrecisionError(self.name, found=f"entries of type {kind}", rule="float32 or float64", remedy=remedy)
+        if not self.kinds and isinstance(value, np.ndarray) and value.dtype.kind in "USO":
+            try:
+                real_numbers(self.name, value)
+            except DataError as error:
+                return error
+        if isinstance(shape, tuple) and not self._takes(len(shape)):
+            return ShapeError(self.name, found=f"shape {shape}", rule=f"an array with {self._axes}")
+        if isinstance(value, jax.Array | np.ndarray) and self.kinds and _kind(value.dtype) not in self.kinds:
+            return self._of_another_kind(value)
+        bare = self.axes is None and shape == ()
+        if (bare or isinstance(value, _NUMBERS)) and not self.others and not self._is_setting:
+            return ShapeError(self.name, found="one number", rule="an array of at least one axis")
+        return None
+
+    def _is_other(self, value: Any) -> bool:
+        if isinstance(value, np.ndarray):
+            return False
+        if isinstance(value, str | bytes):
+            if float in self.others and str not in self.others:
+                raise SettingError(self.name, found=repr(value)[:40], rule="numbers")
+            return str in self.others
+        if isinstance(value, list | tuple) and Sequence in self.others:
+            real_numbers(self.name, array_of(self.name, value))
+            return True
+        if isinstance(value, self.others) or (self.callables and callable(value)):
+            return True
+        # A number stays a number, whose type gives way to that of the arrays beside it.
+        scalar = isinstance(value, _NUMBERS) and not isinstance(value, np.complexfloating)
+        return scalar and self._takes(0)
+
+    def _converted(self, value: Any) -> Any:
+        if self._is_setting and not isinstance(value, jax.Array | np.ndarray | np.generic):
+            raise SettingError(self.name, found=" ".join(repr(value).split())[:40], rule="one number")
+        array: Any = value if isinstance(value, jax.Array) else array_of(self.name, value)
+        if array.dtype.kind in "OUS" and self.kinds:
+            numbers = real_numbers(self.name, array)
+            plain = np.array(array.tolist()) if array.dtype.kind == "O" else numbers  # whole numbers and booleans stay
+            array = plain if plain.dtype.kind in "biuf" else numbers
+        if not self._takes(array.ndim):
+            if self._is_setting:
+                raise SettingError(self.name, found=f"an array of shape {array.shape}", rule="one number")
+            raise ShapeError(self.name, found=f"shape {array.shape}", rule=f"an array with {self._axes}")
+        kind = _kind(array.dtype)
+        if not self.kinds and kind == "c":
+            raise self._of_another_kind(array)
+        if not self.kinds and kind == "O" and all(isinstance(each, _NUMBERS) for each in array.ravel().tolist()):
+            array = np.array(array.tolist())
+        if self.kinds and kind not in self.kinds:
+            array = self._of_kind(array, kind)
+        if known(array) is None or (isinstance(array, jax.Array) and self.of_jax):  # a traced one has no numbers
+            return array
+        if self.of_numpy and not (self.of_jax and isinstance(value, list | tuple)):
+            return np.asarray(array)
+        return jnp.asarray(array) if self.of_jax and array.dtype.kind in "fciubV" else array
+
+    def _of_kind(self, array: Any, kind: str) -> Any:
+        goal = self.kinds[0]
+        if goal in "fc" and kind in "fiub":
+            return array.astype(float if goal == "f" else complex)
+        if goal in "iu" and kind in "iub":
+            return array.astype(int)
+        if goal in "iu" and kind == "f" and isinstance(array, np.ndarray) and bool((np.floor(array) == array).all()):
+            return array.astype(int)
+        if goal == "b" and kind in "iu" and known(array) is not None and bool(((array == 0) | (array == 1)).all()):
+            return array.astype(bool)
+        raise self._of_another_kind(array)
+
+    def _of_another_kind(self, array: Any) -> DataError:
+        remedy = "use its real part, or its modulus" if array.dtype.kind == "c" else None
+        return DataError(self.name, found=f"entries of type {array.dtype}", rule=self._words, remedy=remedy)
+
+    @property
+    def _is_setting(self) -> bool:
+        return self.axes == ((0, False),)
+
+    def _takes(self, axes: int) -> bool:
+        return self.axes is None or any(axes == least or (more and axes > least) for least, more in self.axes)
+
+    @property
+    def _words(self) -> str:
+        return _WORDS.get(self.kinds[:1], "numbers") if self.kinds != "fciub" else "numbers"
+
+    @property
+    def _axes(self) -> str:
+        allowed = sorted(set(self.axes or ()))
+        told = [f"{'at least ' if more else ''}{least}" for least, more in allowed]
+        return f"{' or '.join(told)} {'axis' if allowed == [(1, False)] else 'axes'}"
+
+
+class LikePlace(NamedTuple):
+    """Of NumPy's `ArrayLike`: numbers or labels, which the function reads itself, after complex numbers are refused."""
+
+    name: str
+    optional: bool
+
+    def read(self, value: Any) -> Any:
+        """The argument, as `Place.read` gives it."""
+        if value is None and not self.optional:
+            raise DataError(self.name, found="None", rule="an array")
+        if value is None or callable(value) or isinstance(value, str | bytes | Mapping):
+            return value
+        array = array_of(self.name, value)
+        if array.dtype.kind == "c":
+            raise DataError(self.name, found=f"entries of type {array.dtype}", rule="real numbers")
+        if array.dtype.kind == "O" and all(isinstance(each, _NUMBERS) for each in array.ravel().tolist()):
+            return np.array(array.tolist())
+        return value
+
+    def explained(self, value: Any) -> LemmataError | None:
+        """Why a function failed, as `Place.explained` says it."""
+        kind = getattr(getattr(value, "dtype", None), "kind", "O" if isinstance(value, str | list | tuple) else "f")
+        if kind not in "USOb":
+            return None
+        try:
+            real_numbers(self.name, array_of(self.name, value))
+        except LemmataError as error:
+            return error
+        return DataError(self.name, found="booleans", rule="real numbers") if kind == "b" else None
+
+
+class KeyPlace(NamedTuple):
+    """Of a key of JAX's random numbers."""
+
+    name: str
+    optional: bool
+
+    def read(self, value: Any) -> Any:
+        """The key, or None where it may be."""
+        if isinstance(value, jax.Array | np.ndarray) or (value is None and self.optional):
+            return value
+        remedy = f"pass jax.random.key({value})" if isinstance(value, int) else "pass one made by jax.random.key(seed)"
+        raise SettingError(self.name, found=repr(value)[:40], rule="a key of JAX", remedy=remedy)
+
+    def explained(self, value: Any) -> None:
+        """A key explains nothing."""
+        return None
+
+
+@functools.lru_cache(2**12)
+def _kind(dtype: Any) -> str:
+    if jnp.issubdtype(dtype, jnp.floating):
+        return "f"
+    return dtype.kind

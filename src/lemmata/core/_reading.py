@@ -1,0 +1,207 @@
+"""One reader for every array that users pass: the annotations of the public interface say what it takes.
+
+The `__init__` of a subpackage ends with `read_arguments(__name__)`. Each public function, and each method of a public
+class, then reads the arguments that are annotated as arrays before its own code sees them. Lists, frames, tensors and
+arrays of another library or type become arrays of the annotated kind. Texts, complex numbers where real ones are meant,
+ragged lists, None, and another number of axes are refused in one line that names the argument. An array of JAX is
+passed on as it is, so that a reading changes no result. Where a function then fails in another library's words, the
+argument whose shape or type does not fit is named.
+"""
+
+import dataclasses
+import enum
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import AbstractArray
+
+from lemmata.errors import LemmataError
+
+from ._places import KINDS, KeyPlace, LikePlace, Place
+
+
+def places(
+    function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})
+) -> list[tuple[int | None, "Place | LikePlace | KeyPlace"]]:
+    """The arguments of a function that are annotated as arrays, each with its position where it has one.
+
+    Args:
+        function: any function.
+        told: annotations of arguments that come before its own.
+    """
+    found: list[tuple[int | None, Place | LikePlace | KeyPlace]] = []
+    for position, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        annotation = told.get(parameter.name, parameter.annotation)
+        place = _place(parameter.name, _evaluated(function, annotation), parameter.default is None)
+        if place is not None:
+            found.append((None if parameter.kind == parameter.KEYWORD_ONLY else position, place))
+    return found
+
+
+def _evaluated(function: Any, annotation: Any) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return eval(annotation, getattr(inspect.unwrap(function), "__globals__", {}))
+    except Exception:  # a name that only type checkers see
+        return Any
+
+
+def _place(name: str, annotation: Any, optional: bool) -> "Place | LikePlace | KeyPlace | None":
+    members = list(_members(annotation))
+    arrays = [each for each in members if _is_shaped(each)]
+    if any(_name(each) == "Key" for each in arrays):
+        return KeyPlace(name, optional or type(None) in members)
+    if any(getattr(each, "__module__", "").startswith("numpy._typing") for each in members):
+        return LikePlace(name, optional or type(None) in members)
+    bare = [each for each in members if each in (jax.Array, np.ndarray)]
+    rest = [each for each in members if each not in arrays and each not in bare]
+    others, callables = list[type](), False
+    for each in rest:
+        origin = typing.get_origin(each) or each
+        if origin is typing.Literal:
+            others.append(str)
+        elif origin is Callable:
+            callables = True
+        elif not isinstance(origin, type) or origin in (object, str, bytes) or _is_protocol(origin):
+            return None  # it says itself what it takes
+        elif origin not in (type(None), complex):
+            others.append(origin)
+    if not arrays and not bare:
+        return None
+    if not arrays and jax.Array not in bare and not others:
+        kinds = ""  # labels, too
+    else:
+        kinds = "".join(dict.fromkeys("".join(KINDS.get(_name(each), "") for each in arrays) + "fiub" * bool(bare)))
+    if any(_name(each) not in KINDS for each in arrays):
+        return None
+    axes = None if bare else tuple(dict.fromkeys(_axes_of(each) for each in arrays))
+    libraries = [getattr(each, "array_type", each) for each in (*arrays, *bare)]
+    return Place(name, kinds, axes, jax.Array in libraries, np.ndarray in libraries, tuple(others), callables,
+                 optional or type(None) in rest)  # fmt: skip
+
+
+def _members(annotation: Any) -> Iterator[Any]:
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        for each in typing.get_args(annotation):
+            yield from _members(each)
+    else:
+        yield annotation
+
+
+def _is_shaped(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, AbstractArray)
+
+
+def _is_protocol(kind: type) -> bool:
+    return bool(getattr(kind, "_is_protocol", False))
+
+
+def _name(annotation: Any) -> str:
+    return annotation.__name__.split("[", 1)[0]
+
+
+def _axes_of(annotation: Any) -> tuple[int, bool]:
+    words = annotation.dim_str.split()
+    more = [word for word in words if word == "..." or "*" in word]
+    return len(words) - len(more), bool(more)
+
+
+def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.MappingProxyType({})) -> Callable[..., Any]:
+    """The function with its array arguments read first, or itself where it has none.
+
+    Args:
+        function: with annotations.
+        told: annotations of arguments that come before its own.
+    """
+    annotated = {**getattr(function, "__annotations__", {}), **told}
+    if hasattr(function, "__reads__") or not any(_is_about_arrays(each) for each in annotated.values()):
+        return function
+    made: list[list[tuple[int | None, Place | LikePlace | KeyPlace]]] = []
+
+    @functools.wraps(function)
+    def read(*given: Any, **named: Any) -> Any:
+        if not made:
+            made.append(places(function, told))
+        changed: list[Any] | None = None
+        for position, place in made[0]:
+            if position is not None and position < len(given):
+                value = place.read(given[position])
+                if value is not given[position]:
+                    changed = changed or list(given)
+                    changed[position] = value
+            elif place.name in named:
+                named[place.name] = place.read(named[place.name])
+        taken = given if changed is None else changed
+        try:
+            return function(*taken, **named)
+        except LemmataError:
+            raise
+        except Exception as error:
+            for position, place in made[0]:
+                value = taken[position] if position is not None and position < len(taken) else named.get(place.name)
+                if (reason := place.explained(value)) is not None:
+                    raise reason from error
+            raise
+
+    read.__reads__ = True  # pyright: ignore[reportAttributeAccessIssue]
+    return read
+
+
+def _is_about_arrays(annotation: Any) -> bool:
+    return "rray" in annotation if isinstance(annotation, str) else any(
+        _is_shaped(each)
+        or each in (jax.Array, np.ndarray)
+        or getattr(each, "__module__", "").startswith("numpy._typing")
+        for each in _members(annotation)
+    )  # fmt: skip
+
+
+def read_arguments(package: str) -> None:
+    """Makes the public functions and classes of a subpackage read their array arguments, with what classes inherit.
+
+    Args:
+        package: whose `__init__` has imported all its public names.
+    """
+    space = vars(sys.modules[package])
+    for name, value in list(space.items()):
+        module = getattr(value, "__module__", None)
+        if name.startswith("_") or not isinstance(module, str) or not module.startswith(f"{package}."):
+            continue
+        if isinstance(value, type):
+            for each in value.__mro__:
+                if each.__module__.startswith("lemmata."):
+                    _read_in_class(each)
+        elif callable(value) and getattr(value, "__name__", None) == name:
+            # Pickles name functions by where they are defined.
+            space[name] = vars(sys.modules[module])[name] = reading(value)
+
+
+def _read_in_class(kind: type) -> None:
+    if issubclass(kind, enum.Enum | BaseException) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        return
+    for name, value in list(vars(kind).items()):
+        if name.startswith("_") and name not in ("__init__", "__call__"):
+            continue
+        if isinstance(value, classmethod | staticmethod):
+            setattr(kind, name, type(value)(reading(value.__func__)))
+        elif inspect.isfunction(value):
+            read = reading(value, _converted_fields(kind) if name == "__init__" else {})
+            if read is not value:
+                setattr(kind, name, read)
+
+
+def _converted_fields(kind: type) -> dict[str, Any]:
+    """The annotations of fields that become arrays when an object is made; Equinox says what may come instead."""
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return {each.name: each.type for each in fields if each.metadata.get("converter") in (jnp.asarray, np.asarray)}
