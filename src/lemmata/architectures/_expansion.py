@@ -11,9 +11,9 @@ from jaxtyping import Array, Float
 from ._correlation import safe_sqrt
 from ._hermite_rule import Rule, hermite_rule
 
-# What the orders that are left out may hold of a mean square, and what the sum over all orders may differ from the
-# mean square by another rule.
-_LEFT_OUT, _DISAGREEMENT = {"float32": 5e-7, "float64": 1e-12}, {"float32": 2e-5, "float64": 1e-6}
+# What the orders that are left out may hold of a mean square, what the sum over all orders may differ from the mean
+# square by another rule, and what of that may lie in the outermost tenth of its range.
+_LEFT_OUT, _DISAGREEMENT, _OUTERMOST = {"float32": 5e-7, "float64": 1e-12}, {"float32": 2e-5, "float64": 1e-6}, 1e-7
 # Values of the function are held for so many variances at once.
 _ROWS = 4096
 
@@ -78,9 +78,11 @@ def _product_means(
     sides = _Sides(xx.shape, yy.shape, same)
     variances = xx.reshape(-1) if same else jnp.concatenate([xx.reshape(-1), yy.reshape(-1)])
     deviations = safe_sqrt(variances)
-    even, odd, square = _coefficients(fn, deviations, rule.nodes, rule.even, rule.odd, rule.density)
+    even, odd, squares = _coefficients(fn, deviations, rule.nodes, rule.even, rule.odd, rule.density)
+    square, outermost = squares[:, :, 0], squares[:, :, 1]
     sums = _with_high_orders(fn, c, sides, deviations, _low_orders(c, sides, even, odd), (rule, square))
-    own = jnp.where(jnp.abs(sums.own - square) <= _DISAGREEMENT[kind] * square, sums.own, jnp.nan)
+    resolved = (jnp.abs(sums.own - square) <= _DISAGREEMENT[kind] * square) & (outermost <= _OUTERMOST * square)
+    own = jnp.where(resolved & jnp.isfinite(square), sums.own, jnp.nan)
     left, right = sides.split(own)
     # Equal points have the mean square itself, whose other sums a next layer would read as an angle.
     equal = (c.versine == 0) & (c.sign > 0) & (xx == yy)
@@ -95,7 +97,7 @@ _compiled = jax.jit(_product_means, static_argnums=(0, 1, 2))
 
 
 def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *tables: Any) -> tuple[Array, ...]:
-    """Coefficients of even and of odd orders, and a mean square where there is a table for it.
+    """Coefficients of even and of odd orders, and mean squares where there is a table for them.
 
     Of the function and of its derivative: axes are these two, the rows and the orders.
     """

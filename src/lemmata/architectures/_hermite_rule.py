@@ -11,16 +11,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfc
 
-# Beyond 9 only functions that grow fast have any mass. Panels that halve towards 0 end within a quarter of the distance
+# Beyond 14 only functions that grow fast have any mass. Panels that halve towards 0 end within a quarter of the distance
 # of an activation's nearest poles at standard deviations up to 1000.
-_BULK, _FAR, _HALVINGS = 9.0, {"float32": 12.0, "float64": 36.0}, 13
+_BULK, _STEP, _FAR, _HALVINGS = 14.0, 4.5, {"float32": 14.0, "float64": 36.5}, 13
+_NEAR = 13  # nodes of a panel from a to 2 a
 # Each block of high orders reaches from J to 4 J, J = first, 4 first, ...: up to orders of 1e11, which a step needs.
 _BLOCKS, _ORDERS, _RATIO = 15, 16, 4
-# Coefficients of orders of at least J come from |x| sqrt(J) below about 67: functions that are smooth in x beyond have
-# no part of so high an order, and neither has the window's edge of width 8.
-_FLAT, _EDGE, _PANEL, _NODES = 30.0, 8.0, 4.0, 10
-# Blocks whose sums over integers are taken as they are; beyond, they are integrals to 1e-12.
-_SUMS = 4
+# Coefficients of orders of at least J come from |x| sqrt(J) below about 70: functions that are smooth in x beyond have
+# no part of so high an order, and neither has the window's edge of width 10.
+_FLAT, _EDGE, _PANEL, _NODES = 27.0, 9.5, 4.0, 10
+# Blocks whose sums over integers are taken as they are; beyond, they are integrals to 1e-11.
+_SUMS = 5
 
 
 class Rule(NamedTuple):
@@ -28,7 +29,8 @@ class Rule(NamedTuple):
 
     Attributes:
         nodes: of the rule for low orders.
-        density: weights of a mean under the standard normal law at these nodes.
+        density: weights of a mean under the standard normal law at these nodes, (nodes, 2): all of it, and the outermost
+            part.
         even: weights of the coefficients of even orders, (nodes, orders), by f(x) + f(-x).
         odd: of odd orders, by f(x) - f(-x).
         far_nodes: those of every block of high orders, (blocks, nodes).
@@ -60,15 +62,16 @@ def hermite_rule(degree: int, dtype: str) -> Rule:
     table[:, -1] *= np.sqrt(0.5)
     far = _far(degree)
     density = weights * np.exp(-0.25 * nodes**2)
+    density = np.stack([density, np.where(nodes > 0.9 * _FAR[dtype], density, 0.0)], axis=1)
     parts = Rule(nodes, density, table[:, ::2], table[:, 1::2], *far)
     return Rule(*(part.astype(dtype) for part in parts))
 
 
 def _graded(dtype: str) -> tuple[np.ndarray, np.ndarray]:
     near = 0.5 * 0.5 ** np.arange(_HALVINGS - 1, -1, -1.0)
-    bulk = np.linspace(near[-1], _BULK, 18)
-    far = np.linspace(_BULK, _FAR[dtype], 1 + round((_FAR[dtype] - _BULK) / 4.5))
-    return _joined(_legendre(np.concatenate([[0.0], near]), 13), _legendre(bulk, 11), _legendre(far, 8))
+    bulk = np.linspace(near[-1], _BULK, 19)
+    far = np.linspace(_BULK, _FAR[dtype], 1 + round((_FAR[dtype] - _BULK) / _STEP))
+    return _joined(_legendre(np.concatenate([[0.0], near]), _NEAR), _legendre(bulk, 13), _legendre(far, 8))
 
 
 def _legendre(edges: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -104,7 +107,7 @@ def _far(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     end = _FLAT + 9.6 * _EDGE
     near = np.concatenate([[0.0], _PANEL * 0.5 ** np.arange(halvings, -1, -1.0)])
     beyond = np.linspace(_PANEL, end, 1 + int(np.ceil((end - _PANEL) / _PANEL)))
-    t, weights = _joined(_legendre(near, _NODES), _legendre(beyond, _NODES))
+    t, weights = _joined(_legendre(near, _NEAR), _legendre(beyond, _NODES))
     even, odd = _solutions(t, v * v, starts)
     weights = weights * 0.5 * erfc((t - _FLAT - 4.8 * _EDGE) / _EDGE) / np.sqrt(2.0 * np.pi)
     nodes = t / np.sqrt(starts)[:, None]
@@ -130,7 +133,7 @@ def _weights_of_sums(v: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarra
 
 
 def _solutions(t: np.ndarray, squares: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """psi at t / sqrt(J) of the orders squares * J: the even ones and the odd ones, (blocks, nodes, orders) each.
+    """The even and the odd psi of the orders squares * J at t / sqrt(J), (blocks, nodes, orders) each.
 
     In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0; Taylor series follow it from node to node.
     """

@@ -5,10 +5,12 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lemmata.errors import SettingError
 
+from ._activations import Cos, Erf, Relu, Sin
 from ._expansion import Correlation, product_means
 from ._layer import AbstractLayer
 from ._state import Means, State, versine_of
@@ -16,6 +18,8 @@ from ._versine import sign_of
 
 # High orders are summed by a rule that presumes that they are at least this high.
 _FEWEST = 64
+# Functions that are known by themselves, with their closed forms.
+_CLOSED = ((jnp.sin, Sin()), (jnp.cos, Cos()), (jax.scipy.special.erf, Erf()), (jax.nn.relu, Relu()))
 
 
 class Elementwise(AbstractLayer):
@@ -35,7 +39,9 @@ class Elementwise(AbstractLayer):
 
     For analytic functions of width about 1 around 0 (tanh, sigmoid, softplus, SiLU, GELU, Mish, arctan, Gaussians) both
     means have errors below 1e-10 of sqrt(E[fn(u)²] E[fn(v)²]) at standard deviations from 0 to 1000 and at every
-    correlation; in float32 about 1e-6. Functions that bend at 0 alone, as ReLU does, have 1e-6.
+    correlation; in float32 about 1e-6. Functions that bend at 0 alone, as ReLU does, have 1e-6. `jax.numpy.sin`,
+    `jax.numpy.cos`, `jax.scipy.special.erf` and `jax.nn.relu` themselves take the closed forms of `Sin`, `Cos`, `Erf`
+    and `Relu`.
 
     Args:
         fn: a function of one real number, written in JAX and differentiable almost everywhere.
@@ -43,8 +49,8 @@ class Elementwise(AbstractLayer):
 
     `NNGPKernel` and `TangentKernel` raise SettingError where the sum over orders differs from E[fn(u)²] by another rule
     (of the derivative likewise, for a tangent kernel) by more than 1e-6, in float32 2e-5: for functions that are not
-    square-integrable, are singular, bend elsewhere than at 0, or oscillate too fast (`Sin` and `Cos` have closed
-    forms). `push` itself marks such moments as NaN, since under `jit` it cannot raise.
+    square-integrable, are singular, bend elsewhere than at 0, or oscillate too fast: sines at standard
+    deviations above about 6 radians, for which `Sin` and `Cos` have closed forms. `push` itself marks such moments as NaN, since under `jit` it cannot raise.
     """
 
     fn: Callable[[Any], Any] = eqx.field(static=True)
@@ -62,6 +68,9 @@ class Elementwise(AbstractLayer):
 
     def push(self, state: State) -> State:
         """The moments of fn(u), and the tangent kernel times E[fn'(u) fn'(v)]."""
+        for known, layer in _CLOSED:
+            if self.fn is known:
+                return layer.push(state)
         law = state.law.activated()
         c = Correlation(sign_of(state.nngp), versine_of(state))
         low = max(_FEWEST, self.degree + self.degree % 2)
