@@ -9,7 +9,8 @@ from jaxtyping import Array, Float
 
 from ._correlation import safe_sqrt
 from ._layer import AbstractLayer
-from ._moments import check_finite, push_moments
+from ._gelu_versine import after_gelu
+from ._moments import Pair, check_finite, push_moments
 from ._state import Means, State, versine_of
 from ._versine import after_bend
 
@@ -127,7 +128,11 @@ class Gelu(AbstractLayer):
             nngp = pair.k * mean + top / (2.0 * math.pi * root)
             return nngp, mean + rho * (both + one * other / rest) / (2.0 * math.pi * root)
 
-        return push_moments(state, moments, lambda a: a / jnp.sqrt(2.0 * math.pi * (1.0 + a)))
+        pushed = push_moments(state, moments, lambda a: a / jnp.sqrt(2.0 * math.pi * (1.0 + a)))
+        if state.grid.sites:  # as for rectifiers: versines of fields would cost as much as their kernels
+            return pushed
+        pair = Pair(state.nngp, state.xx, state.yy, versine_of(state))
+        return pushed.replace(versine=after_gelu(pair, pushed.nngp, pushed.xx, pushed.yy))
 
 
 class Sin(AbstractLayer):
