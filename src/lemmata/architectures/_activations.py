@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ._correlation import safe_sqrt
-from ._layer import AbstractLayer
+from ._correlation import quadrant_angle, safe_sqrt
 from ._gelu_versine import after_gelu
+from ._layer import AbstractLayer
 from ._moments import Pair, check_finite, push_moments
 from ._state import Means, State, versine_of
 from ._versine import after_bend
@@ -120,7 +120,7 @@ class Gelu(AbstractLayer):
         def moments(pair):
             rho, rest, one, other, _ = pair.widened(1.0)
             root, both = jnp.sqrt(rest), one + other
-            mean = 0.25 + jnp.arctan2(rho, root) / (2.0 * math.pi)
+            mean = 0.25 + quadrant_angle(rho, root) / (2.0 * math.pi)
             # a b + k² (1/A + 1/B - 1) = (a b - k²) + k² (1/A + 1/B), over sqrt(A B), with k = (1 - v) sqrt(a b)
             scale = safe_sqrt(pair.a) * safe_sqrt(pair.b)
             share = jnp.sqrt(one) * safe_sqrt(pair.a) * (jnp.sqrt(other) * safe_sqrt(pair.b))

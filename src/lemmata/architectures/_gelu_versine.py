@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ._correlation import safe_sqrt
+from ._correlation import quadrant_angle, safe_sqrt
 from ._moments import Pair
 
 
@@ -26,15 +26,17 @@ def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], y
     For the second F(a, b, 0) = S (1 - lack(a, b)) / 2, so that only what GELU lacks to ReLU is subtracted. A covariance
     below 0 has no nearly parallel outputs except where GELU is nearly linear, and cancels harmlessly.
     """
-    rho, rest, one, other, _ = pair._replace(k=jnp.abs(pair.k)).widened(1.0)
+    rho, rest, one, other, _ = pair.widened(1.0)
+    arc = quadrant_angle(rho, jnp.sqrt(rest))
+    rho, arc = (jnp.where(pair.k < 0, -value, value) for value in (rho, arc))
     p, q = safe_sqrt(pair.a), safe_sqrt(pair.b)
     w, m = pair.v * (2.0 - pair.v), one + other
     rho0 = jnp.sqrt(one) * p * (jnp.sqrt(other) * q)
     r, r0 = jnp.sqrt(rest), jnp.sqrt(one + one * pair.a * other)
     across = rho0 * r + r0 * rho
-    turn = jnp.arctan2(rho0 * rho0 * w / jnp.where(across > 0, across, 1.0), rho0 * rho + r0 * r)
+    turn = quadrant_angle(rho0 * rho0 * w / jnp.where(across > 0, across, 1.0), rho0 * rho + r0 * r)
     lost = rho0 * w / r * (m * rho0 * rho0 / (r0 * (r + r0)) - 1.0 + m)
-    angle = 0.25 * pair.v + (pair.v * jnp.arctan2(rho, r) + turn + lost) / (2.0 * math.pi)
+    angle = 0.25 * pair.v + (pair.v * arc + turn + lost) / (2.0 * math.pi)
     lacks = _lack(p, p), _lack(q, q), _lack(p, q)
     root = jnp.sqrt((1.0 - lacks[0]) * (1.0 - lacks[1]))
     gap = 2.0 * lacks[2] - lacks[0] - lacks[1] + lacks[0] * lacks[1] - lacks[2] * lacks[2]
@@ -61,5 +63,6 @@ def _lack(p: Float[Array, "..."], q: Float[Array, "..."]) -> Float[Array, "..."]
         series = 2.0 * n / (2.0 * n + 1.0) - series * small * small
     series = series * small**3
     whole = square + s * s
-    plain = jnp.arctan2(d, s) - d * s / whole
+    root = jnp.sqrt(whole)
+    plain = quadrant_angle(d / root, s / root) - d * s / whole
     return (jnp.where(small > 0, series, plain) - s / (d * whole)) / math.pi

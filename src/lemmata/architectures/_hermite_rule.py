@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfc
 
-# Beyond 14 only functions that grow fast have any mass. Panels that halve towards 0 end within a quarter of the distance
-# of an activation's nearest poles at standard deviations up to 1000.
+# Beyond 14 only functions that grow fast have any mass. Panels that halve towards 0 end within a quarter of the
+# distance of an activation's nearest poles at standard deviations up to 1000.
 _BULK, _STEP, _FAR, _HALVINGS = 14.0, 4.5, {"float32": 14.0, "float64": 36.5}, 13
 _NEAR = 13  # nodes of a panel from a to 2 a
 # Each block of high orders reaches from J to 4 J, J = first, 4 first, ...: up to orders of 1e11, which a step needs.
@@ -29,8 +29,8 @@ class Rule(NamedTuple):
 
     Attributes:
         nodes: of the rule for low orders.
-        density: weights of a mean under the standard normal law at these nodes, (nodes, 2): all of it, and the outermost
-            part.
+        density: weights of a mean under the standard normal law at these nodes, (nodes, 2): all of it, and its
+            outermost part.
         even: weights of the coefficients of even orders, (nodes, orders), by f(x) + f(-x).
         odd: of odd orders, by f(x) - f(-x).
         far_nodes: those of every block of high orders, (blocks, nodes).

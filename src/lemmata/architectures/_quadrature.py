@@ -49,8 +49,9 @@ class Elementwise(AbstractLayer):
 
     `NNGPKernel` and `TangentKernel` raise SettingError where the sum over orders differs from E[fn(u)²] by another rule
     (of the derivative likewise, for a tangent kernel) by more than 1e-6, in float32 2e-5: for functions that are not
-    square-integrable, are singular, bend elsewhere than at 0, or oscillate too fast: sines at standard
-    deviations above about 6 radians, for which `Sin` and `Cos` have closed forms. `push` itself marks such moments as NaN, since under `jit` it cannot raise.
+    square-integrable, are singular, bend elsewhere than at 0, or oscillate too fast (sines at standard deviations above
+    about 6 radians, for which `Sin` and `Cos` have closed forms). `push` itself marks such moments as NaN, since under
+    `jit` it cannot raise.
     """
 
     fn: Callable[[Any], Any] = eqx.field(static=True)
