@@ -13,7 +13,6 @@ from lemmata.architectures import (
     Erf,
     Gaussian,
     Gelu,
-    NNGPKernel,
     Relu,
     Sin,
     TangentKernel,
@@ -105,7 +104,7 @@ def test_derivatives_by_what_the_function_holds():
 )
 def test_what_is_not_resolved_is_refused(fn):
     with pytest.raises(SettingError, match="bends or jumps elsewhere than at 0"):
-        NNGPKernel(fully_connected(Elementwise(fn), 1)).diagonal(jnp.asarray(ROWS))
+        TangentKernel(fully_connected(Elementwise(fn), 1)).diagonal(jnp.asarray(ROWS))
 
 
 def test_gelu_in_single_precision_between_nearly_parallel_rows():
@@ -113,11 +112,10 @@ def test_gelu_in_single_precision_between_nearly_parallel_rows():
     base = 300.0 * draw.normal(size=(8, 5))
     rows = np.concatenate([base, base * draw.uniform(0.5, 2.0, (8, 1)) + 0.1 * draw.normal(size=(8, 5))])
     rows = np.asarray(rows, np.float32)
-    for depth in (2, 4):
-        kernel = TangentKernel(fully_connected(Gelu(), depth, bias_std=0.1))
-        exact = np.asarray(kernel.cross(jnp.asarray(rows, float), jnp.asarray(rows, float)))
-        found = np.asarray(kernel.cross(jnp.asarray(rows), jnp.asarray(rows)), float)
-        assert np.abs(found / exact - 1.0)[exact > 0].max() < 2e-6
+    kernel = TangentKernel(fully_connected(Gelu(), 3, bias_std=0.1))
+    exact = np.asarray(kernel.cross(jnp.asarray(rows, float), jnp.asarray(rows, float)))
+    found = np.asarray(kernel.cross(jnp.asarray(rows), jnp.asarray(rows)), float)
+    assert np.abs(found / exact - 1.0)[exact > 0].max() < 2e-6
 
 
 def test_the_versine_after_gelu_is_that_of_its_moments():

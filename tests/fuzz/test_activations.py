@@ -34,7 +34,7 @@ def trapezoid(centre, deviation, count):
 
 def by_trapezoids(fn, sign, versine, left, right):
     c, r = sign * (1.0 - versine), math.sqrt(versine * (2.0 - versine))
-    z, outer = trapezoid(0.0, left, 700)
+    z, outer = trapezoid(0.0, max(left, right), 700)
     if r == 0.0:
         return np.sum(fn(left * z) * fn(right * c * z) * outer)
     inner = []
