@@ -21,7 +21,7 @@ BROKEN = {
     "leaves": ("raise SystemExit(0)", "SystemExit: 0"),
     "misspelt": ("def (", "SyntaxError: invalid syntax"),
     "imports": ("import no_such_dependency", "No module named 'no_such_dependency'"),
-    "half": ("from lemmata.engine.claims import Claim\nclass Half(Claim): pass", "claim class Half; found no control"),
+    "half": ("from lemmata.engine.claims import Claim\nclass Half(Claim): pass", "broken_half.py; found no control"),
     "several": ("x = 1\nraise ValueError('a\\n  b')", "ValueError: a b"),
 }
 
@@ -144,4 +144,5 @@ def test_an_installed_package_that_is_broken(tmp_path, monkeypatch):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
-        assert ("Warning: package theirs: " in done.stderr) == (words[0] == "verify")
+        # What claims say is kept, so that a list loads them only where their code has changed.
+        assert "Warning: package theirs: " in done.stderr or words[0] == "list"
