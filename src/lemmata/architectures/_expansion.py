@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ._correlation import safe_sqrt
@@ -65,9 +66,16 @@ def product_means(
     NaN where the sum over all orders is not the mean square that a rule gives without an expansion.
     """
     same = xx is yy
-    if isinstance(c.sign, jax.core.Tracer) or isinstance(xx, jax.core.Tracer) or isinstance(yy, jax.core.Tracer):
-        return _product_means(fn, degree, same, c, xx, yy)
-    return _compiled(fn, degree, same, c, xx, yy)
+    known = not any(isinstance(part, Tracer) for part in (*c, xx, yy))
+    return (_compiled if known and _hashable(fn) else _product_means)(fn, degree, same, c, xx, yy)
+
+
+def _hashable(fn: Callable[[Any], Any]) -> bool:
+    try:
+        hash(fn)
+    except TypeError:
+        return False
+    return True
 
 
 def _product_means(
