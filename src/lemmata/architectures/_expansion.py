@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ._correlation import safe_sqrt
@@ -66,8 +65,15 @@ def product_means(
     NaN where the sum over all orders is not the mean square that a rule gives without an expansion.
     """
     same = xx is yy
-    known = not any(isinstance(part, Tracer) for part in (*c, xx, yy))
-    return (_compiled if known and _hashable(fn) else _product_means)(fn, degree, same, c, xx, yy)
+    return (_compiled if _known(*c, xx, yy) and _hashable(fn) else _product_means)(fn, degree, same, c, xx, yy)
+
+
+def _known(*parts: Array) -> bool:
+    """Whether the arrays have values, and nothing else compiles what is done with them."""
+    try:
+        return all(part.devices() for part in parts)
+    except jax.errors.ConcretizationTypeError:
+        return False
 
 
 def _hashable(fn: Callable[[Any], Any]) -> bool:
