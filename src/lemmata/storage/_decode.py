@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import inspect
 import typing
 from typing import Any
 
@@ -73,6 +74,10 @@ def _known(registry: dict[str, Any], what: str, name: str) -> Any:
 
 def _object(kind: type, fields: dict[str, Any]) -> Any:
     settings = settings_of(kind)
+    if settings is not None:  # an estimator that was saved before one of its settings existed has the default
+        given = inspect.signature(kind).parameters
+        defaults = {name: given[name].default for name in settings - set(fields)}
+        fields = fields | {name: value for name, value in defaults.items() if value is not inspect.Parameter.empty}
     if settings is None and set(fields) != (wanted := {field.name for field in dataclasses.fields(kind)}):
         raise DataError(f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule=f"fields {sorted(wanted)}")
     if settings is not None and not (settings <= set(fields) and all(map(str.isidentifier, fields))):
