@@ -63,7 +63,7 @@ class OnCentres(NamedTuple):
 
     @property
     def coefficients(self) -> Float[np.ndarray, "p k"]:
-        """alpha of sum_j K(., z_j) alpha_j."""
+        """Alpha of sum_j K(., z_j) alpha_j."""
         return self.modes.coefficients(self.weights)
 
 

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.architectures import NNGPKernel
 from lemmata.errors import SettingError
-from lemmata.solvers import Solution
 
 from ._centres import centres_for, crosses, diagonal_mean, on_centres, warn_of_centres, warn_of_least_squares
 from ._graphs import of_one_shape
@@ -114,6 +113,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.target_scale_ = np.where(scale > rounding, scale, 1.0)[()]
         self._targets = rows.scaled((y - self.offset_) / self.target_scale_)
         self.network_, self.centres_, self.price_ = chosen, None, (0.0, 0.0)
+        vars(self).pop("_solution", None)
         volume = float(np.sum(np.log(self._roots))) * (y.size // len(y))
         with jax.enable_x64(True):
             if count is not None and count < len(y):
@@ -123,17 +123,14 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             flat, noise = self._targets.reshape(len(y), -1), float(self.noise)
             self.jitter_ = system.factorise(noise)
             alpha = system.solved(flat)
-            missed = system.product(alpha) - flat
             if exact:
-                warn_of_missed_rows(missed, flat, "noise = 0")
+                warn_of_missed_rows(system.product(alpha) - flat, flat, "noise = 0")
             # The density of y is that of the scaled targets times their scale, the root of the weight, in every column.
             density = -0.5 * (np.sum(flat * alpha) + flat.shape[1] * (system.log_determinant() + len(y) * _LOG_2_PI))
             self.log_evidence_ = self.log_evidence_bound_ = float(density) + volume
             if rows is not given:  # without noise, rows that contradict each other have no density
                 self.log_evidence_ = self.log_evidence_bound_ = -math.inf
-            residual = np.linalg.norm(missed + noise * alpha) / (np.linalg.norm(flat) or 1.0)
-            numbers = (np.asarray(value) for value in (noise, self.jitter_, residual))
-            self._solution = Solution(alpha.reshape(self._targets.shape), *numbers, system.factor())
+            self._coefficients, self._factor = alpha.reshape(self._targets.shape), system.factor()
         return self
 
     def _condition_on_centres(self, count: int, volume: float) -> None:
@@ -179,12 +176,13 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self, kernel: NNGPKernel, x: np.ndarray, cross: np.ndarray, variances: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances in units of the scaled targets; variances are 0 where they are not asked for."""
-        exact = self.centres_ is None
-        mean = cross @ (self._solution.coefficients if exact else self._coefficients)
+        stored = vars(self).get("_solution")  # of estimators that were stored before there were centres
+        mean = cross @ (self._coefficients if stored is None else stored.coefficients)
         if not variances:
             return mean, np.zeros(len(x))
-        if exact:
-            half = scipy.linalg.solve_triangular(self._solution.factor, cross.T, lower=True, check_finite=False).T
+        if self.centres_ is None:
+            factor = self._factor if stored is None else stored.factor
+            half = scipy.linalg.solve_triangular(factor, cross.T, lower=True, check_finite=False).T
         else:
             half = cross @ self._explained
         prior = np.asarray(kernel.diagonal(jnp.asarray(x)))

@@ -150,6 +150,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _solve_in_place(self, interpolating: str | None, judges: int) -> tuple[np.ndarray, np.ndarray]:
         """The exact fit of many rows, for a ridge: the factor takes the place of the Gram matrix."""
         system = weighted_system(jax_leaves(self.kernel_), self._points, self._roots)
+        system.judge()
         flat, n = self._residual.reshape(len(self._residual), -1), len(self._points)
         chosen = np.unique(np.linspace(0, n - 1, _JUDGES if self._ridge is None else judges).astype(int))
         if self._ridge is None:
@@ -210,23 +211,18 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarray) -> SystemInPlace:
-    """The Gram matrix times the roots of weights on both sides, in one array, judged and ready to be factorised.
+    """The Gram matrix times the roots of weights on both sides, in one array, ready to be factorised.
 
     Args:
         kernel: with leaves of JAX.
         points: inputs.
         roots: the roots of the weights.
-
-    Raises:
-        NotPositiveDefiniteError: if the kernel is indefinite on some of the rows.
     """
     matrix = writable_gram(kernel, jnp.asarray(points))
     if not np.all(roots == 1.0):
         matrix *= roots
         matrix *= roots[:, None]
-    system = SystemInPlace(matrix)
-    system.judge()
-    return system
+    return SystemInPlace(matrix)
 
 
 class KernelRegressor(AbstractKernelRegressor):

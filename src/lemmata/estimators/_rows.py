@@ -210,7 +210,7 @@ def without_contradictions(rows: Rows, setting: str) -> Rows:
 
 
 def _all_differ(numbers: Float[np.ndarray, "n d"]) -> bool:
-    """Whether no two rows are known to be equal: equal rows have equal hashes, and hashes are sorted faster than rows."""
+    """Whether hashes show that no two rows are equal; hashes are sorted faster than rows."""
     hashes = np.zeros(len(numbers), np.uint64)
     for column in numbers.T:
         bits = (column + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0

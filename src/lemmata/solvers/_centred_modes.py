@@ -1,4 +1,4 @@
-"""Least squares on centres in its eigenbasis: every ridge and time, leave-one-out errors, and what fewer centres lose."""
+"""Least squares on centres in its eigenbasis: every ridge and time, and leave-one-out errors of fewer centres."""
 
 import dataclasses
 
@@ -98,7 +98,7 @@ class CentredModes:
         return self.levels[-1]
 
     def coefficients(self, weights: Float[np.ndarray, " q"]) -> Float[np.ndarray, "p k"]:
-        """alpha of the function sum_j K(., z_j) alpha_j whose moments have these weights.
+        """Alpha of the function sum_j K(., z_j) alpha_j whose moments have these weights.
 
         Args:
             weights: of `Modes.filtered`.

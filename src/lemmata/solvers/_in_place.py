@@ -122,7 +122,7 @@ class SystemInPlace:
         return np.einsum("ij,ij->j", solved, solved)
 
     def log_determinant(self) -> float:
-        """log det (A + (ridge + jitter) I) of the last `factorise`."""
+        """Log det (A + (ridge + jitter) I) of the last `factorise`."""
         return 2 * float(np.sum(np.log(np.diagonal(self._matrix))))
 
     def factor(self) -> Float[np.ndarray, "n columns"]:
