@@ -64,8 +64,8 @@ def measured(name: str, rows: int) -> dict[str, float]:
     found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     print(
         f"{rows:>9} rows, {name:<30}{found['processor']:8.1f} s of the processor, {found['seconds']:7.1f} s, error "
-        f"{found['error']:.4f} (price {found['low']:.1%} to {found['high']:.1%}), peak {found['peak'] / 2**30:.2f} GiB, "
-        f"of the fit {found['beside'] / (8 * rows**2):.2f} matrices",
+        f"{found['error']:.4f} (price {found['low']:.1%} to {found['high']:.1%}), peak "
+        f"{found['peak'] / 2**30:.2f} GiB, of the fit {found['beside'] / (8 * rows**2):.2f} matrices",
         flush=True,
     )
     return found
@@ -81,9 +81,7 @@ def main(sizes: tuple[int, ...] = SIZES, turns: int = TURNS) -> list[tuple[str, 
                 times[name].append(measured(name, rows))
         median = lambda name, what, times=times: float(np.median([turn[what] for turn in times[name]]))
         for what in ("processor", "beside"):
-            found += [
-                (f"{name}, {rows} rows, {what}", PEER, median(name, what) / median(PEER, what)) for name in OURS
-            ]
+            found += [(f"{name}, {rows} rows, {what}", PEER, median(name, what) / median(PEER, what)) for name in OURS]
     return found
 
 

@@ -88,12 +88,11 @@ def on_centres(
         time: of the gradient flow, in place of a ridge.
     """
     order = np.random.default_rng(0).permutation(len(points))
-    drawn = points[order[:count]]
-    _, first = np.unique(drawn.reshape(len(drawn), -1), axis=0, return_index=True)
-    centres = drawn[np.sort(first)]
-    rest = order[count:] if len(order) - count >= _FEW else order
-    aside = np.sort(rest[:ASIDE])
-    smallest = float(ridges.min()) if time is None else 1 / time if time else math.inf
+    chosen = _first_distinct(points, order, count)
+    rest = order[~np.isin(order, chosen)]
+    aside = np.sort((rest if len(rest) >= _FEW else order)[:ASIDE])
+    centres = points[chosen]
+    smallest = float(ridges.min()) if time is None else 1 / time if time else 0.0
     found = centred_modes(
         kernel,
         points,
@@ -113,6 +112,17 @@ def on_centres(
         errors.append(squares[best])
     doublings = math.log2(len(points) / len(centres))
     return OnCentres(centres, found, float(ridges[best]), each[best], _price(errors, doublings))
+
+
+def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np.ndarray, " p"]:
+    """The first rows in an order with different points; fewer where there are no more."""
+    taken = count
+    while True:
+        drawn = points[order[:taken]].reshape(min(taken, len(order)), -1)
+        first = np.sort(np.unique(drawn, axis=0, return_index=True)[1])
+        if len(first) >= count or taken >= len(order):
+            return order[first[:count]]
+        taken *= 2
 
 
 def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
