@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from lemmata.errors import ApproximationWarning, InterpolationWarning, SettingError
 from lemmata.kernels import AbstractKernel, gram
-from lemmata.solvers import CentredModes, centred_modes
+from lemmata.solvers import CentredModes, Modes, centred_modes
 
 from ._rows import MISSED, root_mean_square
 
@@ -38,10 +38,9 @@ def centres_for(setting: Any, rows: int) -> int | None:
         return None
     if isinstance(setting, str) and setting == "auto":
         return None if rows <= _EXACT else min(_MOST, max(1, int(math.sqrt(_WORK / rows))))
-    whole = isinstance(setting, int | np.integer) and not isinstance(setting, bool)
-    if not whole or setting < 1:
+    if isinstance(setting, bool) or not isinstance(setting, int | np.integer) or int(setting) < 1:
         raise SettingError("centres", found=repr(setting), rule="'auto', a whole number above 0, or None (exact)")
-    return int(setting) if setting < rows else None
+    return int(setting) if int(setting) < rows else None
 
 
 class OnCentres(NamedTuple):
@@ -104,14 +103,21 @@ def on_centres(
     )
     size = np.asarray(root_mean_square(targets, np.ones(len(targets))))
     scale = np.where(size > 0, size, 1.0)
-    errors = []  # of every level, at the ridge that is best there
-    for level in found.levels:
-        each = [level.filtered(float(ridge), time) for ridge in ridges]
-        squares = [np.sum((level.left_out(found.targets, weights) / scale) ** 2, axis=1) for weights in each]
-        best = int(np.argmin([np.mean(square) for square in squares]))
-        errors.append(squares[best])
+    tried = [_best(level, found.targets, scale, ridges, time) for level in found.levels]
+    ridge, weights, _ = tried[-1]
+    errors = [squares for _, _, squares in tried]
     doublings = math.log2(len(points) / len(centres))
-    return OnCentres(centres, found, float(ridges[best]), each[best], _price(errors, doublings))
+    return OnCentres(centres, found, ridge, weights, _price(errors, doublings))
+
+
+def _best(
+    level: Modes, targets: np.ndarray, scale: Any, ridges: np.ndarray, time: float | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The ridge of least leave-one-out error, the weights of the moments, and squared errors of the rows set aside."""
+    each = [level.filtered(float(ridge), time) for ridge in ridges]
+    squares = [np.sum((level.left_out(targets, weights) / scale) ** 2, axis=1) for weights in each]
+    best = int(np.argmin([np.mean(square) for square in squares]))
+    return float(ridges[best]), each[best], squares[best]
 
 
 def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np.ndarray, " p"]:

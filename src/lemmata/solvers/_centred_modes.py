@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float, Int
-from scipy.linalg.blas import dsyrk
+from scipy.linalg.blas import dsyrk  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.linalg.lapack import dpotrf, dtrtri  # pyright: ignore[reportAttributeAccessIssue]
 
 from lemmata.core import require_float64
 from lemmata.errors import ShapeError
@@ -203,7 +204,7 @@ def _penalty_factor(matrix: np.ndarray) -> tuple[np.ndarray, float]:
     """The Cholesky factor of K_zz + jitter I; a jitter of 16 eps tr K_zz lies above its rounding."""
     matrix = (matrix + matrix.T) / 2
     jitter = 16 * float(np.finfo(float).eps) * float(np.trace(matrix))
-    factor, failed = scipy.linalg.lapack.dpotrf(matrix + jitter * np.eye(len(matrix)), lower=1)
+    factor, failed = dpotrf(matrix + jitter * np.eye(len(matrix)), lower=1)
     if not failed:
         return factor, jitter
     require_positive_semidefinite(jnp.asarray(matrix), "the Gram matrix of the centres")
@@ -254,7 +255,7 @@ def _may_whiten_last(lower: np.ndarray, own: np.ndarray, targets: np.ndarray, ti
     system[np.diag_indices_from(system)] += ridge
     solution = scipy.linalg.solve(system, times * (features @ targets), assume_a="pos", check_finite=False)
     alpha = scipy.linalg.solve_triangular(lower, solution, lower=True, trans=1, check_finite=False)
-    inverse = scipy.linalg.lapack.dtrtri(lower, lower=1)[0]
+    inverse = dtrtri(lower, lower=1)[0]
     amplified, size = np.linalg.norm(inverse * sizes), times**0.5 * np.linalg.norm(targets)
     moved = 4 * np.finfo(float).eps * amplified * (np.linalg.norm(sizes[:, None] * alpha) + size) / np.sqrt(ridge)
     return bool(moved <= _TOLERANCE * size)

@@ -2,9 +2,9 @@
 
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float, Int
-from scipy.linalg.blas import dsymm
+from scipy.linalg.blas import dsymm  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs  # pyright: ignore[reportAttributeAccessIssue]
 
 from lemmata.errors import SolverError
 
@@ -67,7 +67,7 @@ class SystemInPlace:
         rows = np.unique(np.linspace(0, len(self._matrix) - 1, min(_JUDGED, len(self._matrix))).astype(int))
         part = self._matrix[np.ix_(rows, rows)]
         floor = 16 * len(part) * np.finfo(float).eps * float(np.linalg.norm(part))
-        if scipy.linalg.lapack.dpotrf(part + floor * np.eye(len(part)), overwrite_a=1, clean=0)[1]:
+        if dpotrf(part + floor * np.eye(len(part)), overwrite_a=1, clean=0)[1]:
             require_positive_semidefinite(jnp.asarray(part), name)
 
     def factorise(self, ridge: float) -> float:
@@ -87,7 +87,7 @@ class SystemInPlace:
             self._restore()
             np.fill_diagonal(self._matrix, self._diagonal + ridge + jitter)
             # The transpose of an array of C is one of Fortran; its upper triangle is the lower one of the matrix.
-            _, failed = scipy.linalg.lapack.dpotrf(self._matrix.T, lower=0, clean=0, overwrite_a=1)
+            _, failed = dpotrf(self._matrix.T, lower=0, clean=0, overwrite_a=1)
             self._factorised = True
             if not failed:
                 return jitter
@@ -102,7 +102,7 @@ class SystemInPlace:
 
     def solved(self, y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
         """(A + (ridge + jitter) I)^-1 y of the last `factorise`."""
-        return scipy.linalg.lapack.dpotrs(self._matrix.T, y, lower=0)[0]
+        return dpotrs(self._matrix.T, y, lower=0)[0]
 
     def product(self, v: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
         """A v."""
@@ -118,7 +118,7 @@ class SystemInPlace:
         """
         units = np.zeros((len(self._matrix), len(rows)), order="F")
         units[rows, np.arange(len(rows))] = 1.0
-        solved, _ = scipy.linalg.lapack.dtrtrs(self._matrix.T, units, lower=0, trans=1, overwrite_b=1)
+        solved, _ = dtrtrs(self._matrix.T, units, lower=0, trans=1, overwrite_b=1)
         return np.einsum("ij,ij->j", solved, solved)
 
     def log_determinant(self) -> float:
