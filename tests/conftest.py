@@ -27,6 +27,7 @@ if (0, 8) <= tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2])
 solve_in_turn()
 
 import jax  # noqa: E402
+import jaxtyping  # noqa: E402
 import pytest  # noqa: E402
 
 from lemmata.code_files import SAFE_PATH  # noqa: E402
@@ -210,6 +211,14 @@ def leave_the_path():
     left = [entry for entry in sys.path if not isinstance(entry, str)]
     sys.path[:] = [entry for entry in sys.path if isinstance(entry, str)]
     assert not left, f"sys.path holds {left}"
+
+
+@pytest.fixture
+def unchecked():
+    """Annotations are not checked, as they are not for users."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture

@@ -35,6 +35,14 @@ def test_a_singular_matrix_is_clipped_reported_and_has_infinite_condition():
     assert float(effective_dimension(found, 0.0)) == 12.0
 
 
+@pytest.mark.parametrize(("eigenvalues", "ridge", "dimension"), [
+    ([3.0, 2.0, 0.0], 0.0, 2.0), ([0.0, 0.0], 0.0, 0.0), ([3.0, 1e-20, 0.0], 0.0, 1.0), ([0.0, 0.0], 1.0, 0.0),
+    ([3.0, 1.0, 0.0], 1.0, 1.25),
+])  # fmt: skip
+def test_zero_eigenvalues_count_for_nothing_with_a_ridge_or_without(eigenvalues, ridge, dimension):
+    assert float(effective_dimension(spectrum(jnp.diag(jnp.asarray(eigenvalues))), ridge)) == dimension
+
+
 def test_the_condition_number_is_that_of_numpy():
     matrix = wishart(2, 20, 50)
     expected = np.linalg.cond(np.asarray(matrix))

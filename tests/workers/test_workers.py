@@ -187,10 +187,13 @@ def test_results_that_nobody_waits_for_are_cancelled(clean):
     assert len(list(tasks.folder().glob("begun-*"))) <= 3
 
 
-@pytest.mark.parametrize("jobs", [0, -1, True])
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("jobs", [0, -1, True, 2.0, "2"])
 def test_a_number_of_processes_that_is_none_is_refused(jobs):
     with pytest.raises(SettingError, match="jobs"):
         Processes(jobs)
+    with pytest.raises(SettingError, match="jobs"), workers(jobs):
+        pass
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "tcp://127.0.0.1:1", "tls://[::1]:1"])
@@ -209,10 +212,10 @@ def test_a_scheduler_that_does_not_answer_is_refused_in_one_line(address):
         ("::1", "brackets"), ("tcp://127.0.0.1:99999", "port '99999'"), ("h:0", "port '0'"),
         ("h:eight", "port 'eight'"), ("http://127.0.0.1:80", "protocol 'http'"),
         ("inproc://a/b:1", "protocol 'inproc'"), ("", "address ''"),
-        ("tcp://:8786", "address 'tcp://:8786'"), ("h:1\n", "port"),
+        ("tcp://:8786", "address 'tcp://:8786'"), ("h:1\n", "port"), (5, "type int"), (b"h:1", "type bytes"),
     ],
 )  # fmt: skip
-def test_what_is_no_address_is_told_at_once(address, found, monkeypatch):
+def test_what_is_no_address_is_told_at_once(address, found, monkeypatch, unchecked):
     monkeypatch.setitem(sys.modules, "distributed", None)  # nothing of Dask is asked
     with pytest.raises(SettingError, match="scheduler") as refused, workers(dask=address):
         pass

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import os
 import pathlib
 import queue
 import re
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
+from lemmata.core import check_whole
 from lemmata.errors import MissingFileError, SettingError
 
 from ._processes import Processes
@@ -27,7 +29,7 @@ _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application
 
 
 @contextlib.contextmanager
-def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]:
+def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterator[Executor | None]:
     """An executor for the time of this context: None for one job, `Processes`, or the workers of a Dask cluster.
 
     Args:
@@ -36,10 +38,11 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]
             `dask scheduler --scheduler-file` writes.
 
     Raises:
-        SettingError: if both are given, if `dask` is no address, or if the scheduler does not answer or has no worker
-            within seconds.
+        SettingError: if both are given, if jobs is no whole number above 0, if `dask` is no address, or if the
+            scheduler does not answer or has no worker within seconds.
         MissingFileError: if there is no such scheduler file.
     """
+    check_whole("jobs", jobs, 1, "processes")
     if dask is not None:
         if jobs != 1:
             raise SettingError(
@@ -57,7 +60,7 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]
 
 
 @contextlib.contextmanager
-def _cluster(named: str) -> Iterator[Executor]:
+def _cluster(named: str | os.PathLike[str]) -> Iterator[Executor]:
     """The workers behind a scheduler's address."""
     address = scheduler_address(named)
     try:
@@ -93,7 +96,7 @@ def _cluster(named: str) -> Iterator[Executor]:
             yield executor
 
 
-def scheduler_address(named: str) -> str:
+def scheduler_address(named: str | os.PathLike[str]) -> str:
     """The address of a scheduler, written whole: tcp://10.0.0.1:8786.
 
     Args:
@@ -106,7 +109,11 @@ def scheduler_address(named: str) -> str:
     >>> scheduler_address("10.0.0.1:8786")
     'tcp://10.0.0.1:8786'
     """
-    path = pathlib.Path(named)
+    if not isinstance(named, str | os.PathLike):
+        raise SettingError(
+            f"scheduler {named!r}", found=f"an object of type {type(named).__name__}", rule=_RULE, remedy=_REMEDY
+        )
+    path, named = pathlib.Path(named), os.fspath(named)
     if "://" not in named and (named.endswith(".json") or "/" in named or path.is_file()):
         return _address(_of_file(path), f"scheduler file {path}")
     return _address(named, f"scheduler {named}")

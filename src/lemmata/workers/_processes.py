@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pathlib
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
@@ -157,8 +158,9 @@ class _Child:
 
 
 def _serve(end: Connection, threads: int, number: int) -> None:
-    """Answer calls until the other end is closed."""
+    """Answer calls until the other end is closed; what they print goes to stderr, for stdout has answers alone."""
     ignore_interruption()
+    sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()
     share_cores(threads, number)
     lasts = True

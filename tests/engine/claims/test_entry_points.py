@@ -21,7 +21,7 @@ BROKEN = {
     "leaves": ("raise SystemExit(0)", "SystemExit: 0"),
     "misspelt": ("def (", "SyntaxError: invalid syntax"),
     "imports": ("import no_such_dependency", "No module named 'no_such_dependency'"),
-    "half": ("from lemmata.engine.claims import Claim\nclass Half(Claim): pass", "claim class Half; found no control"),
+    "half": ("from lemmata.engine.claims import Claim\nclass Half(Claim): pass", "broken_half.py; found no control"),
     "several": ("x = 1\nraise ValueError('a\\n  b')", "ValueError: a b"),
 }
 

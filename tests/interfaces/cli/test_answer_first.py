@@ -111,6 +111,16 @@ def test_a_file_of_claims_moves_no_ledger(command, tmp_path, monkeypatch):
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+def test_a_file_of_claims_moves_no_storage(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "mine.py").write_text(inspect.getsource(untested) + "\nimport os\nos.chdir('elsewhere')\n")
+    monkeypatch.chdir(tmp_path)
+    done = RUNNER.invoke(app, ["refute", "mine.py:Holds", "--minutes", "0.001", "--storage", "found.db"])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "found.db").exists()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_a_file_of_claims_moves_no_counterexample(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     text = inspect.getsource(untested).replace("jnp.asarray(1.0)", "jnp.asarray(0.1)")

@@ -191,7 +191,7 @@ FILES = {
     "net.pkl": "safetensors.torch.save_file(module.state_dict(), 'net.safetensors')",
     "net.joblib": "lemmata.study_model(joblib.load('net.joblib'), x, y)",
     "net.msgpack": "own.weights((module, variables))",
-    "absent.safetensors": "found: no such file",
+    "absent.safetensors": "found: No such file",
     "garbage.safetensors": "cannot be read",
     "other.safetensors": "found: b is missing; c is unknown; e is unknown; 2 more",
 }

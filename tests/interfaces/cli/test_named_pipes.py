@@ -51,6 +51,24 @@ def test_what_commands_read(pipe, words, ending):
     assert "found: it is a named pipe, and not a file" in told or "found: not a regular file" in told
 
 
+@pytest.mark.parametrize(
+    ("words", "ending"), [(["model", "{}"], ".skops"), (["model", "model.py", "--weights", "{}"], ".safetensors")]
+)
+def test_what_a_model_is_read_from(pipe, words, ending, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text("def build():\n    return None\n")
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,2\n" * 30)
+    path = pipe(ending)
+    words = [word.format(path) for word in words]
+    told = refused(*words[:2], "t.csv", "--target", "y", *words[2:])
+    assert "it is a named pipe, and not a file" in told
+    assert path in told
+
+
+def test_only_a_lack_of_permission_is_one(pipe):
+    assert "remedy: name a file that holds the table" in refused("study", pipe(".csv"), "--target", "y")
+
+
 def test_devices():
     assert "found: it is a device, and not a file" in refused("report", "/dev/zero")
     assert "found: not a regular file" in refused("ledger", "list", "--ledger", "/dev/null")

@@ -101,7 +101,7 @@ def test_a_file_that_would_run_something_is_refused(tables, tmp_path):
         assert found.exit_code == 2
         assert words in " ".join(found.output.split())
     (tmp_path / "broken.skops").write_text("no archive")
-    for name, words in (("broken", "cannot be read"), ("missing", "no file")):
+    for name, words in (("broken", "cannot be read"), ("missing", "No such file")):
         found = CliRunner().invoke(app, ["model", str(tmp_path / f"{name}.skops"), str(table), "--out", str(tmp_path)])
         assert found.exit_code == 2
         assert words in " ".join(found.output.split())

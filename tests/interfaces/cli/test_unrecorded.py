@@ -4,10 +4,13 @@ import types
 
 import pytest
 
+import lemmata.engine.catalogue as catalogue
 import lemmata.engine.claims as engine
 from lemmata.errors import DataError
+from lemmata.interfaces.cli import _judge, _verdicts
 from lemmata.interfaces.cli._family_run import FamilyRun
 from lemmata.interfaces.cli._judge import RunOptions
+from lemmata.interfaces.cli._tightness import searched_one_by_one
 
 NAMES = ("many.alpha", "many.beta", "many.gamma")
 FULL = DataError("ledger l.sqlite", found="the disk is full", rule="a place to write")
@@ -55,3 +58,45 @@ def test_each_verdict_of_a_stream_is_written_or_told(run, place, monkeypatch):
     )  # fmt: skip
     assert len(list(run.taken(stream))) == 3
     assert run.notes == [f"{NAMES[place]}, seed 3: not recorded: {FULL}"]
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("place", range(3))
+def test_a_record_that_cannot_be_written_stops_no_other(run, place, monkeypatch):
+    run.options = RunOptions(ledger=run.path, write=True)
+    verdicts = [types.SimpleNamespace(name=name, status="supported", seconds=0.0) for name in NAMES]
+    for claim in run.chosen:
+        claim.expected = "supported"
+    monkeypatch.setattr(run, "judge", lambda: zip(run.chosen, verdicts, strict=True))
+    written = []
+
+    def write(claim, record):
+        if claim is run.chosen[place]:
+            raise FULL
+        written.append(claim.name)
+
+    monkeypatch.setattr(_verdicts, "amiss", lambda claims, found: 0)
+    monkeypatch.setattr(engine, "record_of", lambda claim, verdict: {})
+    monkeypatch.setattr(engine, "write_record", write)
+    monkeypatch.setattr(catalogue, "give_tags", lambda names: None)
+    _judge._judged(run)
+    assert written == [name for name in NAMES if name != NAMES[place]]
+    assert run.notes == [f"{NAMES[place]}: its record could not be written: {FULL}"]
+
+
+@pytest.mark.parametrize("place", range(2))
+def test_a_search_that_cannot_be_written_stops_no_other(place, monkeypatch):
+    claims = list(engine.registry().values())[:2]
+
+    def write(claim, record):
+        if claim is claims[place]:
+            raise FULL
+
+    found = types.SimpleNamespace(to_json=lambda: {"ratio": 0.5})
+    monkeypatch.setattr(engine, "write_record", write)
+    monkeypatch.setattr("lemmata.engine.refutations.measure_tightness", lambda *words, seed: found)
+    monkeypatch.setattr("lemmata.engine.refutations.from_neighbour", lambda claim, known: claim)
+    monkeypatch.setattr(catalogue, "records", lambda: {claim.name: {} for claim in claims})
+    told = dict(searched_one_by_one(claims, 0.01, 0))
+    assert told[claims[place]] == f"its record could not be written: {FULL}"
+    assert told[claims[1 - place]] == {"ratio": 0.5}

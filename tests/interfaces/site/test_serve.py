@@ -91,7 +91,8 @@ def test_the_name_of_this_machine_is_answered(ask, host):
 
 
 @pytest.mark.parametrize(
-    "host", ["elsewhere.invalid", "elsewhere.invalid:8000", "", "127.0.0.1.elsewhere.invalid", "localhost@elsewhere:80",
+    "host", ["localhost\r\nHost: elsewhere.invalid", "elsewhere.invalid\r\nHost: localhost",
+             "elsewhere.invalid", "elsewhere.invalid:8000", "", "127.0.0.1.elsewhere.invalid", "localhost@elsewhere:80",
              "127.0.0.1:x", "0.0.0.0:8000", "127.0.0.1 ,elsewhere"]
 )  # fmt: skip
 def test_a_name_that_another_site_made_lead_here_is_not(ask, host):

@@ -51,6 +51,18 @@ def test_consecutive_splits_hold_out_every_row():
         assert len(np.unique(np.concatenate(held[:whole]))) == whole * len(held[0])
 
 
+@pytest.mark.parametrize(
+    ("total", "n", "held"),
+    [
+        (10, 8, 2), (60, 8, 52), (200, 8, 64), (200, 16, 64), (200, 17, 68), (300, 100, 200), (1000, 100, 400),
+        (1000, 300, 500), (2600, 1000, 520), (10_000, 1000, 2000), (200_000, 50_000, 20_000),
+    ],
+)  # fmt: skip
+def test_how_many_rows_are_held_out_of_small_tables_and_large(total, n, held):
+    """All that are left; at most 64 or four times the training rows; 500 or a fifth of the table; 20,000."""
+    assert held_out(total, n) == held
+
+
 def test_groups_are_never_split_and_each_is_held_out():
     groups = np.repeat(np.arange(25), 4)
     seen = []

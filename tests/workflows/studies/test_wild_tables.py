@@ -13,7 +13,7 @@ import scipy.sparse
 
 from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.workflows.studies import load_dataset
-from lemmata.workflows.studies._numbers import as_numbers, decimal_mark
+from lemmata.workflows.studies._numbers import as_numbers, check_decimal, decimal_mark
 
 ROWS = 40
 
@@ -311,3 +311,15 @@ def test_a_sparse_matrix_is_filled_where_it_fits(monkeypatch):
     monkeypatch.setattr("lemmata.workflows.studies._memory.MOST_DENSE", 200)
     with pytest.raises(DataError, match=r"the sparse matrix is too large to be stored densely; found 40 x 6 cells"):
         load_dataset((x, y))
+
+
+@pytest.mark.parametrize("mark", [None, ".", ","])
+def test_a_mark_before_decimals_is_taken(mark):
+    check_decimal(mark)
+
+
+@pytest.mark.parametrize("mark", ["", ";", " ", ".,", ", ", "point"])
+def test_another_mark_is_refused(mark):
+    with pytest.raises(SettingError, match=r"the mark before decimals is \. or ,") as refused:
+        check_decimal(mark)
+    assert refused.value.found == repr(mark)

@@ -23,4 +23,5 @@ def told_walk(record: dict[str, Any] | None) -> str:
     if record is None:
         return ""
     counts = {name: count for name, count in record.items() if name not in ("settings", "where", "fingerprint")}
-    return ", ".join([f"{record['settings']} settings", *(f"{count} {name}" for name, count in counts.items())])
+    settings = f"{record['settings']} setting{'s' * (record['settings'] != 1)}"
+    return ", ".join([settings, *(f"{count} {name}" for name, count in counts.items())])

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import multiprocessing
 import os
+import sys
 import threading
 import time
 import warnings
@@ -313,8 +314,9 @@ class _Announced(ThreadPoolExecutor):
 
 
 def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) -> None:
-    """Judge claims until the other end is closed."""
+    """Judge claims until the other end is closed; what they print goes to stderr."""
     ignore_interruption()
+    sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()
     lock = threading.Lock()
 

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from lemmata.code_files import executed
+from lemmata.engine.catalogue import spelled
 from lemmata.errors import ClaimError, EntryPointWarning, MissingFileError, UnknownNameError
 
 from ._claim import Claim
 from ._declared import check_complete, check_declared, defined_twice
+from ._places import place_of
 
 ENTRY_POINTS = "lemmata.claims"
 _FILES: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()  # of claims that `load_file` has loaded
@@ -36,6 +38,12 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
         and issubclass(value, Claim)
     ]
     return [_complete(cls, getattr(module, "__file__", None))() for cls in own]
+
+
+@functools.cache
+def _registered(module: types.ModuleType) -> list[Claim]:
+    """The claims of a module, which are the same objects however they are found."""
+    return claims_in(module)
 
 
 def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
@@ -60,9 +68,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
     Raises:
         ClaimError: if the claims of lemmata itself cannot be loaded.
     """
-    points = sorted(
-        importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name)
-    )
+    points = _points()
     if not any(map(_own, points)):
         raise _incomplete(f"no entry point of lemmata in the group {ENTRY_POINTS}")
     found: dict[str, Claim] = {}
@@ -79,6 +85,11 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
             what = f"package {package}: its claims of the entry point '{point.name} = {point.value}' are left out"
             warnings.warn(f"{what}; {said}", EntryPointWarning, stacklevel=2)
     return found
+
+
+def _points() -> list[Any]:  # of importlib_metadata, where a package puts its own in the place of Python's
+    """The entry points of claims, lemmata's own first."""
+    return sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name))
 
 
 def _own(point: Any) -> bool:
@@ -109,9 +120,9 @@ def _loaded(target: object) -> Iterator[Claim]:
         raise ClaimError(
             "entry point", found=f"a {type(target).__name__}", rule="the class of a claim, a module, or a package"
         )
-    yield from claims_in(target)
+    yield from _registered(target)
     for info in pkgutil.walk_packages(getattr(target, "__path__", ()), target.__name__ + "."):
-        yield from claims_in(importlib.import_module(info.name))
+        yield from _registered(importlib.import_module(info.name))
 
 
 def _add(found: dict[str, Claim], claim: Claim) -> None:
@@ -179,6 +190,24 @@ def file_of(claim: Claim) -> str | None:
     return _FILES.get(type(claim))
 
 
+def _alone(name: str) -> list[Claim]:
+    """The claims that a name means among lemmata's own, where one section has them and no other package has claims."""
+    points = _points()
+    if len(points) != 1 or not _own(points[0]):
+        return []
+    package = points[0].value
+    try:
+        points[0].load()
+        place = place_of(name, package)
+        found = [] if place is None else _registered(importlib.import_module(f"{package}.{place}"))
+    except (Exception, SystemExit):  # which the registry tells
+        return []
+    if place == name:
+        return found
+    last = name.rpartition(".")[2]
+    return [claim for claim in found if last in (type(claim).__name__, spelled(type(claim).__name__))]
+
+
 def find(name: str) -> list[Claim]:
     """The claims that a name means.
 
@@ -196,6 +225,8 @@ def find(name: str) -> list[Claim]:
         if not member:
             return list(found.values())
         name, known = member, found
+    elif alone := _alone(name):
+        return alone
     else:
         known = registry()
     matches = [claim for full, claim in known.items() if full == name or full.endswith("." + name)]

@@ -143,7 +143,8 @@ class Survived:
     def __str__(self) -> str:
         where = "" if self.place is None else ", ".join(f"{k}={v}" for k, v in self.place.setting.items())
         lines = [
-            f"{self.claim} survived: {self.trials} problems at {self.settings} settings, {self.climbed} of them climbed"
+            f"{self.claim} survived: {self.trials} problem{'s' * (self.trials != 1)} at "
+            f"{self.settings} setting{'s' * (self.settings != 1)}, {self.climbed} of them climbed"
         ]
         if self.ratio is not None:
             loose = (

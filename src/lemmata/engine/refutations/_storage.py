@@ -33,7 +33,9 @@ def open_study(
     Raises:
         SettingError: if the storage cannot be opened, or is a file of another program, which stays unchanged.
     """
-    url = storage if storage is None or "://" in storage else f"sqlite:///{storage}"
+    url = (
+        storage if storage is None or "://" in storage else f"sqlite:///{os.path.abspath(storage)}"
+    )  # claims may go elsewhere
     _check_file(url)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=8)

@@ -28,6 +28,7 @@ from ._refute import refute
 from ._report import report
 from ._scaling import scaling
 from ._show import show
+from ._stdout import results_alone
 from ._study import study
 from ._verify import verify
 from ._walk import walk
@@ -49,7 +50,9 @@ commands = {
 for name, command in commands.items():
     # A line of a docstring would end a line of the help, whatever the width of the terminal.
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    app.command(name, help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs))(command)
+    app.command(name, help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs))(
+        results_alone()(command)
+    )
 
 
 @app.callback()

@@ -11,6 +11,8 @@ from rich.console import Console
 
 from lemmata.errors import EntryPointWarning
 
+from ._stdout import results
+
 PIPE_WIDTH = 120
 """Columns where no terminal says its own; rich would cut tables at 80."""
 
@@ -50,7 +52,16 @@ class _Own(Console):
 
 
 class _Results(_Own):
-    """A console whose reader may leave: `lemmata list | head`."""
+    """A console for results, whose reader may leave: `lemmata list | head`."""
+
+    @property
+    def file(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The stream."""
+        return _Spelled(self._file or results())
+
+    @file.setter
+    def file(self, new_file: Any) -> None:
+        Console.file.fset(self, new_file)  # pyright: ignore
 
     def on_broken_pipe(self) -> None:
         """Let the application end the program, where rich would end it with exit code 1."""
@@ -63,15 +74,16 @@ err = _Own(stderr=True, width=_width(sys.stderr))
 
 def plain(text: str) -> None:
     """One line on stdout exactly as it is: no markup, no wrapping."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    stream = results()
+    stream.write(text + "\n")
+    stream.flush()
 
 
 def plain_json(text: str) -> None:
     """A text of JSON on stdout, which stays JSON with the same content whatever the encoding of the terminal is."""
     from lemmata.printable import json_for
 
-    plain(json_for(text, sys.stdout.encoding))
+    plain(json_for(text, results().encoding))
 
 
 def complain(error: Exception) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lemmata.errors import SettingError
+from lemmata.errors import DataError, SettingError
 
 from ._family import Family
 from ._family_report import tell
@@ -78,8 +78,11 @@ def _judged(run: FamilyRun) -> None:
         if run.options.write and amiss([claim], {claim.name: verdict}):
             run.notes.append(f"{claim.name} breaks a rule; its record was not changed")
         elif run.options.write:
-            write_record(claim, record_of(claim, verdict))
-            if run.options.continued or verdict.seconds > costs().get(type(claim).__name__, 0.0):
-                write_costs({type(claim).__name__: verdict.seconds})  # less may be what the ledger spared
+            try:
+                write_record(claim, record_of(claim, verdict))
+                if run.options.continued or verdict.seconds > costs().get(type(claim).__name__, 0.0):
+                    write_costs({type(claim).__name__: verdict.seconds})  # less may be what the ledger spared
+            except DataError as error:  # of one file; those of other claims may take theirs
+                run.notes.append(f"{claim.name}: its record could not be written: {error}")
     if run.options.write:
         give_tags(type(claim).__name__ for claim in registry().values())

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -82,7 +83,9 @@ def refute(
     from ._app import at_end
     from ._console import err, plain
 
-    given, told = parse_settings(setting), _Told(directory, as_json)  # before a file of claims goes to another folder
+    # Before a file of claims goes to another folder.
+    given, told = parse_settings(setting), _Told(directory, as_json)
+    storage = storage if storage is None or "://" in storage else os.path.abspath(storage)
     others = {"--set": setting, "--without": without, "--out": directory, "--storage": storage, "--jobs": jobs > 1,
               "--dask": dask}  # fmt: skip
     _check_asked(claims, subject, everything, write, others | {"--needs": needs})
@@ -107,7 +110,10 @@ def refute(
     if as_json:
         plain(json.dumps(told.rows, indent=1))
     if told.interrupted:
-        err.print("Interrupted; the searches above are what was finished.")
+        rest = [claim.name for claim in own if claim.name not in told.finished]
+        words = f"Interrupted; the searches above are what was finished. Not finished: {', '.join(rest[:10])}"
+        err.print(words + (f" and {len(rest) - 10} more" if len(rest) > 10 else "") + ".",
+                  markup=False, highlight=False, soft_wrap=True)  # fmt: skip
     raise typer.Exit(told.code)
 
 
@@ -118,6 +124,7 @@ class _Told:
         self._directory, self._as_json = directory, as_json
         self._place = None if directory is None else directory.absolute()
         self.rows: list[dict[str, Any]] = []
+        self.finished: set[str] = set()
         self._codes = {0}
         self.interrupted = False
 
@@ -135,6 +142,8 @@ class _Told:
 
         from ._console import err, out
 
+        if not getattr(found, "interrupted", False):
+            self.finished.add(name)
         if isinstance(found, Lost):
             self._amiss(f"{name}: {found.error}")
             return
@@ -210,7 +219,12 @@ def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, A
         with StageProgress(err) as progress:
 
             def moved(settings: int, ratio: float | None, name: str = claim.name, progress: Any = progress) -> None:
-                progress(f"{name}: {settings} settings" + ("" if ratio is None else f", ratio {ratio:.4g}"), 0, 1)
+                progress(
+                    f"{name}: {settings} setting{'s' * (settings != 1)}"
+                    + ("" if ratio is None else f", ratio {ratio:.4g}"),
+                    0,
+                    1,
+                )
 
             try:
                 found = search(claim, budget, progress=moved, **options)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lemmata.engine.claims import Claim
-from lemmata.errors import SolverError
+from lemmata.errors import DataError, SolverError
 
 _KEPT = 25  # claims whose compiled functions are kept at a time; most share small ones
 
@@ -56,7 +56,11 @@ def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Itera
             yield claim, str(error)
             continue
         kept = {name: value for name, value in record.items() if name not in ("claim", "seconds")}
-        write_record(claim, {**records()[claim.name], "search": kept})
+        try:
+            write_record(claim, {**records()[claim.name], "search": kept})
+        except DataError as error:
+            yield claim, f"its record could not be written: {error}"
+            continue
         yield claim, record
         compiled.cache_clear()
         if number % _KEPT == _KEPT - 1:

@@ -43,7 +43,8 @@ class _Pages(http.server.BaseHTTPRequestHandler):
     def _content(self) -> bytes | None:
         """The file that is asked for, once the head of the answer is sent; None where an error was."""
         # Another site's name that leads to this machine (DNS rebinding) is not this site.
-        if _HOST.fullmatch(self.headers.get("Host") or "") is None:
+        hosts = self.headers.get_all("Host") or [""]
+        if len(hosts) > 1 or _HOST.fullmatch(hosts[0]) is None:
             return self.send_error(http.HTTPStatus.MISDIRECTED_REQUEST)
         name = urllib.parse.unquote(self.path.partition("?")[0].partition("#")[0]).removeprefix("/") or _FRONT
         content = _read(self._directory, name) if name in self._names else None

@@ -10,6 +10,7 @@ import numpy as np
 
 from lemmata.code_files import executed, importing_beside
 from lemmata.errors import DataError, MissingFileError, SettingError, file_error
+from lemmata.files import check_file
 from lemmata.subjects.trained_models import with_weights
 
 _CONVERT = {
@@ -201,8 +202,11 @@ def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.nd
     if path.suffix.lower() in _CONVERT:
         remedy = _CONVERT[path.suffix.lower()].format(old=path.name)
         raise SettingError(option, found=path.name, rule="safetensors, which runs no code", remedy=remedy)
-    if not path.is_file():
-        raise MissingFileError(f"{option} {path}", found="no such file", rule="a safetensors file")
+    try:
+        check_file(path)
+    except OSError as error:
+        found = error.strerror or str(error)
+        raise file_error(error)(f"{option} {path} cannot be read", found=found, rule="a safetensors file") from error
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 

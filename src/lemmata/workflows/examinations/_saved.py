@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from lemmata.core import available_bytes
-from lemmata.errors import DataError, MissingFileError, SettingError, UnknownNameError
-from lemmata.files import MODEL
+from lemmata.errors import DataError, SettingError, UnknownNameError, file_error
+from lemmata.files import MODEL, check_file
 from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import Trained, read_trained
 from lemmata.workflows.studies import Reading, read_table
@@ -86,8 +86,11 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
 
 def read_pipeline(program: str) -> Any:
     """The pipeline in a file, if it holds nothing but what is known to compute."""
-    if not Path(program).is_file():
-        raise MissingFileError("the saved model", found=f"no file {program!r}", rule=f"a {MODEL} file")
+    try:
+        check_file(program)
+    except OSError as error:
+        found = f"{program!r}: {error.strerror or error}"
+        raise file_error(error)("the saved model cannot be read", found=found, rule=f"a {MODEL} file") from error
     import skops.io
     from sklearn.pipeline import Pipeline
 

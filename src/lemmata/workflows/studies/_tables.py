@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import errno
 import itertools
 import math
 import os
@@ -124,8 +125,8 @@ def _file(data: str, path: Path, how: Reading) -> Table:
         raise file_error(error)(
             f"{data} cannot be read",
             found=error.strerror or str(error),
-            rule="the file must be readable by you",
-            remedy="check its permissions",
+            rule="a file that you may read",
+            remedy="check its permissions" if error.errno == errno.EACCES else "name a file that holds the table",
         ) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeError) as error:
         reason = (str(error).strip() or "garbage").splitlines()[0]

@@ -1,0 +1,49 @@
+"""Where the claims of a package are defined, by the texts of its files: one is found without loading all others."""
+
+import functools
+import importlib.util
+import pathlib
+import re
+
+from lemmata.engine.catalogue import spelled
+
+_CLASS = re.compile(r"^class ([A-Z]\w*)\b", re.MULTILINE)
+
+
+def place_of(name: str, package: str) -> str | None:
+    """The section, as subject.section, that alone can define what a name means; None where the text does not tell.
+
+    Args:
+        name: a claim's full name, the end of it, its class, or a section.
+        package: of the subjects.
+    """
+    known = _classes(package)
+    if name in known:
+        return name
+    found = [] if name in {place.partition(".")[0] for place in known} else _meant(package).get(name, [])
+    return found[0] if len(found) == 1 else None
+
+
+@functools.cache
+def _meant(package: str) -> dict[str, list[str]]:
+    """The sections that have a class of that name: its own, that of its claim, and the ends of this one."""
+    found: dict[str, list[str]] = {}
+    for place, classes in _classes(package).items():
+        subject, section = place.split(".")
+        for own in classes:
+            last = spelled(own)
+            for name in (own, last, f"{section}.{last}", f"{subject}.{section}.{last}"):
+                found.setdefault(name, []).append(place)
+    return found
+
+
+@functools.cache
+def _classes(package: str) -> dict[str, list[str]]:
+    """The names of the classes of each section, by subject.section."""
+    spec = importlib.util.find_spec(package)
+    folders = [] if spec is None else [pathlib.Path(each) for each in spec.submodule_search_locations or ()]
+    return {
+        f"{path.parent.name}.{path.stem}": _CLASS.findall(path.read_text(encoding="utf-8"))
+        for folder in folders
+        for path in sorted(folder.glob("*/[a-z]*.py"))
+    }
