@@ -144,4 +144,5 @@ def test_an_installed_package_that_is_broken(tmp_path, monkeypatch):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
-        assert ("Warning: package theirs: " in done.stderr) == (words[0] == "verify")
+        # What claims say is kept, so that a list loads them only where their code has changed.
+        assert "Warning: package theirs: " in done.stderr or words[0] == "list"
