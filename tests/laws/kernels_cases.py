@@ -101,6 +101,15 @@ ATOMS = [
     Case("odd-even", OddEvenKernel(2.3, 3.1, weight=0.3), nuclei),
     Case("odd-even-protons", OddEvenKernel(0.8, 1.7, weight=2.0, parities=(0,)), few_coordinates),
     Case("odd-even-many", OddEvenKernel(1.3, 0.9), many_coordinates),
+    Case("rbf-columns", RBF(jnp.array([0.8, 1.3, 40.0])), few_coordinates),
+    Case("rbf-columns-far", RBF(jnp.geomspace(0.3, 30.0, 12)), far_from_origin),
+    Case("matern-0.3", Matern(0.3, lengthscale=1.1), few_coordinates),
+    Case("matern-1", Matern(1, lengthscale=1.1), few_coordinates),
+    Case("matern-1.2-columns", Matern(1.2, jnp.geomspace(0.3, 30.0, 12)), many_coordinates),
+    Case("matern-7/2-far", Matern(3.5, lengthscale=1.1), far_from_origin),
+    Case("matern-40", Matern(40.0, lengthscale=1.1), few_coordinates),
+    Case("periodic-columns", Periodic(jnp.array([2.5, 4.0, 3.0]), jnp.array([0.9, 1.5, 30.0])), few_coordinates),
+    Case("odd-even-columns", OddEvenKernel(jnp.array([1.3, 5.0]), 0.9), nuclei),
 ]
 
 EXPRESSIONS = 20

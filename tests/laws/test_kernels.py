@@ -33,7 +33,7 @@ def sensitivity(kernel: AbstractKernel, x: jnp.ndarray):
         value, (by_kernel, by_a, by_b) = jax.value_and_grad(lambda k, a, b: k(a, b), argnums=(0, 1, 2))(kernel, a, b)
         parameters = zip(jax.tree.leaves(kernel), jax.tree.leaves(by_kernel), strict=True)
         size = jnp.linalg.norm(a) * jnp.linalg.norm(by_a) + jnp.linalg.norm(b) * jnp.linalg.norm(by_b)
-        condition = jnp.abs(value) + size + sum((jnp.abs(p * g) for p, g in parameters), jnp.zeros(()))
+        condition = jnp.abs(value) + size + sum((jnp.abs(p * g).sum() for p, g in parameters), jnp.zeros(()))
         bends = jax.jacfwd(jax.grad(kernel), argnums=(0, 1))(a, b)
         bend = sum(jnp.linalg.norm(p) * jnp.linalg.norm(h) for p, h in zip((a, b), bends, strict=True))
         return condition, by_a, jnp.linalg.norm(by_a) + bend

@@ -207,7 +207,9 @@ def test_the_number_of_centres_chooses_the_solver():
     for centres, kind in ((4, CentredRidge), (5, CentredSolution)):
         found = centred_regression(KERNEL, X, F, centres, key, working_set=four)
         assert isinstance(found, kind)
-        np.testing.assert_array_equal(found.centres, eigenpro(KERNEL, X, F, centres, key, epochs=1).centres)
+        np.testing.assert_array_equal(
+            found.centres, eigenpro(KERNEL, X, F, centres, key, epochs=1, tolerance=0.0).centres
+        )
     # EigenPro knows no ridge.
     direct = centred_regression(KERNEL, X, F, 5, key, ridge=0.5, working_set=four)
     np.testing.assert_array_equal(

@@ -1,147 +1,177 @@
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.optimize import brentq
 
-from lemmata.errors import SettingError, ShapeError
-from lemmata.spectra import (
-    effective_regularisation,
-    gcv,
-    learning_curve,
-    leave_one_out,
-    omniscient_curve,
-    population_regularisation,
-    spectrum,
-)
+from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.spectra import _curve, deterministic_equivalent, learning_curve, leave_one_out, spectrum
+from tests.spectra.subsets import PROBLEMS, brute_force, linear, rbf, split_errors
 
-EPS = np.finfo(float).eps
+FEW = 9  # rows of which all subsets can be tried
 
 
-def problem(seed, n, d, k=2):
-    rng = np.random.default_rng(seed)
-    z = rng.normal(size=(n, d)) * np.arange(1, d + 1) ** -0.7
-    y = z @ rng.normal(size=(d, k)) + 0.3 * rng.normal(size=(n, k))
-    return jnp.asarray(z @ z.T), jnp.asarray(y)
+def drawn(seed, rows=40):
+    draw = np.random.default_rng(seed)
+    return draw, draw.normal(size=(rows, 2))
 
 
-def naive_error(A, y, n, ridge):
-    """The formula of docs/design.md as it is printed, with dense inverses and a general root finder."""
-    A, y, N = np.asarray(A), np.asarray(y), len(A)
-    values = np.linalg.eigvalsh(A)
-    equation = lambda s: ridge * np.sum(1 / (values + np.exp(s))) + np.sum(values / (values + np.exp(s))) - n
-    mu = np.exp(brentq(equation, np.log(ridge) - 1, np.log(N * ridge + values.sum()) + 1, xtol=1e-14))
-    B = np.linalg.inv(A + mu * np.eye(N))
-    return n * np.sum((B @ y) ** 2) / (np.trace(B) ** 2 - (1 - n / N) * N * np.trace(B @ B)), mu
+def copies():
+    draw, x = drawn(0)
+    x = x[draw.integers(10, size=40)]
+    return rbf(x), np.sin(2 * x[:, 0]) + 0.2 * draw.normal(size=40)
 
 
-def test_the_curve_is_the_printed_formula():
-    A, y = problem(0, 60, 90)
-    sizes = [2, 7, 20, 45, 59]
-    curve = learning_curve(spectrum(A), y, sizes, 0.05)
+def clusters():
+    draw, x = drawn(1)
+    x = 0.02 * x + 4 * draw.normal(size=(5, 2))[draw.integers(5, size=40)]
+    return rbf(x), x[:, 0]
+
+
+def outlier():
+    _, x = drawn(2)
+    return rbf(x), np.where(np.arange(40) == 7, 50.0, np.sin(2 * x[:, 0]))
+
+
+def constant():
+    return rbf(drawn(3)[1]), np.full(40, 2.0)
+
+
+def rank_six():
+    draw, _ = drawn(4)
+    z = draw.normal(size=(40, 6))
+    return linear(z), z[:, 0] + 0.3 * draw.normal(size=40)
+
+
+@pytest.mark.parametrize("ridge", [1e-6, 0.1])
+@pytest.mark.parametrize("table", [copies, clusters, outlier, constant, rank_six])
+def test_small_tables_of_hard_kinds_lie_inside(table, ridge):
+    matrix, y = table()
+    sizes = (6, 20, 34)
+    curve = learning_curve(spectrum(matrix), jnp.asarray(y), sizes, ridge)
     for i, n in enumerate(sizes):
-        error, mu = naive_error(A, y, n, 0.05)
-        condition = float(jnp.linalg.cond(A + mu * jnp.eye(60)))
-        # brentq stops at 1e-14 in log mu; the printed denominator cancels by at most N/n; the root has slope at most N
-        bound = 60 * 60 * (EPS * condition + 1e-14)
-        np.testing.assert_allclose(curve.mu[i], mu, rtol=bound)
-        np.testing.assert_allclose(curve.error[i], error, rtol=bound)
+        truth, error = brute_force(matrix, y[:, None], n, ridge, 400, np.random.default_rng(n))
+        assert curve.lower[i] - 2 * error < truth < curve.upper[i] + 2 * error
+        assert curve.solves[i] > 100
+        off = abs(np.log(curve.error[i] / truth))
+        assert off < 0.3 or error > 0.05 * truth  # where few splits carry the mean, the truth itself is not known
+    np.testing.assert_allclose(curve.correction, jnp.log(curve.error / curve.equivalent.error), rtol=1e-12)
 
 
-def test_at_the_whole_set_it_is_generalised_cross_validation():
-    A, y = problem(1, 50, 70)
-    for ridge in (1e-6, 0.3, 20.0):
-        curve = learning_curve(spectrum(A), y, [50], ridge)
-        assert float(curve.mu[0]) == ridge
-        np.testing.assert_allclose(curve.error[0], gcv(spectrum(A), y, ridge), rtol=200 * EPS)
+def test_normal_rows_in_three_dimensions_are_corrected():
+    matrix, y = PROBLEMS["gaussian inputs, 3 dimensions"](0, 200)
+    sizes = (50, 100)
+    curve = learning_curve(spectrum(matrix), jnp.asarray(y), sizes, 1e-2)
+    for i, n in enumerate(sizes):
+        truth, _ = brute_force(matrix, y, n, 1e-2, 60, np.random.default_rng(9))
+        assert curve.lower[i] < truth < curve.upper[i] < 3 * curve.lower[i]
+        assert curve.equivalent.error[i] < truth / 1.5  # which the formula alone misses
+    np.testing.assert_array_equal(curve.mu, deterministic_equivalent(spectrum(matrix), jnp.asarray(y), sizes, 1e-2).mu)
 
 
-def test_it_tends_to_the_omniscient_estimate_as_the_set_grows():
-    # A set made of m copies of the same rows has the population of those rows: its eigenvalues are m times theirs, its
-    # other modes are null. The gap to the population formula must fall like n/N, i.e. like 1/m.
-    A, y = problem(2, 30, 40)
-    base = spectrum(A)
-    eigenvalues, coefficients = base.eigenvalues / 30, base.eigenvectors.T @ y / np.sqrt(30)
-    sizes, ridge = [5, 12, 25], 0.2
-    limit = omniscient_curve(eigenvalues, coefficients, 0.0, sizes, ridge).error
-    gaps = []
-    for copies in (4, 8):
-        full = spectrum(jnp.tile(A, (copies, copies)))
-        gaps.append(np.abs(np.log(learning_curve(full, jnp.tile(y, (copies, 1)), sizes, ridge).error / limit)))
-    ratio = np.log2(np.array(gaps[:-1]) / np.array(gaps[1:]))
-    assert np.all(np.array(gaps[-1]) < 2 * 25 / (30 * 8))
-    assert np.all(np.abs(ratio[-1] - 1) < 0.35), ratio
+def test_few_rows_are_averaged_exactly():
+    draw = np.random.default_rng(5)
+    z = draw.normal(size=(FEW, 12))
+    matrix, y = linear(z), draw.normal(size=(FEW, 2))
+    curve = learning_curve(spectrum(matrix), jnp.asarray(y), [2, 4, 7, FEW], 0.1, resamples=None)
+    for n, error in zip((2, 4, 7), curve.error, strict=False):
+        train = np.array(list(itertools.combinations(range(FEW), n)))
+        rest = np.array([np.setdiff1d(range(FEW), part) for part in train])
+        np.testing.assert_allclose(error, split_errors(matrix, y, train, rest, 0.1).mean(), rtol=1e-11)
+    np.testing.assert_allclose(curve.error[3], leave_one_out(spectrum(matrix), jnp.asarray(y), 0.1), rtol=1e-11)
+    np.testing.assert_allclose(curve.lower, curve.upper, rtol=1e-12)
 
 
-def test_without_ridge_it_is_the_limit_of_small_ridges_on_both_sides_of_the_rank():
-    A, y = problem(3, 40, 15)
-    sizes = [5, 10, 14, 16, 25, 40]
-    zero, small = (learning_curve(spectrum(A), y, sizes, ridge) for ridge in (0.0, 1e-11))
-    np.testing.assert_array_equal(np.asarray(zero.mu)[3:], 0)
-    # the error moves by about ridge / a_15 times the condition of the equation near the rank
-    np.testing.assert_allclose(zero.error, small.error, rtol=1e-6)
-    assert np.isinf(learning_curve(spectrum(A), y, [15], 0.0).error[0])
+def test_what_is_learned_without_error_is_zero_up_to_rounding():
+    z = np.random.default_rng(6).normal(size=(40, 6))
+    curve = learning_curve(spectrum(linear(z)), jnp.asarray(z @ np.arange(6.0)), [4, 6, 12, 30], 0.0)
+    assert curve.error[0] > 1
+    np.testing.assert_array_equal(curve.lower[2:], 0)
+    assert np.all(curve.upper[2:] < 1e-20)
+    silent = learning_curve(spectrum(linear(z)), jnp.zeros(40), [4, 30], 0.1)
+    assert np.all(jnp.stack([silent.error, silent.lower, silent.upper]) == 0)
 
 
-def test_without_ridge_beyond_the_rank_it_is_the_risk_of_least_squares():
-    # y pure noise: the residual power is spread over N - r null modes, and the risk is sigma² n / (n - r)
-    A, _ = problem(4, 60, 10)
-    found = spectrum(A)
-    noise = found.eigenvectors[:, 10:] @ jnp.ones(50)
-    error = learning_curve(found, noise, [20, 40], 0.0).error
-    np.testing.assert_allclose(error, [20 / 10, 40 / 30], rtol=1e-10)
+def test_where_no_ridge_is_given_copies_that_contradict_each_other_lie_inside():
+    draw = np.random.default_rng(0)
+    x = np.repeat(draw.normal(size=(10, 2)), 2, axis=0)
+    matrix, y = rbf(x), draw.normal(size=(20, 1))
+    curve = learning_curve(spectrum(matrix), jnp.asarray(y), [5, 10, 16], 0.0)
+    for i, n in enumerate((5, 10, 16)):
+        order = np.argsort(draw.random((400, 20)), axis=1)
+        errors = split_errors(matrix, y, order[:, :n], order[:, n:], 0.0, least_norm=True)
+        assert curve.lower[i] < errors.mean() < curve.upper[i]
 
 
-def test_the_roots_solve_their_equations_over_many_scales():
-    values = jnp.asarray(10.0 ** np.linspace(3, -12, 80))
-    for ridge in (0.0, 1e-14, 1e-3, 1e4):
-        for n in (1, 3, 40, 79):
-            mu = effective_regularisation(values, n, ridge)
-            np.testing.assert_allclose(jnp.sum((values + ridge) / (values + mu)), n, rtol=300 * EPS)
-            kappa = population_regularisation(values, n, ridge)
-            np.testing.assert_allclose(jnp.sum(values / (values + kappa)) + ridge / kappa, n, rtol=300 * EPS)
+@pytest.mark.parametrize("name", ["heavy tails", "outlying rows", "gaussian inputs, 3 dimensions"])
+def test_where_the_budget_is_small_the_rest_is_interpolated_and_widened(name, monkeypatch):
+    monkeypatch.setattr(_curve, "_OPERATIONS", {True: 1.0, False: 1.0})
+    matrix, y = PROBLEMS[name](3, 120)
+    sizes = np.arange(5, 120, 6)
+    curve = learning_curve(spectrum(matrix), jnp.asarray(y), sizes, 1e-2)
+    at = np.flatnonzero(curve.solves == 0)
+    assert len(at) > len(sizes) / 2
+    assert 0 not in at
+    assert len(sizes) - 1 not in at
+    inside = []
+    for i in at[::4]:
+        truth, _ = brute_force(matrix, y, int(sizes[i]), 1e-2, 100, np.random.default_rng(i))
+        inside.append(curve.lower[i] < truth < curve.upper[i])
+    assert np.mean(inside) >= 0.75
+    assert np.all(np.log(curve.upper / curve.lower)[at] > 2 * _curve._ALLOWANCE)
 
 
-def test_the_root_carries_its_derivative():
-    values = jnp.asarray(10.0 ** np.linspace(2, -3, 50))
-    slope = jax.grad(lambda ridge: effective_regularisation(values, 20.0, ridge))(0.01)
-    step = 1e-6
-    ends = [effective_regularisation(values, 20.0, 0.01 + s) for s in (-step, step)]
-    np.testing.assert_allclose(slope, (ends[1] - ends[0]) / (2 * step), rtol=1e-6)
-    assert jax.vmap(lambda n: effective_regularisation(values, n, 0.01))(jnp.arange(1.0, 4)).shape == (3,)
+def test_where_the_formula_is_infinite_the_size_is_measured(monkeypatch):
+    monkeypatch.setattr(_curve, "_OPERATIONS", {True: 1.0, False: 1.0})
+    draw = np.random.default_rng(7)
+    z = draw.normal(size=(60, 8))
+    curve = learning_curve(spectrum(linear(z)), jnp.asarray(draw.normal(size=60)), np.arange(2, 59), 0.0)
+    assert np.isinf(curve.equivalent.error[6])
+    assert curve.solves[6] > 0
+    assert np.all(np.isfinite(curve.error))
 
 
-def test_the_omniscient_estimate_is_least_squares_for_white_features():
-    # d white features, no ridge: noise n / (n - d) beyond d; before it the bias (1 - n/d) and the noise d / (d - n)
-    curve = omniscient_curve(jnp.ones(10), jnp.ones(10) / np.sqrt(10), 0.5, [4, 25], 0.0)
-    expected = [(1 - 4 / 10) + 0.5 * 10 / 6, 0.5 * 25 / 15]
-    np.testing.assert_allclose(curve.error, expected, rtol=100 * EPS)
+def test_a_measurement_over_more_splits_has_a_narrower_interval():
+    matrix, y = PROBLEMS["noise"](1)
+    ends = [
+        learning_curve(spectrum(matrix), jnp.asarray(y), [10, 30], 0.1, resamples=resamples)
+        for resamples in (2, 8, 200, None)
+    ]
+    widths = np.array([np.log(curve.upper / curve.lower) for curve in ends])
+    assert np.all(np.diff(widths, axis=0) < 0)
+    assert len({float(curve.error[0]) for curve in ends}) == 1
+    other = learning_curve(spectrum(matrix), jnp.asarray(y), [10.4, 30], 0.1, seed=1)
+    assert other.error[0] != ends[1].error[0]
+    assert abs(np.log(other.error[0] / ends[1].error[0])) < 0.2
 
 
-def test_the_interval_contains_the_estimate_and_narrows_with_resamples():
-    A, y = problem(5, 60, 90)
-    few, many = (learning_curve(spectrum(A), y, [10, 30], 0.1, resamples=r) for r in (2, 200))
-    assert np.all((few.lower < few.error) & (few.error < few.upper))
-    assert np.all(few.upper > many.upper)
-    exact = learning_curve(spectrum(A), y, [10, 30], 0.1, resamples=10**12, allowance=0.1)
-    np.testing.assert_allclose(jnp.log(exact.upper / exact.lower), 0.2 + np.abs(exact.drift), rtol=1e-4)
-
-
-def test_the_drift_leads_from_cross_validation_to_leave_one_out():
-    A, y = problem(8, 40, 60)
-    curve = learning_curve(spectrum(A), y, [10, 40], 0.1)
-    expected = leave_one_out(spectrum(A), y, 0.1)
-    np.testing.assert_allclose(curve.error[1] * jnp.exp(curve.drift[1]), expected, rtol=1000 * EPS)
-    np.testing.assert_allclose(curve.drift[0], curve.drift[1] / 16, rtol=1000 * EPS)
-    assert np.all(learning_curve(spectrum(A), 0 * y, [10], 0.1).drift == 0)
-
-
-def test_sizes_and_targets_that_do_not_fit_are_refused():
-    A, y = problem(6, 20, 30)
-    for sizes in ([0], [21], []):
-        with pytest.raises(SettingError, match="sizes"):
-            learning_curve(spectrum(A), y, sizes, 0.1)
+def test_what_does_not_fit_is_refused():
+    modes, y = spectrum(rbf(drawn(8)[1])), jnp.ones(40)
+    for sizes in ([0], [41], [], 20, [np.inf - np.inf]):
+        with pytest.raises((SettingError, DataError), match="sizes"):
+            learning_curve(modes, y, np.asarray(sizes, float), 0.1)
     with pytest.raises(SettingError, match="ridge"):
-        learning_curve(spectrum(A), y, [3], -0.1)
+        learning_curve(modes, y, [3], -0.1)
     with pytest.raises(ShapeError, match="targets"):
-        learning_curve(spectrum(A), y[:-1], [3], 0.1)
+        learning_curve(modes, y[:-1], [3], 0.1)
+    for targets in (y.at[3].set(jnp.nan), 1e150 * y, 1e-150 * y):
+        with pytest.raises(DataError, match="targets"):
+            learning_curve(modes, targets, [3], 0.1)
+    with pytest.raises(ShapeError, match="at least two rows"):
+        learning_curve(spectrum(np.eye(1)), jnp.ones(1), [1], 0.1)
+    for options in ({"resamples": 0}, {"seed": -1}):
+        with pytest.raises(SettingError, match=next(iter(options))):
+            learning_curve(modes, y, [3], 0.1, **options)
+
+
+def test_in_compiled_functions_it_points_to_the_formula():
+    modes, y = spectrum(rbf(drawn(8)[1])), jnp.ones(40)
+    for call in (
+        lambda: jax.jit(lambda y: learning_curve(modes, y, [3], 0.1).error)(y),
+        lambda: jax.grad(lambda ridge: learning_curve(modes, y, [3], ridge).error[0])(0.1),
+    ):
+        with pytest.raises(SettingError, match="deterministic_equivalent"):
+            call()
+    slope = jax.grad(lambda ridge: deterministic_equivalent(modes, y, [3], ridge).error[0])(0.1)
+    assert np.isfinite(slope)

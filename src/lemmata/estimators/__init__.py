@@ -30,6 +30,7 @@ for _estimator in (
     _ConvolutionalMachine,
     AdversarialKernelClassifier,
     DeepKernelMachineClassifier,
+    InContextRegressor,
     _SparseMachine,
     KernelRegressor,
     NetworkKernel,

@@ -16,26 +16,29 @@ from lemmata.kernels import AbstractKernel, gram
 from ._leaves import jax_leaves
 from ._rows import float64_leaves
 
+_SHOWN = 20
+
 
 class SklearnKernel(Kernel):
     """A lemmata kernel in scikit-learn: for `GaussianProcessRegressor`, and as a function for `SVC` and `KernelRidge`.
 
     Its hyper-parameters are positive numbers inside the kernel, named by their paths: `"lengthscale"` of an RBF kernel,
-    `"left.lengthscale"` in a sum, `"network.layers.0.weight_std"` in the kernel of a network. scikit-learn optimises
+    `"left.lengthscale"` in a sum, `"network.layers.0.weight_std"` in the kernel of a network. An array of positive
+    numbers, such as a lengthscale for each column, gives a hyper-parameter for each of them. scikit-learn optimises
     their logarithms theta between the bounds, with gradients from JAX. Matrices are computed in float64, whether
     JAX's x64 is on or not. Sums and products with scikit-learn's own kernels work.
 
     Args:
         kernel: the kernel K.
         learn: paths of the hyper-parameters, none by default. Numbers that are to be equal are one hyper-parameter:
-            `"network.layers.0.weight_std = network.layers.2.weight_std"`.
-        value_bounds: the least and the largest value of each.
+            `"network.layers.0.weight_std = network.layers.2.weight_std"`. Arrays that are equal have one shape.
+        value_bounds: the least and the largest value, of all or of each hyper-parameter, shape (2,) or (k, 2).
         values: what the hyper-parameters are, in the order of `learn`; None means as in the kernel. scikit-learn
             sets it.
 
     Raises:
         SettingError: at any use, if the kernel is not a kernel of lemmata, or a path does not lead to a positive
-            number.
+            number or an array of positive numbers. Matern's nu has no derivative and cannot be learnt.
 
     Example:
         >>> import numpy as np
@@ -100,7 +103,7 @@ class SklearnKernel(Kernel):
     @property
     def hyperparameter_values(self):
         """scikit-learn's description of `values`."""
-        count = len(self._paths())
+        count = len(self.theta)
         if count == 0:
             return Hyperparameter("values", "numeric", "fixed", 0)
         bounds = np.broadcast_to(np.asarray(self.value_bounds, float), (count, 2))
@@ -112,7 +115,7 @@ class SklearnKernel(Kernel):
         found = self.values
         if found is None:
             with jax.enable_x64(True):
-                found = [_number(self._whole(), paths) for paths in self._paths()]
+                found = np.concatenate([np.zeros(0), *(_values(self._whole(), paths) for paths in self._paths())])
         return np.log(np.asarray(found, float))
 
     @theta.setter
@@ -144,8 +147,11 @@ class SklearnKernel(Kernel):
 
 
 def _rounded(leaf: Any) -> Any:
-    """Six digits of a JAX array that is one number; other leaves as they are."""
-    return float(f"{float(leaf):.6g}") if isinstance(leaf, jax.Array) and leaf.ndim == 0 else leaf
+    """Six digits of a JAX array that is one number or a few; other leaves as they are."""
+    if not (isinstance(leaf, jax.Array) and leaf.ndim <= 1 and leaf.size <= _SHOWN):
+        return leaf
+    rounded = [float(f"{float(number):.6g}") for number in jnp.atleast_1d(leaf)]
+    return rounded if leaf.ndim else rounded[0]
 
 
 def _at(tree: Any, path: str) -> Any:
@@ -154,30 +160,48 @@ def _at(tree: Any, path: str) -> Any:
     return tree
 
 
-def _number(kernel: AbstractKernel, paths: tuple[str, ...]) -> float:
-    """The hyper-parameter at the first path; all of them must lead to positive numbers."""
-    found: list[float] = []
-    for path in paths:
-        try:
-            value = _at(kernel, path)
-            kind = isinstance(value, int | float | jax.Array) and not isinstance(value, bool)
-            number = float(value) if kind and np.ndim(value) == 0 else math.nan
-            _placed(kernel, ((path,),), jnp.ones(1))
-        except (AttributeError, IndexError, TypeError, ValueError):
-            number = math.nan
-        if not 0 < number < math.inf:
+def _values(kernel: AbstractKernel, paths: tuple[str, ...]) -> np.ndarray:
+    """The hyper-parameters at the first path; all of them must lead to equally many positive numbers."""
+    found = [_positive(kernel, path) for path in paths]
+    for path, values in zip(paths, found, strict=True):
+        if values.shape != found[0].shape:
             raise SettingError(
                 f"hyper-parameter {path!r}",
-                rule="the path of a positive number in the kernel, such as 'lengthscale'",
-                found=f"no such number in {kernel!r}"[:300],
+                rule=f"the shape {found[0].shape} of {paths[0]!r}, which it is to be equal to",
+                found=f"shape {values.shape}",
             )
-        found.append(number)
-    return found[0]
+    return found[0].ravel()
+
+
+def _positive(kernel: AbstractKernel, path: str) -> np.ndarray:
+    """The positive numbers at a path."""
+    found = np.full((), math.nan)
+    try:
+        value = _at(kernel, path)
+        if isinstance(value, int | float | jax.Array) and not isinstance(value, bool):
+            eqx.tree_at(lambda tree: _at(tree, path), kernel, jnp.ones(np.shape(value)))
+            found = np.asarray(value, float)
+    except (AttributeError, IndexError, TypeError, ValueError):
+        pass
+    if found.ndim > 1 or not found.size or not np.all((found > 0) & (found < math.inf)):
+        raise SettingError(
+            f"hyper-parameter {path!r}",
+            rule="the path of a positive number in the kernel that has a derivative, such as 'lengthscale', or of an "
+            "array of such numbers",
+            found=f"no such number in {kernel!r}"[:300],
+        )
+    return found
 
 
 def _placed(kernel: AbstractKernel, paths: tuple[tuple[str, ...], ...], values: Float[Array, " k"]) -> AbstractKernel:
     where = lambda tree: [_at(tree, path) for tied in paths for path in tied]
-    return eqx.tree_at(where, kernel, [values[index] for index, tied in enumerate(paths) for _ in tied])
+    placed, start = [], 0
+    for tied in paths:
+        shape = np.shape(_at(kernel, tied[0]))
+        end = start + math.prod(shape)
+        placed += [values[start:end].reshape(shape)] * len(tied)
+        start = end
+    return eqx.tree_at(where, kernel, placed)
 
 
 @eqx.filter_jit

@@ -25,3 +25,4 @@ from ._stationary import Laplace as Laplace
 from ._stationary import Matern as Matern
 from ._torus import Periodic as Periodic
 from ._torus import TorusSobolev as TorusSobolev
+from ._writable import writable_gram as writable_gram

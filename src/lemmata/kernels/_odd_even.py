@@ -7,29 +7,8 @@ from jaxtyping import Array, Bool, Float
 from lemmata.errors import SettingError
 
 from ._base import AbstractKernel
-from ._parameters import check_number, counting, learnable
+from ._parameters import check_number, counting, for_columns, learnable
 from ._stationary import RBF
-
-
-class _Stretched(eqx.Module):
-    """The Gaussian with a length scale for each coordinate."""
-
-    lengthscales: Float[Array, " d"]
-
-    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        return RBF(1.0)(self._in_scales(x), self._in_scales(y))
-
-    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        return RBF(1.0).cross(self._in_scales(x), self._in_scales(y))
-
-    def _in_scales(self, x: Float[Array, "*points d"]) -> Float[Array, "*points d"]:
-        if x.shape[-1] != len(self.lengthscales):
-            raise SettingError(
-                "OddEvenKernel.lengthscale",
-                found=f"{len(self.lengthscales)} lengthscales for points with {x.shape[-1]} coordinates",
-                rule="one lengthscale, or one for each coordinate",
-            )
-        return x / self.lengthscales.astype(x.dtype)
 
 
 class OddEvenKernel(AbstractKernel):
@@ -55,8 +34,8 @@ class OddEvenKernel(AbstractKernel):
      [0.4386 0.6065 1.5   ]]
 
     Args:
-        lengthscale: l, a positive number, in the units of the points, or an array of one for each coordinate.
-        odd_even_lengthscale: l_oe, a positive number, or an array of one for each coordinate.
+        lengthscale: l, a positive number, in the units of the points, or an array of one for each column.
+        odd_even_lengthscale: l_oe, a positive number, or an array of one for each column.
         weight: of the second term, at least 0; with 0 the kernel is Gaussian.
         parities: the coordinates whose parity counts, (0,) for the protons of (Z, N) alone; None is all.
 
@@ -68,16 +47,14 @@ class OddEvenKernel(AbstractKernel):
     Reference: tang2024charge.
     """
 
-    lengthscale: Float[Array, "*d"] = eqx.field(converter=learnable, default=1.0)
-    odd_even_lengthscale: Float[Array, "*d"] = eqx.field(converter=learnable, default=1.0)
+    lengthscale: Float[Array, "*columns"] = eqx.field(converter=learnable, default=1.0)
+    odd_even_lengthscale: Float[Array, "*others"] = eqx.field(converter=learnable, default=1.0)
     weight: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
     parities: tuple[int, ...] | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
         for name in ("lengthscale", "odd_even_lengthscale"):
-            value = getattr(self, name)
-            for each in value if value.ndim == 1 else (value,):
-                check_number(f"OddEvenKernel.{name}", each)
+            check_number(f"OddEvenKernel.{name}", getattr(self, name), each_column=True)
         check_number("OddEvenKernel.weight", self.weight, zero_allowed=True)
         if self.parities is None:
             return
@@ -93,25 +70,23 @@ class OddEvenKernel(AbstractKernel):
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """The smooth term, and the second one where parities are equal."""
         same = jnp.all(self._odd(x) == self._odd(y))
-        smooth, second = (scaled(x, y) for scaled in self._terms())
+        smooth, second = (scaled(x, y) for scaled in self._terms(x))
         return smooth + self.weight * jnp.where(same, second, 0.0)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
         """The smooth cross matrix, and the second one within classes of parities."""
         same = jnp.all(self._odd(x)[:, None, :] == self._odd(y)[None, :, :], axis=-1)
-        smooth, second = (scaled.cross(x, y) for scaled in self._terms())
+        smooth, second = (scaled.cross(x, y) for scaled in self._terms(x))
         return smooth + self.weight * jnp.where(same, second, 0.0)
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """Exactly 1 + weight."""
         return jnp.full(x.shape[0], 1 + self.weight, x.dtype)
 
-    def _terms(self) -> "tuple[RBF | _Stretched, RBF | _Stretched]":
+    def _terms(self, x: Float[Array, "*points d"]) -> tuple[RBF, RBF]:
         """The Gaussians of both terms, without the weight."""
-        first, second = (
-            RBF(own) if own.ndim == 0 else _Stretched(own) for own in (self.lengthscale, self.odd_even_lengthscale)
-        )
-        return first, second
+        smooth = for_columns("OddEvenKernel.lengthscale", self.lengthscale, x)
+        return RBF(smooth), RBF(for_columns("OddEvenKernel.odd_even_lengthscale", self.odd_even_lengthscale, x))
 
     def _odd(self, x: Float[Array, "*points d"]) -> Bool[Array, "*points c"]:
         """Which of the coordinates that count are odd."""

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -14,14 +14,14 @@ from jaxtyping import Array
 from lemmata.errors import SettingError
 
 
-def learnable(value: ArrayLike) -> Array:
+def learnable(value: ArrayLike | Sequence[float]) -> Array:
     """A floating-point array that gradients reach.
 
     A Python number becomes a weakly typed array, so that a kernel follows the precision of the points it is given.
     """
     if isinstance(value, bool | int | float):
         return jnp.asarray(float(value))
-    array = jnp.asarray(value)
+    array = jnp.asarray(value)  # pyright: ignore[reportArgumentType]  # a list of numbers, too
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
 
 
@@ -46,10 +46,18 @@ def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
     return convert
 
 
-def check_number(name: str, value: Array | np.ndarray, *, zero_allowed: bool = False) -> None:
+def check_number(
+    name: str, value: Array | np.ndarray, *, zero_allowed: bool = False, each_column: bool = False
+) -> None:
     """Reject a number that is not finite and positive (or zero, where that is allowed).
 
     A number that is being traced (inside jit, vmap or grad) has no value yet and passes.
+
+    Args:
+        name: of the parameter, for the message.
+        value: the number.
+        zero_allowed: whether it may be 0.
+        each_column: whether it may be an array of one number for each column.
 
     Raises:
         SettingError: if the value is known and breaks the rule.
@@ -59,12 +67,29 @@ def check_number(name: str, value: Array | np.ndarray, *, zero_allowed: bool = F
     except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError):
         return
     rule = "finite and non-negative" if zero_allowed else "finite and positive"
-    if known.shape != ():
-        raise SettingError(name, found=f"shape {known.shape}", rule=f"one number, {rule}")
-    if not (math.isfinite(known) and (known > 0 or (zero_allowed and known == 0))):
+    if known.shape != () and not (each_column and known.ndim == 1 and known.size):
+        many = ", or an array of one for each column" if each_column else ""
+        raise SettingError(name, found=f"shape {known.shape}", rule=f"one number, {rule}{many}")
+    for number in np.atleast_1d(known):
+        if not (math.isfinite(number) and (number > 0 or (zero_allowed and number == 0))):
+            raise SettingError(
+                name,
+                found=float(number),
+                rule=f"a number that is {rule}, because the function is not positive semidefinite otherwise",
+                remedy="use a value in this range",
+            )
+
+
+def for_columns(name: str, value: Array, x: Array) -> Array:
+    """One number, or one for each column of the points, in their precision.
+
+    Raises:
+        SettingError: if there are as many numbers as neither of the two.
+    """
+    if value.ndim and value.shape != x.shape[-1:]:
         raise SettingError(
             name,
-            found=float(known),
-            rule=f"a number that is {rule}, because the function is not positive semidefinite otherwise",
-            remedy="use a value in this range",
+            found=f"{value.shape[0]} numbers for points with {x.shape[-1]} columns",
+            rule="one number, or one for each column",
         )
+    return value.astype(x.dtype) if value.ndim else value

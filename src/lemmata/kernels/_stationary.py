@@ -1,31 +1,39 @@
 """Kernels of the distance |x - y|: Gaussian, Laplace, Matérn."""
 
 import abc
-from functools import partial
+import math
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lemmata.core import known
 from lemmata.errors import SettingError
 
 from ._base import AbstractKernel
 from ._distance import squared_distance, squared_distances
-from ._parameters import check_number, learnable
+from ._matern import matern_function
+from ._parameters import check_number, for_columns, learnable
 
-# exp(-1000) is 0 in every precision; of an infinite t the profile would be inf times 0.
-_FAR = 1e6
+# Beyond these orders, the Matérn kernel is to rounding 0 between different points, and the Gaussian kernel.
+_ROUGHEST, _SMOOTHEST = 1e-30, 1e15
 
 
 class _Stationary(AbstractKernel):
     """A kernel of |x - y|² / lengthscale², with the points and the lengthscale in units of a power of two near it.
 
-    Multiplication by a power of two rounds nothing, so that values are those of the points as given, and squares
-    neither overflow nor vanish where the ratio does not.
+    With a lengthscale for each column, the square is sum_k (x_k - y_k)² / lengthscale_k². Multiplication by a power of
+    two rounds nothing, so that values are those of the points as given, and squares neither overflow nor vanish where
+    the ratio does not.
     """
 
-    lengthscale: eqx.AbstractVar[Float[Array, ""]]
+    lengthscale: eqx.AbstractVar[Float[Array, "*columns"]]
+
+    def __check_init__(self):
+        check_number(f"{type(self).__name__}.lengthscale", self.lengthscale, each_column=True)
 
     @abc.abstractmethod
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -33,22 +41,28 @@ class _Stationary(AbstractKernel):
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """The profile of |x - y|² / lengthscale²."""
-        unit = self._unit(x)
-        return self._profile(squared_distance(x * unit, y * unit) / (self.lengthscale * unit) ** 2)
+        return self._profile(self._squares(squared_distance, x, y))
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
         """The cross matrix by way of a matrix product."""
-        unit = self._unit(x)
-        return self._profile(squared_distances(x * unit, y * unit) / (self.lengthscale * unit) ** 2)
+        return self._profile(self._squares(squared_distances, x, y))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """Exactly 1."""
         return jnp.ones(x.shape[0], x.dtype)
 
-    def _unit(self, x: Array) -> Float[Array, ""]:
-        """The power of two that takes the lengthscale to [1/2, 1), in the precision of the points."""
-        given = jax.lax.stop_gradient(self.lengthscale)
-        return jnp.ldexp(jnp.ones_like(given), -jnp.frexp(given)[1]).astype(x.dtype)
+    def _squares(self, distances: Callable[..., Array], x: Array, y: Array) -> Array:
+        length = for_columns(f"{type(self).__name__}.lengthscale", self.lengthscale, x)
+        unit = _unit(length, x)
+        if length.ndim:
+            return distances(x * unit, y * unit, length * unit)
+        return distances(x * unit, y * unit) / (length * unit) ** 2
+
+
+def _unit(length: Array, x: Array) -> Float[Array, "*columns"]:
+    """The power of two that takes a lengthscale to [1/2, 1), in the precision of the points."""
+    given = jax.lax.stop_gradient(length)
+    return jnp.ldexp(jnp.ones_like(given), -jnp.frexp(given)[1]).astype(x.dtype)
 
 
 class RBF(_Stationary):
@@ -61,46 +75,16 @@ class RBF(_Stationary):
      [0.6065 1.    ]]
 
     Args:
-        lengthscale: a positive number, in the units of the points.
+        lengthscale: a positive number in the units of the points, or an array of one for each column.
 
     Raises:
-        SettingError: if the lengthscale is known and not positive.
+        SettingError: if a lengthscale is known and not positive, or there is not one for each column of the points.
     """
 
-    lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
-
-    def __check_init__(self):
-        check_number("RBF.lengthscale", self.lengthscale)
+    lengthscale: Float[Array, "*columns"] = eqx.field(converter=learnable, default=1.0)
 
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return jnp.exp(-0.5 * squares)
-
-
-@partial(jax.custom_jvp, nondiff_argnums=(0,))
-def matern_profile(order: int, t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """The Matérn function of smoothness order + 1/2 in t = s², s = sqrt(2 order + 1) |x - y| / lengthscale.
-
-    exp(-s), (1 + s) exp(-s) and (1 + s + s²/3) exp(-s) for order 0, 1 and 2. As functions of t they have the
-    derivatives -phi_0/(2s), -phi_0/2 and -phi_1/6: for order 1 and 2 the derivative is finite at distance zero, and
-    the rule below says so where differentiating the square root would give nan. Order 0 has a kink there, and its
-    derivative is the subgradient 0.
-    """
-    t = jnp.minimum(t, _FAR)
-    s = jnp.sqrt(t)
-    polynomial = {0: 1.0, 1: 1.0 + s, 2: 1.0 + s + t / 3}[order]
-    return polynomial * jnp.exp(-s)
-
-
-@matern_profile.defjvp
-def _matern_profile_jvp(order, primals, tangents):
-    (t,), (dt,) = primals, tangents
-    value = matern_profile(order, t)
-    if order == 0:
-        apart = t > 0
-        slope = jnp.where(apart, -value / (2 * jnp.sqrt(jnp.where(apart, t, 1.0))), 0.0)
-    else:
-        slope = -matern_profile(order - 1, t) / (2.0 if order == 1 else 6.0)
-    return value, slope * dt
 
 
 class Laplace(_Stationary):
@@ -109,43 +93,70 @@ class Laplace(_Stationary):
     It has a kink at x = y; derivatives there are the subgradient 0.
 
     Args:
-        lengthscale: a positive number, in the units of the points.
+        lengthscale: a positive number in the units of the points, or an array of one for each column.
 
     Raises:
-        SettingError: if the lengthscale is known and not positive.
+        SettingError: if a lengthscale is known and not positive, or there is not one for each column of the points.
     """
 
-    lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
-
-    def __check_init__(self):
-        check_number("Laplace.lengthscale", self.lengthscale)
+    lengthscale: Float[Array, "*columns"] = eqx.field(converter=learnable, default=1.0)
 
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        return matern_profile(0, squares)
+        return matern_function(0.5, squares)
+
+
+def _order(nu: Any) -> float:
+    """Nu as a Python number."""
+    if isinstance(nu, jax.Array) and known(nu) is None:
+        raise SettingError(
+            "Matern.nu",
+            found="a value that JAX traces, in jit or grad",
+            rule="a number that is known, because the kernel has no derivative by nu",
+            remedy="build a kernel for each of a few values of nu, and compare their evidence or held-out error",
+        )
+    try:
+        number = math.nan if isinstance(nu, bool | str) else float(nu)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 < number < math.inf:
+        remedy = "pass a number such as 1.5, or use RBF, which is the limit of infinite nu"
+        raise SettingError("Matern.nu", found=repr(nu), rule="a finite number above 0", remedy=remedy)
+    return number
 
 
 class Matern(_Stationary):
-    """The Matérn kernel of smoothness nu = 1/2, 3/2 or 5/2.
+    """The Matérn kernel of smoothness nu > 0.
 
-    With r = |x - y| / lengthscale it is exp(-r), (1 + √3 r) exp(-√3 r) and (1 + √5 r + 5r²/3) exp(-√5 r).
+    With r = |x - y| / lengthscale, s = √(2 nu) r and the modified Bessel function K_nu of the second kind it is
+
+        K(x, y) = 2^(1 - nu) / Γ(nu) s^nu K_nu(s),
+
+    which is exp(-r), (1 + √3 r) exp(-√3 r) and (1 + √5 r + 5r²/3) exp(-√5 r) for nu = 1/2, 3/2 and 5/2. Other
+    half-integers have closed forms, too. Every other nu is computed to rounding at a few times their cost.
+
+    Derivatives exist by the points and by the lengthscale. At x = y, the one by the points is 0; for nu <= 1/2, where
+    the kernel has a kink or a cusp, that is a subgradient. nu is part of the structure and has no derivative.
+
+    >>> import jax.numpy as jnp
+    >>> from lemmata.kernels import Matern, gram
+    >>> print(gram(Matern(nu=0.8, lengthscale=jnp.array([1.0, 10.0])), jnp.array([[0.0, 0.0], [1.0, 1.0]])).round(4))
+    [[1.     0.4186]
+     [0.4186 1.    ]]
 
     Args:
-        nu: 0.5, 1.5 or 2.5; a sample of the Gaussian process is less than nu times differentiable.
-        lengthscale: a positive number, in the units of the points.
+        nu: a number above 0; a sample of the Gaussian process is less than nu times differentiable.
+        lengthscale: a positive number in the units of the points, or an array of one for each column.
 
     Raises:
-        SettingError: if nu is not 0.5, 1.5 or 2.5, or the lengthscale is known and not positive.
+        SettingError: if nu is not a finite number above 0, or is traced by JAX; if a lengthscale is known and not
+            positive, or there is not one for each column of the points.
+
+    Reference: Rasmussen & Williams 2006, equation 4.14.
     """
 
-    nu: float = eqx.field(static=True)
-    lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
-
-    def __check_init__(self):
-        if self.nu not in (0.5, 1.5, 2.5):
-            raise SettingError(
-                "Matern.nu", found=self.nu, rule="0.5, 1.5 or 2.5", remedy="use RBF, which is the limit of infinite nu"
-            )
-        check_number("Matern.lengthscale", self.lengthscale)
+    nu: float = eqx.field(static=True, converter=_order)
+    lengthscale: Float[Array, "*columns"] = eqx.field(converter=learnable, default=1.0)
 
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        return matern_profile(int(self.nu), 2 * self.nu * squares)
+        nu = min(max(self.nu, _ROUGHEST), _SMOOTHEST)
+        return matern_function(nu, 2 * nu * squares)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ._base import AbstractKernel
-from ._parameters import check_number, counting, learnable
+from ._parameters import check_number, counting, for_columns, learnable
 
 
 class TorusSobolev(AbstractKernel):
@@ -40,7 +40,7 @@ class TorusSobolev(AbstractKernel):
         return jnp.prod(_sobolev_profile(self.order, _difference(x, y, 1.0)))
 
 
-def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Float[Array, ""]) -> Float[Array, " d"]:
+def _difference(x: Float[Array, " d"], y: Float[Array, " d"], period: float | Float[Array, "*d"]) -> Float[Array, " d"]:
     """X - y up to whole periods, rounded as numbers of a period are.
 
     The remainder of a floating-point number is exact, the difference of two large ones is not: its rounding may be many
@@ -75,21 +75,25 @@ class Periodic(AbstractKernel):
     dimension. (The sine of the Euclidean distance, as some libraries have it, is so in one dimension alone.)
 
     Args:
-        period: a positive number, in the units of the points.
-        lengthscale: a positive number without units.
+        period: a positive number in the units of the points, or an array of one for each column.
+        lengthscale: a positive number without units, or an array of one for each column; it then divides each term.
 
     Raises:
-        SettingError: if a setting is known and not positive.
+        SettingError: if a setting is known and not positive, or is an array of another length than points have columns.
     """
 
-    period: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
-    lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+    period: Float[Array, "*periods"] = eqx.field(converter=learnable, default=1.0)
+    lengthscale: Float[Array, "*columns"] = eqx.field(converter=learnable, default=1.0)
 
     def __check_init__(self):
-        check_number("Periodic.period", self.period)
-        check_number("Periodic.lengthscale", self.lengthscale)
+        check_number("Periodic.period", self.period, each_column=True)
+        check_number("Periodic.lengthscale", self.lengthscale, each_column=True)
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """exp(-(2 / lengthscale²) sum_i sin²(π (x_i - y_i) / period))."""
-        sines = jnp.sin(math.pi * _difference(x, y, self.period) / self.period)
-        return jnp.exp(-2 * jnp.sum(sines**2) / self.lengthscale**2)
+        period = for_columns("Periodic.period", self.period, x)
+        length = for_columns("Periodic.lengthscale", self.lengthscale, x)
+        sines = jnp.sin(math.pi * _difference(x, y, period) / period)
+        if length.ndim:
+            return jnp.exp(-2 * jnp.sum((sines / length) ** 2))
+        return jnp.exp(-2 * jnp.sum(sines**2) / length**2)

@@ -24,15 +24,15 @@ def centred_regression(
     key: Key[Array, ""],
     *,
     ridge: float = 0.0,
-    epochs: int = 5,
+    epochs: int = 200,
     working_set: int | None = None,
 ) -> CentredRidge | CentredSolution:
     """Least squares over the span of K(., z) for random rows z, by the solver that suits the number of centres.
 
     Where the five p x p squares of float64 that `subset_of_regressors` holds fit in the working set, or where a ridge
-    is asked for, it is that solver, which is exact; beyond it is `eigenpro`, which knows no ridge and regularises by
-    the number of its epochs. Either answer is a function of points with `centres` and `coefficients`, and the
-    same key gives the same centres.
+    is asked for, it is that solver, which is exact; beyond it is `eigenpro`, which knows no ridge and stops when
+    a direct solution on a few rows finds nothing more. Either answer is a function of points with `centres` and
+    `coefficients`, and the same key gives the same centres.
 
     The direct solution costs some 9/4 p operations for each of the n p entries of the kernel, EigenPro one evaluation
     of the kernel an epoch: the first grows with p, the second does not. On one core, with an RBF kernel in 50
@@ -47,7 +47,7 @@ def centred_regression(
         centres: p, how many rows serve as centres.
         key: randomness: centres, and the order of EigenPro's rows.
         ridge: the ridge, at least 0 (not divided by n); above 0 the solution is direct.
-        epochs: passes over the data, where it is EigenPro.
+        epochs: passes over the data, at most, where it is EigenPro.
         working_set: bytes that the squares of a direct solution may take; None is 800 MiB, up to 4,579 centres.
 
     Raises:

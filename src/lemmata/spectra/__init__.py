@@ -2,20 +2,21 @@
 
 from ._alignment import cumulative_alignment as cumulative_alignment
 from ._alignment import target_power as target_power
-from ._curve import LearningCurve as LearningCurve
 from ._curve import learning_curve as learning_curve
 from ._eigensystem import Spectrum as Spectrum
 from ._eigensystem import condition_number as condition_number
 from ._eigensystem import effective_dimension as effective_dimension
 from ._eigensystem import spectrum as spectrum
+from ._equivalent import EquivalentCurve as EquivalentCurve
+from ._equivalent import deterministic_equivalent as deterministic_equivalent
 from ._krylov import ritz_values as ritz_values
 from ._krylov import three_term as three_term
 from ._lanczos import LargestEigenvalues as LargestEigenvalues
 from ._lanczos import largest_eigenvalues as largest_eigenvalues
-from ._measured import MeasuredCurve as MeasuredCurve
 from ._measured import measured_curve as measured_curve
 from ._omniscient import OmniscientCurve as OmniscientCurve
 from ._omniscient import omniscient_curve as omniscient_curve
+from ._points import LearningCurve as LearningCurve
 from ._products import gauss_newton_product as gauss_newton_product
 from ._products import hessian_product as hessian_product
 from ._regularisation import effective_regularisation as effective_regularisation

@@ -1,4 +1,4 @@
-"""The predicted learning curve of kernel ridge regression on a finite set, from its Gram matrix."""
+"""The learning curve of kernel ridge regression on a finite set: a formula, corrected by direct solves."""
 
 import math
 from collections.abc import Sequence
@@ -9,42 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.core import require_float64
-from lemmata.errors import SettingError, ShapeError
+from lemmata.core import array_argument, check_real, known, require_float64
+from lemmata.errors import DataError, SettingError, ShapeError
 
-from ._alignment import target_power
-from ._eigensystem import Spectrum, check_ridge
-from ._regularisation import effective_regularisation
-from ._validation import gcv, leave_one_out
+from ._eigensystem import Spectrum
+from ._equivalent import deterministic_equivalent, sizes_of
+from ._held_out import HeldOut
+from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, check_interval, measure
 
-ALLOWANCE = 0.12
-"""Half-width, in the logarithm of the error, that the interval allows for the estimate itself being approximate."""
-
-
-class LearningCurve(eqx.Module):
-    """A predicted learning curve.
-
-    Args:
-        sizes: numbers of training rows n, of the N rows of the set.
-        error: predicted squared error on the other N - n rows, summed over outputs, averaged over rows and splits.
-        mu: the effective regularisation: the subset learns like a ridge mu on all N rows.
-        learnability: the fraction of the target's power that is learned, sum_i L_i |<u_i, y>|² / |y|² with
-            L_i = a_i / (a_i + mu).
-        overfitting: error / (|(I - L) y|² / N), the price of fitting noise; at n = N that of cross-validation.
-        drift: (n/N)² ln(leave-one-out / GCV), how far rows of unequal leverage may carry the measured error from the
-            estimate, in the logarithm.
-        lower: lower end of the interval for the measured error.
-        upper: upper end.
-    """
-
-    sizes: Float[Array, " s"]
-    error: Float[Array, " s"]
-    mu: Float[Array, " s"]
-    learnability: Float[Array, " s"]
-    overfitting: Float[Array, " s"]
-    drift: Float[Array, " s"]
-    lower: Float[Array, " s"]
-    upper: Float[Array, " s"]
+LEVEL = 0.9
+"""Nominal coverage of the interval."""
+_SMALL = 100  # rows up to which a curve may cost more operations than the cube of their number
+_OPERATIONS = {True: 5e8, False: 5e7}  # that a curve may cost, of few rows or of more, where the cube is less
+_ALLOWANCE = 0.12  # half-width that an interpolated correction is given, in the logarithm of the error
+_LARGEST = 1e140  # the square of a target, times the number of rows, must be a number
+_ROUNDING = 16.0
 
 
 def learning_curve(
@@ -53,104 +32,137 @@ def learning_curve(
     sizes: Sequence[int] | Sequence[float] | Float[Array, " s"] | np.ndarray,
     ridge: float | Float[Array, ""],
     *,
-    resamples: int = 8,
-    allowance: float = ALLOWANCE,
+    resamples: int | None = 8,
+    seed: int = 0,
 ) -> LearningCurve:
-    """The predicted held-out squared error of kernel ridge regression trained on n of N rows chosen at random.
+    """The held-out squared error of kernel ridge regression trained on n of N rows, checked by direct solves.
 
-    The deterministic equivalent of a compression of the N x N Gram matrix A by a free projection of rank n: with mu
-    the root of ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1, the error on the other N - n rows is
+    The deterministic equivalent (`deterministic_equivalent`) gives the whole curve from the eigensystem, but it can be
+    too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
+    exactly from the Gram matrix, and corrects the formula there by c = ln(measured / equivalent), reduced to
+    c max(0, 1 - (s/c)^4) with s the relative standard error of the mean: a correction within its noise would do harm.
+    Between measured sizes the correction is interpolated linearly in ln n. At n = N, where no row is left out, the
+    error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the mean is exact.
 
-        n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 ).
+    The interval is for what a measurement finds as the mean over `resamples` random splits, with a nominal coverage of
+    90 %. With at least 30 solves, its ends are quantiles of such means, drawn from the solved splits, widened by the
+    standard error of the solves. With fewer, they come from Student's law, with Johnson's correction for skewness.
+    Interpolated sizes get the wider of the neighbours' intervals, widened by half the change of the correction between
+    them and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py` measures the coverage.
 
-    At n = N it is generalised cross-validation; for N >> n it is `omniscient_curve`. With ridge = 0 the limit
-    ridge -> 0 is taken: it diverges at n = rank(A), and beyond it mu = 0. The estimate treats the subset as free
-    from the eigenvectors, which rows of large leverage break: with heavy tails, outlying or repeated rows and a small
-    ridge it is too low by factors of 2 to 100, outside the interval. `measured_curve` measures instead, and tells by
-    its `correction` how far this estimate is off.
-
-    The interval is error * exp(-+ w), w² = allowance² + (2 s)²: the declared allowance for the estimate, and two
-    standard errors s of a measurement as a mean over `resamples` splits. s² = c² (1/n + 1/(N-n)) / resamples,
-    where c² is the variance over rows of the squared residual (A + mu)^-1 y relative to its squared mean: held-out
-    rows are a sample of rows, and so are training rows. At n = N - 1 the truth is leave-one-out, and the estimate
-    nearly GCV: where they differ, the interval is widened towards leave-one-out by the factor exp(drift), with drift =
-    (n/N)² ln(leave-one-out / GCV). (The square is an interpolation, not a theorem.)
+    Cost: at each measured size at least 8 splits are solved, and enough to hold each row once in the smaller part of a
+    split. As many sizes are measured as N³ floating-point operations allow (5e7 if that is more), always at least both
+    ends and the size with the largest equivalent. A curve takes at most about as long as `spectrum`, or some tens of
+    milliseconds for a few hundred rows. Sets of at most 100 rows may cost 5e8 operations, up to 1000 solves a size. If
+    you need thousands of curves from one spectrum, or derivatives, use `deterministic_equivalent`, which checks nothing
+    and costs one pass over the eigenvectors a size. `measured_curve` spends more.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
         y: targets, one row a point.
         sizes: numbers of training rows, 1 <= n <= N.
-        ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0.
-        resamples: splits that the measurement is averaged over, for the interval.
-        allowance: half-width allowed for the estimate, in the logarithm of the error.
+        ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. If it is not above the
+            rounding floor of a singular A, the limit ridge -> 0 is taken.
+        resamples: splits that a measurement is averaged over, for the interval; None for the mean over all splits.
+        seed: the splits of a size follow from the seed, n and N.
 
     Raises:
-        SettingError: for a size outside 1..N, a negative ridge, or no resamples.
-        ShapeError: if targets and spectrum have different numbers of rows.
+        SettingError: for a size outside 1..N, a negative ridge, less than one resample, or within compiled functions.
+        ShapeError: if targets and spectrum have different numbers of rows, or there is a single row.
+        DataError: for targets that are not finite real numbers, or whose squares are not.
         PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
         >>> from lemmata.spectra import learning_curve, spectrum
         >>> curve = learning_curve(spectrum(jnp.eye(6)), jnp.ones(6), [3], 1.0)
-        >>> round(float(curve.error[0]), 12)  # uncorrelated rows: nothing is learned about the others
-        1.0
+        >>> round(float(curve.error[0]), 12), int(curve.solves[0])  # uncorrelated rows: nothing is learned of others
+        (1.0, 20)
     """
     require_float64("a predicted learning curve")
-    check_ridge(ridge)
-    total, counts = len(spectrum.eigenvalues), np.asarray(sizes, float)
-    if len(y) != total:
-        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"{total} rows, as many as the spectrum has")
-    if counts.size == 0 or not (counts.min() >= 1 and counts.max() <= total):
+    if any(isinstance(array, jax.Array) and known(array) is None for array in (spectrum.eigenvectors, y, ridge)):
         raise SettingError(
-            "sizes",
-            found=counts.tolist(),
-            rule=f"whole numbers from 1 to {total}, the number of rows",
-            remedy="use omniscient_curve for sizes beyond the data, which extrapolates",
+            "learning_curve",
+            found="a traced array",
+            rule="arrays of numbers, because it solves random splits",
+            remedy="call it outside jit, grad and vmap, or use deterministic_equivalent, which checks nothing",
         )
-    if resamples < 1 or not allowance >= 0:
-        raise SettingError(
-            "resamples and allowance",
-            found=f"resamples={resamples} and allowance={allowance}",
-            rule="resamples of at least 1, and an allowance that is not negative",
+    check_real("ridge", ridge, "not negative", lambda number: number >= 0)
+    check_interval(resamples, seed)
+    targets = array_argument("targets", y, axes=(1, 2))
+    scale = float(jnp.max(jnp.abs(targets)))
+    if scale and not 1 / _LARGEST < scale < _LARGEST:
+        raise DataError(
+            "targets",
+            found=f"a largest absolute value of {scale:.3g}",
+            rule=f"between {1 / _LARGEST:g} and {_LARGEST:g}, so that squared errors are numbers",
+            remedy="change the unit of the targets",
         )
-    y = y.reshape(total, -1)
-    mu, error, learnability, overfitting, spread = _curve(spectrum, y, jnp.asarray(counts), jnp.asarray(ridge, float))
-    sampling = spread * jnp.sqrt((1 / counts + 1 / np.maximum(total - counts, 1)) / resamples)
-    width = jnp.sqrt(allowance**2 + (2 * sampling) ** 2)
-    whole, left_out = gcv(spectrum, y, ridge), leave_one_out(spectrum, y, ridge)
-    known = (whole > 0) & (left_out > 0) & jnp.isfinite(left_out)
-    gap = jnp.where(known, jnp.log(jnp.where(known, left_out, 1.0) / jnp.where(known, whole, 1.0)), 0.0)
-    drift = gap * (jnp.asarray(counts) / total) ** 2
-    lower, upper = error * jnp.exp(jnp.minimum(drift, 0) - width), error * jnp.exp(jnp.maximum(drift, 0) + width)
-    return LearningCurve(jnp.asarray(counts), error, mu, learnability, overfitting, drift, lower, upper)
+    counts, penalty = sizes_of(sizes, len(spectrum.eigenvalues)), float(ridge)
+    equivalent = deterministic_equivalent(spectrum, targets, counts, penalty)
+    if len(targets) < 2:
+        raise ShapeError("targets", found="one row", rule="at least two rows, because one must be left out")
+    model = HeldOut(spectrum, np.asarray(targets).reshape(len(targets), -1), False)
+    whole = np.clip(np.rint(counts), 1, len(targets) - 1).astype(int)
+    chosen, planned = _plan(model, whole, np.asarray(equivalent.error), penalty)
+    of = Interval(LEVEL, resamples)
+    plan = zip(whole[chosen], planned, strict=True)
+    points = [measure(model, int(n), penalty, int(solves), int(solves), seed, of) for n, solves in plan]
+    nearest = np.asarray(equivalent.error)[chosen]
+    if np.any(np.rint(counts) != counts):
+        at = np.where(counts[chosen] == len(targets), len(targets), whole[chosen])
+        nearest = np.asarray(deterministic_equivalent(spectrum, targets, at, penalty).error)
+    points = [_shrunk(point, float(formula)) for point, formula in zip(points, nearest, strict=True)]
+    curve = assemble(equivalent, nearest, chosen, points, _ALLOWANCE)
+    noise = _noise(spectrum, targets, penalty)
+    return eqx.tree_at(
+        lambda c: (c.lower, c.upper), curve, (jnp.maximum(curve.lower - noise, 0.0), curve.upper + noise)
+    )
 
 
-@jax.jit
-def _curve(spectrum, y, sizes, ridge):
-    values, power = spectrum.resolved, target_power(spectrum, y)
-    coefficients = spectrum.eigenvectors.T @ y
-    total, signal = len(values), jnp.sum(power)
+def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the sizes are measured, in ascending order, and by how many solves each."""
+    total = len(model.y)
+    floor = _OPERATIONS[total <= _SMALL]
+    cost = np.array([model.cost(int(n), ridge) for n in sizes])
+    # a pass shows every row once in the smaller part of a split, so that a single outlying row is not overlooked
+    least = np.maximum(FEWEST, -(-total // np.minimum(sizes, total - sizes)))
+    order = np.argsort(sizes, kind="stable")
+    heights = np.where(np.isfinite(predicted[order]), predicted[order], -np.inf)
+    always = np.isneginf(heights) | (np.arange(len(order)) == np.argmax(heights))
+    number = len(order)
+    while True:
+        taken = always.copy()
+        taken[np.linspace(0, len(order) - 1, number).astype(int)] = True
+        chosen = order[taken]
+        if number <= 2 or np.sum((cost * least)[chosen]) <= max(floor, float(total) ** 3):
+            break
+        number = max(2, int(0.8 * number))
+    share = floor / len(chosen) / cost[chosen]
+    return chosen, np.clip(share, least[chosen], np.maximum(MOST, least[chosen])).astype(int)
 
-    def point(n):
-        mu = effective_regularisation(values, n, ridge)
-        # At mu = 0 the inverse is infinite on null modes: drop the common factor, which cancels in the error, ...
-        singular = (mu <= 0) & (values[-1] <= 0)
-        null = (values <= 0).astype(values.dtype)
-        inverse = jnp.where(singular, null, 1 / jnp.where(values + mu > 0, values + mu, 1.0))
-        # ... and ridge * (that factor), which is then (n - rank) / (N - rank), from the equation of mu itself.
-        load = jnp.where(singular, (n - (total - jnp.sum(null))) / jnp.maximum(jnp.sum(null), 1), ridge)
-        # With B = (A + mu)^-1 the equation also removes the cancellation in the denominator:
-        # [tr B]² - (N - n) tr B² = tr B (tr B A B + ridge tr B²)
-        learned = jnp.where(values > 0, values / jnp.where(values > 0, values + mu, 1.0), 0.0)
-        trace = jnp.sum(inverse)
-        mean = trace * (jnp.sum(inverse * learned) + load * jnp.sum(inverse**2))
-        residual = jnp.sum(power * inverse**2)
-        error = jnp.where(residual > 0, n * residual / mean, 0.0)
-        training = jnp.sum(power * (1 - learned) ** 2) / total
-        rows = jnp.sum((spectrum.eigenvectors @ (inverse[:, None] * coefficients)) ** 2, axis=1)
-        spread = jnp.std(rows) / jnp.where(jnp.mean(rows) > 0, jnp.mean(rows), 1.0)
-        learnability = jnp.sum(learned * power) / jnp.where(signal > 0, signal, 1.0)
-        return mu, error, learnability, jnp.where(training > 0, error / training, math.inf), spread
 
-    return jax.lax.map(point, sizes)
+def _shrunk(point: Point, formula: float) -> Point:
+    """The point with its correction c of the formula reduced to c max(0, 1 - (s/c)^4), at the same interval.
+
+    Where the formula is right, few solves would replace it by something worse: s is their standard error, relative to
+    the error. The correction moves by at most s, so the error stays inside the interval.
+    """
+    if not (0 < formula < math.inf and point.error > 0 and point.standard_error > 0):
+        return point
+    correction, spread = math.log(point.error / formula), point.standard_error / point.error
+    moved = max(-spread, min(spread, correction if abs(correction) < spread else spread**4 / correction**3))
+    shift = min(max(moved, -point.above), point.below)
+    return Point(
+        point.error * math.exp(-shift), point.standard_error, point.below - shift, point.above + shift, point.solves
+    )
+
+
+def _noise(spectrum: Spectrum, targets: Float[Array, "rows *k"], ridge: float) -> float:
+    """The squared error that rounding alone may leave where the exact error is 0."""
+    values = np.asarray(spectrum.resolved)
+    smallest = values[values > 0].min(initial=np.inf)
+    lowest = ridge + (smallest if np.isfinite(smallest) else 0.0)
+    condition = (values[0] + ridge) / lowest if lowest > 0 else 1.0
+    relative = _ROUNDING * len(values) * float(np.finfo(values.dtype).eps)
+    return relative**2 * condition * float(jnp.sum(targets**2)) / len(values)

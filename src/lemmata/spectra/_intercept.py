@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._curve import LearningCurve
 from ._eigensystem import Spectrum, spectrum
+from ._equivalent import EquivalentCurve
 
 _OVERLAP = 1e-6  # what of the constant vector may lie in modes above the rounding floor of a Gram matrix called centred
 
 
-def with_the_mean(curve: LearningCurve) -> LearningCurve:
+def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
     """The curve of a fit with a constant that is learned and not penalised, from the one between contrasts.
 
     The fit sees training rows by their contrasts alone, an (n-1)-dimensional part of the (N-1)-dimensional space
@@ -21,12 +21,10 @@ def with_the_mean(curve: LearningCurve) -> LearningCurve:
     (1 + 1/n) times the variance. At n = N it is generalised cross-validation up to O(1/N).
 
     Args:
-        curve: `learning_curve` of n - 1 of the N - 1 contrasts.
+        curve: `deterministic_equivalent` of n - 1 of the N - 1 contrasts.
     """
     sizes = curve.sizes + 1
-    price = 1 + 1 / sizes
-    ends = curve.error * price, curve.lower * price, curve.upper * price
-    return eqx.tree_at(lambda c: (c.sizes, c.error, c.lower, c.upper), curve, (sizes, *ends))
+    return eqx.tree_at(lambda c: (c.sizes, c.error), curve, (sizes, curve.error * (1 + 1 / sizes)))
 
 
 def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectrum, Float[Array, "contrasts k"]]:

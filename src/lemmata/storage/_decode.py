@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import inspect
 import typing
 from typing import Any
 
@@ -30,6 +31,10 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
     if body is None or isinstance(body, bool | int | float | str):
         return body
     match body:
+        case {"item": array}:
+            return decoded(array, tensors)[()]
+        case {"parts": parts}:
+            return _complex(decoded(parts, tensors))
         case {"array": name, "weak": weak}:
             return _jax_array(tensors[name], weak)
         case {"key": name, "implementation": implementation}:
@@ -73,6 +78,13 @@ def _known(registry: dict[str, Any], what: str, name: str) -> Any:
 
 def _object(kind: type, fields: dict[str, Any]) -> Any:
     settings = settings_of(kind)
+    if settings is None:  # a field that earlier versions did not have
+        missing = [field for field in dataclasses.fields(kind) if field.name not in fields]
+        fields |= {field.name: field.default for field in missing if field.default is not dataclasses.MISSING}
+    else:  # an estimator that was saved before one of its settings existed has the default
+        given = inspect.signature(kind).parameters
+        defaults = {name: given[name].default for name in settings - set(fields)}
+        fields = fields | {name: value for name, value in defaults.items() if value is not inspect.Parameter.empty}
     if settings is None and set(fields) != (wanted := {field.name for field in dataclasses.fields(kind)}):
         raise DataError(f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule=f"fields {sorted(wanted)}")
     if settings is not None and not (settings <= set(fields) and all(map(str.isidentifier, fields))):
@@ -111,6 +123,13 @@ def _fits(declared: Any, value: Any) -> bool:
     if declared in (bool, int, str):
         return type(value) is declared
     return declared is not float or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _complex(parts: Any) -> Any:
+    """From real and imaginary parts along the last axis."""
+    if isinstance(parts, jax.Array):
+        return jax.lax.complex(parts[..., 0], parts[..., 1])
+    return parts.view(np.result_type(parts, np.complex64))[..., 0]
 
 
 def _jax_array(array: np.ndarray, weak: bool) -> jax.Array:

@@ -31,6 +31,8 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.bool_ | np.integer | np.floating):
         value = np.asarray(value)
         return {"scalar": _tensor(value, place, tensors)}
+    if isinstance(value, np.complexfloating):
+        return {"item": _array(np.asarray(value), place, tensors)}
     if isinstance(value, jax.Array | np.ndarray):
         return _array(value, place, tensors)
     inside = lambda name, part: encoded(part, f"{place}.{name}" if place else str(name), tensors)
@@ -79,12 +81,21 @@ def _array(value: Any, place: str, tensors: dict[str, np.ndarray]) -> dict[str, 
         if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
             raw = np.asarray(jax.random.key_data(value))
             return {"key": _tensor(raw, place, tensors), "implementation": str(jax.random.key_impl(value))}
+        if value.dtype.kind == "c":
+            return {"parts": {"array": _tensor(_parts(np.asarray(value)), place, tensors), "weak": False}}
         return {"array": _tensor(np.asarray(value), place, tensors), "weak": bool(value.weak_type)}
     if value.dtype.kind in "UO":
         if not all(isinstance(entry, str | int | float | bool) for entry in value.ravel().tolist()):
             _refuse(place, "an array of objects", "an array of numbers or text")
         return {"text": value.ravel().tolist(), "shape": list(value.shape), "object": value.dtype.kind == "O"}
+    if value.dtype.kind == "c" and value.dtype.itemsize <= 16:
+        return {"parts": {"numpy": _tensor(_parts(value), place, tensors)}}
     return {"numpy": _tensor(value, place, tensors)}
+
+
+def _parts(value: np.ndarray) -> np.ndarray:
+    """Real and imaginary parts along a last axis."""
+    return np.stack([np.real(value), np.imag(value)], axis=-1)
 
 
 def _tensor(value: np.ndarray, place: str, tensors: dict[str, np.ndarray]) -> str:

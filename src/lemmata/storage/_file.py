@@ -5,16 +5,14 @@ import pathlib
 from typing import Any, NoReturn
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from lemmata.errors import DataError, FileError, LemmataError, file_error
-from lemmata.files import check_file
+from lemmata.errors import DataError, LemmataError
 
 from ._decode import decoded
+from ._digest import read_file, write_file
 from ._encode import encoded
 
-_FORMAT, _VERSION = "lemmata", 1
+_FORMAT, _VERSION = "lemmata", 2
 
 
 def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
@@ -22,6 +20,7 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
 
     Arrays are stored to the bit. The rest is JSON: classes by their public names, fields and settings as they are.
     A function can be stored where it is one of JAX's named activations (those of `tanh()`, `silu()` and so on).
+    The file has a SHA-256 digest of all its bytes, which `load` compares.
 
     Args:
         value: an object of the library's public classes, or of a class given to `storable`.
@@ -47,41 +46,25 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
     tensors: dict[str, np.ndarray] = {}
     body = encoded(value, "", tensors)
     metadata = {"format": _FORMAT, "version": str(_VERSION), "value": json.dumps(body, allow_nan=True)}
-    try:
-        save_file(tensors, path, metadata)
-    except (OSError, SafetensorError) as error:
-        raise FileError(f"file {path}", found=str(error), rule="a file that can be written") from error
-    return pathlib.Path(path)
+    return write_file(tensors, metadata, path)
 
 
 def load(path: str | pathlib.Path) -> Any:
     """Read what `save` wrote. Classes and functions come from the library's own list, never from the file.
 
-    Arrays of kernels and networks come back as JAX arrays, those of fitted estimators as NumPy's; float64 needs JAX's
-    x64 switched on for the former.
+    Files of version 1 of the format have no digest, and are read without it. Arrays of kernels and networks come back
+    as JAX arrays, those of fitted estimators as NumPy's; float64 needs JAX's x64 switched on for the former.
 
     Args:
         path: the file.
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if the file is damaged, has another format or a newer version, or names a class that is not known
-            here.
+        DataError: if a byte of the file changed, if it has another format or a newer version, or if it names a class
+            that is not known here.
         PrecisionError: if the file has JAX arrays in float64 and JAX's x64 is off.
     """
-    try:
-        check_file(path)
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-    except (OSError, SafetensorError) as error:
-        raise file_error(error)(
-            f"file {path}", found=str(error), rule="a safetensors file that exists and can be read"
-        ) from error
-    if metadata.get("format") != _FORMAT:
-        _damaged(path, f"format {metadata.get('format')!r}", f"format {_FORMAT!r}, as `save` writes it")
-    if metadata.get("version") != str(_VERSION):
-        _damaged(path, f"version {metadata.get('version')!r}", f"version {_VERSION}", "install a newer lemmata")
+    tensors, metadata = read_file(path, lambda metadata: _has_digest(path, metadata))
     try:
         return decoded(json.loads(metadata["value"]), tensors)
     except LemmataError as error:
@@ -90,6 +73,14 @@ def load(path: str | pathlib.Path) -> Any:
     except Exception as error:  # whatever a class makes of fields that it did not write
         found = f"damaged contents ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         _damaged(path, found, "contents as `save` wrote them", cause=error)
+
+
+def _has_digest(path: str | pathlib.Path, metadata: dict[str, str]) -> bool:
+    if metadata.get("format") != _FORMAT:
+        _damaged(path, f"format {metadata.get('format')!r}", f"format {_FORMAT!r}, as `save` writes it")
+    if metadata.get("version") not in ("1", str(_VERSION)):
+        _damaged(path, f"version {metadata.get('version')!r}", f"version 1 or {_VERSION}", "install a newer lemmata")
+    return metadata["version"] != "1"
 
 
 def _damaged(

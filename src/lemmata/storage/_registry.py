@@ -8,23 +8,31 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+import lemmata.answers
 import lemmata.architectures
 import lemmata.functions
 import lemmata.kernels
 import lemmata.networks
 import lemmata.solvers
 import lemmata.spectra
+import lemmata.subjects.boolean
+import lemmata.subjects.hardness
 import lemmata.subjects.splines
+import lemmata.subjects.state_space
 from lemmata.errors import SettingError
 
 _ROOMS = (
+    lemmata.answers,
     lemmata.kernels,
     lemmata.architectures,
     lemmata.functions,
     lemmata.networks,
     lemmata.spectra,
     lemmata.solvers,
+    lemmata.subjects.boolean,
+    lemmata.subjects.hardness,
     lemmata.subjects.splines,
+    lemmata.subjects.state_space,
 )
 
 # The functions of the named activations, and their usual companions.
@@ -40,7 +48,9 @@ CLASSES: dict[str, type] = {
     f"{room.__name__}.{name}": member
     for room in _ROOMS
     for name, member in vars(room).items()
-    if isinstance(member, type) and dataclasses.is_dataclass(member) and not name.startswith("Abstract")
+    if isinstance(member, type)
+    and (dataclasses.is_dataclass(member) or hasattr(member, "get_params"))
+    and not name.startswith("Abstract")
 }
 
 

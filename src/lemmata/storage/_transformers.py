@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 
 import jax.numpy as jnp
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from lemmata.core import MemoryPlan, available_bytes
-from lemmata.errors import DataError, FileError, LemmataError, MemoryPlanError, SettingError, file_error
+from lemmata.errors import DataError, LemmataError, MemoryPlanError, SettingError
 from lemmata.functions import UniversalFeatures
 from lemmata.networks import Head, InContextTransformer, TransformerLayer, transformer_layers
 
-_FORMAT = "lemmata in-context transformer 1"
+from ._digest import read_file, write_file
+
+_FORMAT, _WITHOUT_DIGEST = "lemmata in-context transformer 2", "lemmata in-context transformer 1"
 _SETTINGS = {"layers": int, "examples": int, "accelerated": bool, "as_printed": bool}
 _PARTS = ("omega", "thresholds", "sharpness", "penalty", "step", "temperature")
 
@@ -61,11 +61,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
         found, order = _unique(transformer_layers(model))
         metadata["order"] = json.dumps(order)
         tensors |= found
-    try:
-        save_file(tensors, path, metadata)
-    except (OSError, SafetensorError) as error:
-        raise FileError(f"file {path}", found=str(error), rule="a file that can be written") from error
-    return pathlib.Path(path)
+    return write_file(tensors, metadata, path)
 
 
 def _unique(layers: list[TransformerLayer]) -> tuple[dict[str, np.ndarray], list[int]]:
@@ -163,13 +159,9 @@ def _refusing(path: str | pathlib.Path) -> Iterator[None]:
 
 
 def _read(path: str | pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") != _FORMAT:
-                raise DataError(f"file {path}", found=f"format {metadata.get('format')!r}", rule=f"format {_FORMAT!r}")
-            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 (no mapping)
-    except (OSError, SafetensorError) as error:
-        raise file_error(error)(
-            f"file {path}", found=str(error), rule="a safetensors file that exists and can be read"
-        ) from error
+    def has_digest(metadata: dict[str, str]) -> bool:
+        if (found := metadata.get("format")) not in (_FORMAT, _WITHOUT_DIGEST):
+            raise DataError(f"file {path}", found=f"format {found!r}", rule=f"format {_FORMAT!r}")
+        return found == _FORMAT
+
+    return read_file(path, has_digest)

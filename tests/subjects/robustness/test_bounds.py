@@ -220,3 +220,103 @@ def test_a_layer_that_cannot_be_bounded_is_named():
         certify(serial, np.ones(4), 0.1)
     with pytest.raises(SettingError, match="label"):
         certify(GOOD, [1.0, 0.0], 0.1, label=2)
+
+
+def boxes(seed, sizes):
+    """A network, an input and a radius for each coordinate, some of them 0."""
+    net, ball, rows = case(seed, sizes)
+    draw = np.random.default_rng(seed + 50)
+    radius = np.where(draw.uniform(size=sizes[0]) < 0.4, 0.0, draw.uniform(0.05, 0.6, sizes[0]))
+    radius[draw.integers(sizes[0])] = 0.4
+    return net, Ball(ball.center, radius), rows
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("sizes", [(3, 5, 2), (4, 6, 6, 3)])
+def test_a_radius_for_each_coordinate_by_brute_force(seed, sizes):
+    net, ball, _ = boxes(seed, sizes)
+    grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 9)] * sizes[0]), axis=-1).reshape(-1, sizes[0])
+    outputs = net(ball.center + ball.radius * grid)
+    bounds = []
+    for method in METHODS:
+        found = certify(net, ball.center, ball.radius, method=method)
+        least = np.array([(outputs[:, found.label] - outputs[:, rival]).min() for rival in found.rivals])
+        assert (found.margins <= least).all()
+        assert (np.abs(found.adversary - ball.center) <= ball.radius + 1e-15).all()
+        bounds.append(found.bound)
+        if found.verdict == "robust":
+            assert (outputs.argmax(axis=1) == found.label).all()
+    assert bounds == sorted(bounds)
+    assert found.gap <= 1e-5
+    # the brute force is near the exact minimum: at most a Lipschitz constant times half a step away
+    reach = np.prod([np.abs(weight).sum(axis=1).max() for weight in net.weights]) * 2 * ball.radius.max() / 8
+    assert (least - found.margins <= reach).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_boxes_by_enumeration_of_activation_patterns(seed):
+    net, ball, rows = boxes(seed, (3, 5, 2))
+    expected = [by_patterns(net, ball, row) for row in rows]
+    np.testing.assert_allclose(exact(net, ball, pre_activation_bounds(net, ball), rows)[0], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_radii_are_one_radius(method):
+    net, ball, _ = case(2, (4, 6, 6, 3))
+    one = certify(net, ball.center, 0.15, method=method)
+    each = certify(net, ball.center, [0.15] * 4, method=method)
+    assert each.verdict == one.verdict
+    np.testing.assert_allclose(each.margins, one.margins, rtol=1e-9, atol=1e-12)
+    assert str(each) == str(one)
+
+
+def test_radii_of_0_hold_coordinates_and_shapes_are_those_of_the_input():
+    net = [(np.array([[1.0, 100.0]]), np.array([-1.0]))]
+    found = certify(net, [2.0, 0.0], [0.5, 0.0])
+    assert (found.verdict, found.adversary[1]) == ("robust", 0.0)
+    assert found.bound == pytest.approx(0.5)
+    assert certify(net, [2.0, 0.0], [0.0, 0.5]).verdict == "attacked"
+    assert str(found).startswith("robust within 0 to 0.5 in linf")
+    assert largest_radius(net, [2.0, 0.0], scales=[1.0, 0.0]) == pytest.approx(1.0, rel=2e-3)
+    assert largest_radius(net, [2.0, 0.0], scales=[1.0, 0.01]) == pytest.approx(0.5, rel=2e-3)
+    # inputs between 0 and 1: the box of what is left of 0.9 +- 0.3 is 0.8 +- 0.2
+    weights = [(np.eye(2), np.zeros(2)), (np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.0]))]
+    assert certify(weights, [0.8, 0.3], [0.2, 0.2], label=0, method="exact").bound == pytest.approx(0.1, abs=1e-5)
+
+
+def test_images_take_images_of_radii():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(32, 3))
+    image = np.random.default_rng(0).normal(size=(1, 6, 6))
+    patch = np.zeros((1, 6, 6))
+    patch[0, 2:4, 2:4] = 0.1
+    within, whole = certify(net, image, patch), certify(net, image, 0.1)
+    assert within.radius.shape == (1, 6, 6)
+    assert within.bound > whole.bound
+    moved = np.abs(within.adversary - image.ravel()).reshape(image.shape)
+    assert moved[patch == 0].max() == 0
+    as_tensor = certify(net, image, torch.tensor(patch))
+    assert as_tensor.bound == within.bound
+
+
+@pytest.mark.parametrize(
+    ("radius", "norm", "error", "words"),
+    [
+        ([0.1, -0.1], "linf", SettingError, "radius; found the entry -0.1"),
+        ([0.1, float("nan")], "linf", SettingError, "the entry nan"),
+        ([0.0, 0.0], "linf", SettingError, "0 for every coordinate.*at least one above 0"),
+        ([0.1, 0.1, 0.1], "linf", ShapeError, r"shape \(3,\).*one for each coordinate"),
+        ([[0.1, 0.1]], "linf", ShapeError, r"shape \(1, 2\)"),
+        ([0.1, 0.2], "l2", SettingError, "'linf' only"),
+        (["a", "b"], "linf", SettingError, "real numbers"),
+        ([0.1, [0.2]], "linf", DataError, "radius"),
+        ("wide", "linf", SettingError, "radius"),
+    ],
+)
+def test_radii_that_are_refused(radius, norm, error, words):
+    with pytest.raises(error, match=words):
+        certify(GOOD, [1.0, 0.0], radius, norm)
+    if radius != "wide":
+        with pytest.raises(error, match="scales"):
+            largest_radius(GOOD, [1.0, 0.0], norm, scales=radius)

@@ -1,6 +1,10 @@
 """Votes against exhaustive search; spectra of classes against planted shifts and drawn matrices."""
 
+import ast
 import itertools
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -94,3 +98,121 @@ def test_rows_to_see_is_the_threshold():
 def test_refusals(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def relu_features(draw, n, d):
+    return np.maximum(draw.normal(size=(n, d)) @ draw.normal(size=(d, d)), 0)
+
+
+@pytest.mark.parametrize(("n", "d"), [(400, 40), (200, 60), (300, 100)])
+def test_clean_relu_features_raise_no_alarm(n, d):
+    """One class of them has no reference: it is undecided, and the report says which hypothesis fails."""
+    draw = np.random.default_rng([n, d])
+    for _ in range(10):
+        one = backdoor_report(relu_features(draw, n, d), np.zeros(n, int)).classes[0]
+        assert one.visible is None
+        assert not one.suspicious
+        assert one.spike is None
+        assert one.conditions[0].holds is False
+        assert one.conditions[0].value > 5
+        assert "not isotropic" in str(one)
+        assert "remedy" in str(one)
+
+
+def repeated(name, rows, draw):
+    """Rows with the columns or rows that make a covariance singular."""
+    return {
+        "duplicate columns": lambda: np.hstack([rows, rows]),
+        "some duplicate columns": lambda: np.hstack([rows, rows[:, :7]]),
+        "rank deficient": lambda: np.hstack([rows, rows @ draw.normal(size=(rows.shape[1], 20))]),
+        "constant columns": lambda: np.hstack([rows, np.full((len(rows), 9), 3.0)]),
+        "duplicate rows": lambda: np.vstack([rows, rows[: len(rows) // 2]]),
+        "single precision": lambda: np.hstack([rows, 2 * rows]).astype(np.float32),
+        "large": lambda: 1e160 * rows,
+    }[name]()
+
+
+KINDS = ("duplicate columns", "some duplicate columns", "rank deficient", "constant columns", "duplicate rows",
+         "single precision", "large")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [1, 5])
+def test_singular_covariances_raise_no_alarm_and_hide_no_backdoor(kind, classes):
+    """A paired null: each table without and with the same shift of the same rows."""
+    alarms, missed = 0, 0
+    for number in range(6):
+        draw = np.random.default_rng([number, classes])
+        labels = np.repeat(np.arange(classes), 200)
+        base = draw.normal(size=(200 * classes, 24))
+        base = base if classes == 1 else np.maximum(base @ draw.normal(size=(24, 24)) / 5 + 0.5, 0)
+        shifted = base.copy()
+        shifted[:20] += 9.0 * np.ones(24) / 24**0.5
+        for rows in (base, shifted):
+            state = np.random.default_rng(number)
+            given = repeated(kind, rows, state)
+            own = np.concatenate([labels, labels[: len(labels) // 2]])[: len(given)]
+            seen = [one.visible for one in backdoor_report(given, own).classes]
+            if rows is base:
+                alarms += any(seen)
+            else:
+                missed += seen[0] is not True
+    assert alarms == 0
+    # other variances of a single class are no reference: it may be undecided, and is never called clean
+    singular = classes == 1 and kind == "rank deficient"
+    assert missed == 6 if singular else missed <= 1
+
+
+def test_a_single_class_without_isotropy_is_never_called_clean():
+    draw = np.random.default_rng(4)
+    rows = draw.normal(size=(200, 24))
+    rows[:20] += 9.0 * np.ones(24) / 24**0.5
+    one = backdoor_report(repeated("rank deficient", rows, draw), np.zeros(200, int)).classes[0]
+    assert one.visible is None
+
+
+def test_one_clean_direction_of_large_variance_is_no_backdoor():
+    for number in range(10):
+        draw = np.random.default_rng(number)
+        rows = draw.normal(size=(300, 40))
+        rows[:, 0] *= 4
+        one = backdoor_report(rows, np.zeros(300, int)).classes[0]
+        assert one.spike > 5
+        assert one.visible is False
+        assert "no two groups" in str(one)
+
+
+def test_groups_in_every_class_are_no_backdoor():
+    draw = np.random.default_rng(5)
+    labels = np.repeat(np.arange(6), 100)
+    rows = draw.normal(size=(600, 20)) + 3 * draw.normal(size=(6, 2, 20))[labels, draw.integers(0, 2, 600)]
+    report = backdoor_report(rows, labels)
+    assert not any(own.visible for own in report.classes)
+    assert "of 6 classes have two groups" in str(report)
+
+
+def test_two_classes_with_backdoors_among_ten_are_not_called_clean():
+    """Each spoils the reference of the other: both are undecided, and the others stay quiet."""
+    for number in range(3):
+        draw = np.random.default_rng(number)
+        labels = np.repeat(np.arange(10), 150)
+        rows = draw.normal(size=(1500, 20))
+        rows[:15] += 30 * np.ones(20) / 20**0.5
+        rows[150:180, ::2] += 9 / 10**0.5
+        rows = np.maximum(rows @ draw.normal(size=(20, 30)) / 4 + 0.3, 0)
+        report = backdoor_report(rows, labels)
+        assert all(own.visible is not False for own in report.classes[:2])
+        assert not any(own.visible for own in report.classes[2:])
+        assert "do not have one normal law" in str(report.classes[0])
+
+
+def test_false_alarms_and_power_on_features_of_the_zoo():
+    """The rate that the benchmark prints, in small: the same digits without and with the trigger."""
+    path = pathlib.Path(__file__).parents[3] / "benchmarks"
+    code = f"import sys; sys.path.insert(0, {str(path)!r}); import backdoor_features as own; "
+    code += "print(own.counts('pixels', 'clean', range(8)), own.counts('pixels', 'backdoor', range(8)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    clean, planted = ast.literal_eval(done.stdout.replace(") (", "), ("))
+    assert clean[:3] == (8, 0, 0)
+    assert planted[1] == 0
+    assert planted[2] >= 7

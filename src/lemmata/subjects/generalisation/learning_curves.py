@@ -17,7 +17,7 @@ from lemmata.engine.problems.kernel_regressions import KernelRegressions
 from lemmata.engine.problems.regression import Regression
 from lemmata.engine.problems.sampled import DEFINITE_KERNEL
 from lemmata.kernels import gram
-from lemmata.spectra import learning_curve, omniscient_curve, spectrum
+from lemmata.spectra import deterministic_equivalent, omniscient_curve, spectrum
 
 ABOUT = {"tool": "random matrices", "architecture": "kernel method", "object": "generalisation"}
 
@@ -110,7 +110,7 @@ class LearningCurveEstimate(Claim[Regression]):
     def predict(self, problem: Regression) -> Array:
         """From the eigensystem of all rows."""
         matrix, y = pooled(problem)
-        return learning_curve(spectrum(matrix), y, [len(y) // 2], problem.ridge).error[0]
+        return deterministic_equivalent(spectrum(matrix), y, [len(y) // 2], problem.ridge).error[0]
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
         """Mean over four random halves that train."""

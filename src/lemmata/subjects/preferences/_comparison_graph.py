@@ -1,9 +1,15 @@
-"""Wins of items over items: which parts of them chains of wins join, and the Bradley-Terry fit by Newton's method."""
+"""Wins of items over items: which parts of them chains of wins join, and the fits by Newton's method.
+
+Without ties the model is that of Bradley and Terry, with ties that of Davidson (1970): a win, a loss and a tie of two
+items whose rewards differ by d have probabilities in the ratio exp(d/2) : exp(-d/2) : nu. The log likelihood is concave
+in the rewards and ln nu.
+"""
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, log_expit
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import NegativeCycleError, bellman_ford, connected_components
+from scipy.special import expit, log_expit, log_softmax
 
 from lemmata.errors import SolverError
 
@@ -63,9 +69,13 @@ def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
             length /= 2
         rewards = rewards + length * step
         rewards = rewards - rewards.mean()
-    raise SolverError(
+    raise _unfinished(np.abs(gradient).max())  # pyright: ignore[reportPossiblyUnboundVariable]  # _STEPS > 0
+
+
+def _unfinished(gradient: float) -> SolverError:
+    return SolverError(
         "fit of rewards",
-        found=f"a gradient of {np.abs(gradient).max():.3g} after {_STEPS} steps",  # pyright: ignore[reportPossiblyUnboundVariable]  # _STEPS > 0
+        found=f"a gradient of {gradient:.3g} after {_STEPS} steps",
         rule="a gradient that vanishes, as it does at the largest likelihood",
         remedy="check for items that nearly always win or lose",
     )
@@ -73,3 +83,99 @@ def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
 
 def _log_likelihood(wins: np.ndarray, rewards: np.ndarray) -> float:
     return float(np.sum(wins * log_expit(rewards[:, None] - rewards[None, :])))
+
+
+def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"]) -> bool:
+    """Whether some circle of items has more wins than ties, so that the most likely nu is finite.
+
+    Else there are numbers v with v_i - v_j >= 2 for wins and |v_i - v_j| <= 2 for ties, and along them and ln nu the
+    likelihood never falls.
+
+    Args:
+        wins: how often the row's item beat the column's.
+        ties: how often the two tied.
+    """
+    items = len(wins)
+    if connected_components(wins > 0, connection="strong")[0] < items:
+        return True  # a circle of wins alone
+    winner, loser = np.nonzero(wins)
+    one, other = np.nonzero((ties > 0) & (wins == 0))
+    lengths = np.concatenate([np.full(len(winner), -1.0), np.ones(len(one))])
+    places = (np.concatenate([winner, one]), np.concatenate([loser, other]))
+    try:
+        bellman_ford(csr_array((lengths, places), shape=wins.shape), indices=0)
+    except NegativeCycleError:
+        return True
+    return False
+
+
+def outcomes(rewards: Float[np.ndarray, " k"], log_nu: float) -> tuple[Float[np.ndarray, "k k"], np.ndarray]:
+    """The probabilities that the row's item beats the column's, and that the two tie.
+
+    Args:
+        rewards: of the items.
+        log_nu: ln nu, -inf without ties.
+    """
+    found = np.exp(_log_outcomes(rewards, log_nu))
+    return found[..., 0], found[..., 2]
+
+
+def _log_outcomes(rewards: np.ndarray, log_nu: float) -> np.ndarray:
+    """The logarithms of a win, a loss and a tie."""
+    half = (rewards[:, None] - rewards[None, :]) / 2
+    return log_softmax(np.stack([half, -half, np.full(half.shape, log_nu)], axis=-1), axis=-1)
+
+
+def information(
+    games: Int[np.ndarray, "k k"], win: Float[np.ndarray, "k k"], tie: Float[np.ndarray, "k k"]
+) -> tuple[Float[np.ndarray, "k k"], Float[np.ndarray, " k"], float]:
+    """The information of rewards, of rewards with ln nu, and of ln nu.
+
+    Args:
+        games: how often each pair was compared, ties included.
+        win: probability that the row's item beats the column's.
+        tie: probability of a tie.
+    """
+    decided = win + win.T
+    own = laplacian(games * (win * win.T + tie * decided / 4))
+    return own, -(games * (win - win.T) * tie).sum(axis=1) / 2, float((games * tie * decided).sum() / 2)
+
+
+def davidson(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"]) -> tuple[Float[np.ndarray, " k"], float]:
+    """The rewards of the largest likelihood, with mean 0, and ln nu, by Newton's method.
+
+    Args:
+        wins: how often the row's item beat the column's; strongly connected together with the ties.
+        ties: how often the two tied, symmetric; some, and bounded.
+
+    Raises:
+        SolverError: if the gradient does not vanish.
+    """
+    items, games = len(wins), wins + wins.T + ties
+    count = games.sum() / 2
+    share = ties.sum() / 2 / count
+    at = np.append(np.zeros(items), np.log(2 * share / (1 - share)))
+    value = lambda at: _log_likelihood_of_ties(wins, ties, at)
+    gradient = np.full(items + 1, np.inf)
+    for _ in range(_STEPS):
+        win, tie = outcomes(at[:-1], at[-1])
+        by_rewards = (wins - wins.T - games * (win - win.T)).sum(axis=1) / 2
+        gradient = np.append(by_rewards, (ties - games * tie).sum() / 2)
+        if np.abs(gradient).max() <= _TOLERANCE * count:
+            return at[:-1], float(at[-1])
+        own, mixed, last = information(games, win, tie)
+        lift = np.trace(own) / items**2
+        step = np.linalg.solve(
+            np.block([[own + lift, mixed[:, None]], [mixed[None, :], np.full((1, 1), last)]]), gradient
+        )
+        length = 1.0
+        while value(at + length * step) < value(at) - 1e-9 * abs(value(at)) and length > 1e-6:
+            length /= 2
+        at = at + length * step
+        at[:-1] -= at[:-1].mean()
+    raise _unfinished(np.abs(gradient).max())
+
+
+def _log_likelihood_of_ties(wins: np.ndarray, ties: np.ndarray, at: np.ndarray) -> float:
+    found = _log_outcomes(at[:-1], at[-1])
+    return float(np.sum(wins * found[..., 0]) + np.sum(ties * found[..., 2]) / 2)

@@ -1,4 +1,4 @@
-"""Rewards from comparisons: Bradley-Terry with intervals, Borda scores beside it, and whether one reward will do."""
+"""Rewards from comparisons: Bradley-Terry with intervals, Davidson's model if there are ties, and Borda scores."""
 
 import dataclasses
 from collections.abc import Hashable, Iterable
@@ -12,7 +12,7 @@ from scipy.special import expit, xlogy
 from lemmata.answers import Condition, inside
 from lemmata.errors import DataError, UnknownNameError
 
-from ._comparison_graph import bradley_terry, laplacian, separated_part
+from ._comparison_graph import bradley_terry, davidson, information, outcomes, separated_part, ties_are_bounded
 
 _CLAIMS = (
     "preferences.comparisons.bradley_terry_existence",
@@ -28,18 +28,21 @@ class Rewards:
 
     Args:
         items: what was compared.
-        reward: of each, in logits: item i beats j with probability 1/(1 + exp(r_j - r_i)).
+        reward: of each, in logits: item i beats j with probability 1/(1 + exp(r_j - r_i)), if the two do not tie.
         interval: of each reward against the mean of all, shape (k, 2).
         covariance: of the rewards, the pseudo-inverse of the Laplacian of the information.
-        borda: the share of comparisons that each item wins, averaged over the items that it was compared with.
-        deviance: how much better a probability of its own for each pair fits, twice the log likelihood ratio.
-        freedom: pairs that were compared less k - 1; the law of the deviance where one reward will do is chi-squared.
+        borda: the share of comparisons that each item wins, averaged over the items that it was compared with; a tie
+            is half a win.
+        deviance: how much better probabilities of their own for each pair fit, twice the log likelihood ratio.
+        freedom: pairs that were compared less k - 1, with ties twice as many less k; the law of the deviance where one
+            reward will do is chi-squared.
         p_value: of a deviance at least as large; small where preferences are intransitive or otherwise no rewards'. NaN
             where no pair is left to test.
         worst: the pair that deviates most, with the share that the first won and the probability by the rewards.
         level: confidence of the intervals.
         conditions: what the numbers rest on.
         claims: which state them.
+        tie: the probability that two items of equal rewards tie, and its interval; (0, NaN, NaN) without ties.
     """
 
     items: tuple[Hashable, ...]
@@ -54,9 +57,24 @@ class Rewards:
     level: float
     conditions: tuple[Condition, ...]
     claims: tuple[str, ...] = _CLAIMS
+    tie: tuple[float, float, float] = (0.0, float("nan"), float("nan"))
+
+    def outcomes(self, first: Hashable, second: Hashable) -> tuple[float, float, float]:
+        """The probabilities that the first item wins, that the two tie, and that the second wins.
+
+        Args:
+            first: an item.
+            second: another.
+
+        Raises:
+            UnknownNameError: for an item that was not compared.
+        """
+        pair = self.reward[[self._index(first), self._index(second)]]
+        win, tie = outcomes(pair, _log_nu(self.tie[0]))
+        return float(win[0, 1]), float(tie[0, 1]), float(win[1, 0])
 
     def probability(self, first: Hashable, second: Hashable) -> tuple[float, float, float]:
-        """The probability that the first item is preferred to the second, and its interval.
+        """The probability that the first item is preferred to the second, and its interval; if the two do not tie.
 
         Args:
             first: an item.
@@ -77,16 +95,27 @@ class Rewards:
         return self.items.index(item)
 
 
-def fit_rewards(comparisons: Iterable[Any], *, level: float = 0.95) -> Rewards:
-    """Bradley-Terry rewards of items from pairs (winner, loser), with intervals.
+def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: float = 0.95) -> Rewards:
+    """Bradley-Terry rewards of items from pairs (winner, loser), with intervals; with ties, those of Davidson's model.
+
+    In Davidson's model (1970), a win, a loss and a tie of items with rewards r_i and r_j have probabilities in the
+    ratio
+
+        exp((r_i - r_j) / 2) : exp((r_j - r_i) / 2) : nu,
+
+    so that Bradley and Terry's model holds for the comparisons that are no ties, and items tie most often if their
+    rewards are equal. Rewards and nu together have the largest likelihood; a tie draws two rewards together.
 
     The fit exists and is unique exactly if chains of wins lead from every item to every other; that is checked first.
+    A tie is a link of such chains in both directions. With ties, some circle of items must also have more wins than
+    ties, for example two items that have beaten each other.
     Intervals are those of the Laplacian L of the graph of comparisons, with the weights m_ij p_ij p_ji: the covariance
     of the rewards is L^+ for many comparisons. Beside the rewards stand the Borda scores, which they follow where all
     pairs are compared equally often, and a test whether rewards explain the comparisons at all.
 
     Args:
         comparisons: pairs (winner, loser) of names or numbers, one for each comparison; an array of shape (m, 2).
+        ties: pairs of items that were compared without a winner, in any order, likewise.
         level: confidence of the intervals.
 
     Raises:
@@ -104,24 +133,31 @@ def fit_rewards(comparisons: Iterable[Any], *, level: float = 0.95) -> Rewards:
         [[0.7, 1.5], [-0.34, 0.34], [-1.5, -0.7]]
         >>> round(found.p_value, 3), [round(value, 3) for value in found.probability("a", "c")]
         (1.0, [0.9, 0.814, 0.949])
+        >>> ties = [("a", "b")] * 20 + [("c", "b")] * 20
+        >>> found = fit_rewards(games + [("a", "c")] * 36 + [("c", "a")] * 4, ties=ties)
+        >>> [round(value, 3) for value in found.outcomes("a", "b")], round(found.tie[0], 3)
+        ([0.569, 0.27, 0.161], 0.308)
     """
     level = inside("level", level, 0.0, 1.0)
-    pairs = _pairs(comparisons)
-    items = _items(pairs)
-    index = {item: number for number, item in enumerate(items)}
-    wins = np.zeros((len(items), len(items)), int)
-    np.add.at(wins, ([index[winner] for winner, _ in pairs], [index[loser] for _, loser in pairs]), 1)
-    _check_connected(wins, items)
-    rewards = bradley_terry(wins)
-    games = wins + wins.T
-    chance = expit(rewards[:, None] - rewards[None, :])
-    information = laplacian(games * chance * chance.T)
-    lift = np.trace(information) / len(items) ** 2
-    covariance = np.linalg.inv(information + lift) - 1 / (lift * len(items) ** 2)
-    half = stats.norm.ppf((1 + level) / 2) * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    pairs, tied = _pairs(comparisons, "comparison"), _pairs(ties, "tie")
+    if not pairs:
+        rule, remedy = f"at least two {_RULES['comparison']}", f"call {_REMEDY}"
+        raise DataError("comparisons", found="ties alone" if tied else "no comparison", rule=rule, remedy=remedy)
+    items = _items(pairs + tied)
+    wins, draws = _counted(pairs, items), _counted(tied, items)
+    draws = draws + draws.T
+    _check_connected(wins, draws, items)
+    rewards, log_nu = davidson(wins, draws) if tied else (bradley_terry(wins), -np.inf)
+    games = wins + wins.T + draws
+    win, tie = outcomes(rewards, log_nu)
+    covariance, tie_variance = _covariances(games, win, tie)
+    quantile = stats.norm.ppf((1 + level) / 2)
+    half = quantile * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     met = games > 0
-    share = np.divide(wins, games, out=np.zeros(wins.shape), where=met)
-    deviance, freedom, rarest = _against_saturated(wins, games, chance)
+    share = np.divide(wins + draws / 2, games, out=np.zeros(wins.shape), where=met)
+    deviance, freedom, rarest = _against_saturated(wins, draws, win, tie)
+    reach = quantile * np.sqrt(tie_variance)
+    share_of_ties, low, high = expit(log_nu - np.log(2) + np.array([0.0, -reach, reach])).tolist()
     return Rewards(
         items=items,
         reward=rewards,
@@ -130,31 +166,57 @@ def fit_rewards(comparisons: Iterable[Any], *, level: float = 0.95) -> Rewards:
         borda=share.sum(axis=1) / met.sum(axis=1),
         deviance=deviance,
         freedom=freedom,
-        p_value=float(stats.chi2.sf(deviance, freedom)) if freedom else float("nan"),
-        worst=_worst(items, wins, games, chance),
+        p_value=float(stats.chi2.sf(deviance, freedom)) if freedom > 0 else float("nan"),
+        worst=_worst(items, wins, games, win, tie),
         level=level,
         conditions=_conditions(games, rarest, freedom),
+        tie=(share_of_ties, low, high) if tied else (0.0, float("nan"), float("nan")),
     )
 
 
-def _pairs(comparisons: Iterable[Any]) -> list[tuple[Hashable, Hashable]]:
-    rule, remedy = "pairs (winner, loser)", 'fit_rewards([("a", "b"), ("b", "a")]), or an array of shape (m, 2)'
+def _log_nu(tie: float) -> float:
+    """Of the probability nu / (nu + 2) of a tie of equal items."""
+    return float(np.log(2 * tie / (1 - tie))) if tie > 0 else -np.inf
+
+
+def _counted(pairs: list[tuple[Hashable, Hashable]], items: tuple[Hashable, ...]) -> np.ndarray:
+    """How often each pair occurs, the first item in its row."""
+    index = {item: number for number, item in enumerate(items)}
+    counts = np.zeros((len(items), len(items)), int)
+    np.add.at(counts, ([index[first] for first, _ in pairs], [index[second] for _, second in pairs]), 1)
+    return counts
+
+
+def _covariances(games: np.ndarray, win: np.ndarray, tie: np.ndarray) -> tuple[Float[np.ndarray, "k k"], float]:
+    """Of the rewards, and the variance of ln nu; NaN without ties."""
+    items = len(games)
+    own, mixed, last = information(games, win, tie)
+    profile = own - np.outer(mixed, mixed) / last if last > 0 else own
+    lift = np.trace(profile) / items**2
+    covariance = np.linalg.inv(profile + lift) - 1 / (lift * items**2)
+    return covariance, (1 + mixed @ covariance @ mixed / last) / last if last > 0 else float("nan")
+
+
+_RULES = {"comparison": "pairs (winner, loser)", "tie": "pairs of items that tied"}
+_REMEDY = 'fit_rewards([("a", "b"), ("b", "a")]), or an array of shape (m, 2)'
+
+
+def _pairs(comparisons: Iterable[Any], what: str) -> list[tuple[Hashable, Hashable]]:
+    rule, remedy = _RULES[what], f"call {_REMEDY}"
     if isinstance(comparisons, str) or not isinstance(comparisons, Iterable):
-        raise DataError("comparisons", found=f"a {type(comparisons).__name__}", rule=rule, remedy=f"call {remedy}")
+        raise DataError(f"{what}s", found=f"a {type(comparisons).__name__}", rule=rule, remedy=remedy)
     rows = comparisons.tolist() if isinstance(comparisons, np.ndarray) else list(comparisons)
-    if not rows:
-        raise DataError("comparisons", found="no comparison", rule=f"at least two {rule}", remedy=f"call {remedy}")
     pairs = []
     for number, row in enumerate(rows):
         if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 2:
-            raise DataError(f"comparison {number}", found=repr(row), rule=rule, remedy=f"call {remedy}")
+            raise DataError(f"{what} {number}", found=repr(row), rule=rule, remedy=remedy)
         winner, loser = row
         for item in (winner, loser):
             if not isinstance(item, Hashable) or item != item:  # NaN alone differs from itself
-                raise DataError(f"comparison {number}", found=repr(row), rule="names or numbers, and none of them NaN")
+                raise DataError(f"{what} {number}", found=repr(row), rule="names or numbers, and none of them NaN")
         if winner == loser:
             rule = "two different items"
-            raise DataError(f"comparison {number}", found=repr(row), rule=rule, remedy="leave this comparison out")
+            raise DataError(f"{what} {number}", found=repr(row), rule=rule, remedy=f"leave this {what} out")
         pairs.append((winner, loser))
     return pairs
 
@@ -173,36 +235,56 @@ def _listed(items: tuple[Hashable, ...] | list[Hashable]) -> str:
     return f"{{{shown}{', ...' if len(items) > _SHOWN else ''}}}"
 
 
-def _check_connected(wins: np.ndarray, items: tuple[Hashable, ...]) -> None:
-    found = separated_part(wins)
-    if found is None:
-        return
-    inside, count, compared = found
-    part = _listed([item for item, within in zip(items, inside, strict=True) if within])
-    rest = _listed([item for item, within in zip(items, inside, strict=True) if not within])
-    said = f"no item of {part} ever beat an item of {rest}" if compared else f"no comparison joins {part} with {rest}"
-    raise DataError(
-        "comparisons",
-        found=f"{count} groups of items: {said}",
-        rule="chains of wins from every item to every other, because rewards are infinitely far apart "
-        "or unknown otherwise",
-        remedy="compare more items of different groups, or fit each group alone",
-    )
+def _check_connected(wins: np.ndarray, ties: np.ndarray, items: tuple[Hashable, ...]) -> None:
+    found = separated_part(wins + ties)
+    if found is not None:
+        inside, count, compared = found
+        part = _listed([item for item, within in zip(items, inside, strict=True) if within])
+        rest = _listed([item for item, within in zip(items, inside, strict=True) if not within])
+        beat = "beat or tied with" if ties.any() else "beat"
+        said = (
+            f"no item of {part} ever {beat} an item of {rest}"
+            if compared
+            else f"no comparison joins {part} with {rest}"
+        )
+        raise DataError(
+            "comparisons",
+            found=f"{count} groups of items: {said}",
+            rule="chains of wins from every item to every other, because rewards are infinitely far apart "
+            "or unknown otherwise",
+            remedy="compare more items of different groups, or fit each group alone",
+        )
+    if ties.any() and not ties_are_bounded(wins, ties):
+        raise DataError(
+            "comparisons",
+            found="no circle of items with more wins than ties",
+            rule="some such circle, as two items that have beaten each other, because the probability of ties "
+            "tends to 1 otherwise",
+            remedy="make more comparisons, or fit those without ties",
+        )
 
 
-def _against_saturated(wins: np.ndarray, games: np.ndarray, chance: np.ndarray) -> tuple[float, int, float]:
-    """The deviance from a probability for each pair, its degrees of freedom, the rarest expected count."""
-    met = np.triu(games, 1) > 0
-    expected = games * chance
-    ratio = np.divide(wins, expected, out=np.ones(wins.shape), where=games > 0)
-    deviance = float(2 * np.sum(xlogy(wins, ratio)))
-    return max(deviance, 0.0), int(met.sum()) - len(games) + 1, float(expected[games > 0].min())
+def _against_saturated(
+    wins: np.ndarray, ties: np.ndarray, win: np.ndarray, tie: np.ndarray
+) -> tuple[float, int, float]:
+    """The deviance from probabilities of their own for each pair, its degrees of freedom, the rarest expected count."""
+    games = wins + wins.T + ties
+    met, pairs = games > 0, int((games > 0).sum()) // 2
+    expected, even = games * win, games * tie
+    ratio = np.divide(wins, expected, out=np.ones(wins.shape), where=met)
+    deviance = 2 * np.sum(xlogy(wins, ratio))
+    freedom, rarest = pairs - len(games) + 1, expected[met].min()
+    if ties.any():
+        ratio = np.divide(ties, even, out=np.ones(ties.shape), where=met)
+        deviance += np.sum(xlogy(ties, ratio))
+        freedom, rarest = 2 * pairs - len(games), min(rarest, even[met].min())
+    return max(float(deviance), 0.0), freedom, float(rarest)
 
 
 def _worst(
-    items: tuple[Hashable, ...], wins: np.ndarray, games: np.ndarray, chance: np.ndarray
+    items: tuple[Hashable, ...], wins: np.ndarray, games: np.ndarray, chance: np.ndarray, tie: np.ndarray
 ) -> tuple[Hashable, Hashable, float, float]:
-    spread = np.sqrt(np.maximum(games * chance * chance.T, 1e-300))
+    spread = np.sqrt(np.maximum(games * chance * (chance.T + tie), 1e-300))
     score = np.where(games > 0, (wins - games * chance) / spread, -np.inf)
     i, j = np.unravel_index(int(np.argmax(score)), score.shape)
     return items[i], items[j], float(wins[i, j] / games[i, j]), float(chance[i, j])

@@ -5,13 +5,13 @@ from ._certify import METHODS as METHODS
 from ._certify import Certificate as Certificate
 from ._certify import certify as certify
 from ._certify import largest_radius as largest_radius
+from ._class_spectra import BackdoorReport as BackdoorReport
+from ._class_spectra import ClassSpectrum as ClassSpectrum
+from ._class_spectra import backdoor_report as backdoor_report
 from ._floor import RobustFloor as RobustFloor
 from ._floor import robust_floor as robust_floor
 from ._network import ReluNetwork as ReluNetwork
-from ._poisoning import BackdoorReport as BackdoorReport
-from ._poisoning import ClassSpectrum as ClassSpectrum
 from ._poisoning import PartitionCertificate as PartitionCertificate
-from ._poisoning import backdoor_report as backdoor_report
 from ._poisoning import bulk_median as bulk_median
 from ._poisoning import partition_certificate as partition_certificate
 from ._poisoning import rows_to_see as rows_to_see

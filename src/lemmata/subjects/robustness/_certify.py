@@ -12,7 +12,7 @@ from lemmata.errors import SettingError, ShapeError
 from lemmata.printable import preformatted
 
 from ._attack import attack
-from ._inputs import as_point
+from ._inputs import as_point, as_radius
 from ._network import ReluNetwork
 from ._programs import exact, triangle
 from ._reading import read_network
@@ -39,13 +39,14 @@ class Certificate:
     Args:
         label: the class whose margins these are; 1 or 0, the sign, for a network of one output.
         rivals: the other classes.
-            margins: lower bounds of output[label] - output[rival] on the ball, one a rival, rounded down.
+        margins: lower bounds of output[label] - output[rival] on the ball, one a rival, rounded down.
         attack: the smallest margins that an attack found, upper bounds of the same.
         adversary: an input of another class where one was found, else that of the smallest margin.
         verdict: "attacked" where an input of another class was found; "robust" where the bounds exclude one, that is
             where every margin is above 0, or is 0 and the label wins the tie; else "unknown". The class of tied outputs
             is the first of them, and a single output of 0 is class 0.
-            radius, norm, method: as asked.
+        radius: as asked; an array in the shape of the input if each coordinate has its own.
+        norm, method: as asked.
         conditions: the conditions on which the numbers rest.
         claims: names of the claims that state the bound.
     """
@@ -56,7 +57,7 @@ class Certificate:
     attack: np.ndarray
     adversary: np.ndarray
     verdict: str
-    radius: float
+    radius: float | np.ndarray
     norm: str
     method: str
     conditions: tuple[Condition, ...]
@@ -73,7 +74,8 @@ class Certificate:
         return float(self.attack.min() - self.bound)
 
     def __str__(self) -> str:
-        told = f"{self.verdict} within {self.radius:g} in {self.norm} ({self.method})"
+        ends = np.unique([np.min(self.radius), np.max(self.radius)])
+        told = f"{self.verdict} within {' to '.join(f'{end:g}' for end in ends)} in {self.norm} ({self.method})"
         return f"{told}: margin at least {self.bound:.4g}, an attack reaches {self.attack.min():.4g}"
 
     def _repr_html_(self) -> str:
@@ -83,7 +85,7 @@ class Certificate:
 def certify(
     network: Any,
     x: ArrayLike,
-    radius: float,
+    radius: float | ArrayLike,
     norm: str = "linf",
     method: str = "alpha",
     *,
@@ -103,7 +105,8 @@ def certify(
             `torch.nn.Sequential`, an Equinox `Sequential` or `MLP`; a module of Flax that takes a batch, linen with its
             variables as params, or nnx. Layers are affine ones (dense, convolution, average pooling) and ReLU.
         x: one input, of the shape that the network reads.
-        radius: the radius of the ball, above 0.
+        radius: the radius of the ball, above 0; in "linf" also an array of the shape of x, of a number of at least 0
+            for each coordinate. Coordinates of radius 0 stay as they are.
         norm: "linf", or "l2" for all but the programmes.
         method: "interval", "crown", "alpha", "lp" or "exact".
         params: the parameters of a `Serial`, the variables of a linen module.
@@ -112,17 +115,20 @@ def certify(
 
     Raises:
         SettingError: for a layer that cannot be bounded, a radius that is not positive, or an unknown method or norm.
-        ShapeError, DataError: for an input that does not fit the network or is not finite.
+        ShapeError, DataError: for an input that does not fit the network or is not finite, or a radius that does not
+            fit the input.
 
     Example:
         >>> import numpy as np
         >>> layers = [(np.array([[1.0, 1.0], [1.0, -1.0]]), np.zeros(2)), (np.eye(2), np.zeros(2))]
         >>> print(certify(layers, [1.0, 1.0], 0.25, method="exact"))
         robust within 0.25 in linf (exact): margin at least 1.5, an attack reaches 1.5
+        >>> print(certify(layers, [1.0, 1.0], [0.0, 0.5], method="exact"))
+        robust within 0 to 0.5 in linf (exact): margin at least 1, an attack reaches 1
     """
     point = as_point(x)
-    read, center = read_network(network, params, point.shape), point.ravel()
-    ball = _ball(read, center, radius, norm, method)
+    read = read_network(network, params, point.shape)
+    ball = _ball(read, point, radius, norm, method)
     chosen, rows, rivals = _margins(read, ball, label)
     bounds = pre_activation_bounds(read, ball)
     margins, starts, ended = _lower(read, ball, bounds, rows, method, positive("seconds", seconds))
@@ -145,12 +151,13 @@ def certify(
         why = "else the margins are lower bounds"
         conditions += (Condition("searches that ended in time", float(ended), ended == len(rows), why),)
     adversary = points[np.where(fooled, found, np.inf).argmin() if fooled.any() else found.argmin()]
+    asked = ball.radius.reshape(point.shape) if isinstance(ball.radius, np.ndarray) else ball.radius
     return Certificate(
-        chosen, rivals, margins, found, adversary, verdict, float(radius), norm, method, conditions, (_CLAIMS[method],)
+        chosen, rivals, margins, found, adversary, verdict, asked, norm, method, conditions, (_CLAIMS[method],)
     )
 
 
-def _ball(network: ReluNetwork, center: np.ndarray, radius: object, norm: str, method: str) -> Ball:
+def _ball(network: ReluNetwork, point: np.ndarray, radius: object, norm: str, method: str) -> Ball:
     if method not in METHODS:
         raise SettingError("method", found=repr(method), rule=f"one of {', '.join(METHODS)}")
     if norm not in NORMS:
@@ -163,11 +170,11 @@ def _ball(network: ReluNetwork, center: np.ndarray, radius: object, norm: str, m
             rule=f"the norm 'linf', because {method} is a linear programme over a box",
             remedy=f"use {remedy}",
         )
-    if network.inputs != len(center):
+    if network.inputs != point.size:
         raise ShapeError(
-            "x", found=f"{len(center)} coordinates", rule=f"{network.inputs} coordinates, which the network reads"
+            "x", found=f"{point.size} coordinates", rule=f"{network.inputs} coordinates, which the network reads"
         )
-    return Ball(center, positive("radius", radius), norm)
+    return Ball(point.ravel(), as_radius("radius", radius, point, norm), norm)
 
 
 def _class(network: ReluNetwork, point: Float[np.ndarray, " d"]) -> int:
@@ -223,6 +230,7 @@ def largest_radius(
     params: Any = None,
     label: int | None = None,
     tolerance: float = 1e-3,
+    scales: float | ArrayLike = 1.0,
 ) -> float:
     """The largest radius that `certify` calls robust, to a relative tolerance, by bisection; 0 for a wrong label.
 
@@ -234,6 +242,7 @@ def largest_radius(
         params: as for `certify`.
         label: the class to keep.
         tolerance: relative.
+        scales: multiples of the radius by which coordinates may change, an array of the shape of x, in "linf" only.
 
     Raises:
         SettingError, ShapeError, DataError: for the same reasons as `certify`.
@@ -244,8 +253,12 @@ def largest_radius(
         0.5
     """
     tolerance = positive("tolerance", tolerance)
-    robust = lambda radius: certify(network, x, radius, norm, method, params=params, label=label).verdict == "robust"
-    size = float(np.abs(as_point(x)).max()) or 1.0
+    point = as_point(x)
+    unit = as_radius("scales", scales, point, norm)
+    each = unit.reshape(point.shape) if isinstance(unit, np.ndarray) else unit
+    certified = lambda radius: certify(network, x, radius * each, norm, method, params=params, label=label)
+    robust = lambda radius: certified(radius).verdict == "robust"
+    size = float(np.abs(point).max() / np.max(unit)) or 1.0
     low, high = 0.0, size
     while robust(high):
         low, high = high, 2 * high

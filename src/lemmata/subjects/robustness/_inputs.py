@@ -1,11 +1,14 @@
 """The inputs that certificates take."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from lemmata.core import check_numbers
-from lemmata.errors import ShapeError
+from lemmata.answers import positive
+from lemmata.core import array_of, check_numbers
+from lemmata.errors import SettingError, ShapeError
 
 
 def as_point(x: ArrayLike) -> Float[np.ndarray, "*shape"]:
@@ -19,6 +22,42 @@ def as_point(x: ArrayLike) -> Float[np.ndarray, "*shape"]:
         raise ShapeError("x", found=f"shape {point.shape}", rule="one input, shape (d,)")
     check_numbers("x", point)
     return point.astype(float)
+
+
+def as_radius(name: str, radius: Any, point: Float[np.ndarray, "*shape"], norm: str) -> float | Float[np.ndarray, " d"]:
+    """One positive number, or a number of at least 0 for each coordinate of a flattened input.
+
+    Args:
+        name: of the argument, for messages.
+        radius: what was given.
+        point: the input.
+        norm: in which the radius is measured.
+
+    Raises:
+        SettingError: for other numbers, or an array with another norm than "linf".
+        ShapeError: for an array of another shape than the input.
+        DataError: for what is not an array.
+    """
+    radii = array_of(name, radius)
+    if radii.ndim == 0:
+        return positive(name, radii.item())
+    rule = "one number, or one for each coordinate"
+    if radii.shape != point.shape:
+        raise ShapeError(name, found=f"shape {radii.shape}", rule=f"{rule} in the shape of x, {point.shape}")
+    if radii.dtype.kind not in "iuf":
+        raise SettingError(name, found=f"entries of type {radii.dtype}", rule="real numbers")
+    if not (np.isfinite(radii).all() and (radii >= 0).all() and (radii > 0).any()):
+        wrong = radii[~(np.isfinite(radii) & (radii >= 0))]
+        found = f"the entry {wrong[0]:g}" if wrong.size else "the entry 0 for every coordinate"
+        raise SettingError(name, found=found, rule="finite numbers of at least 0, and at least one above 0")
+    if norm != "linf":
+        raise SettingError(
+            name,
+            found=f"a number for each coordinate with the norm {norm!r}",
+            rule="an array with the norm 'linf' only, whose balls are boxes",
+            remedy="use norm='linf', or pass one number",
+        )
+    return radii.astype(float).ravel()
 
 
 def check_vector(x: np.ndarray) -> None:

@@ -1,16 +1,14 @@
-"""Poisoned training rows: votes of models on disjoint parts, and directions that a backdoor leaves in features."""
+"""Poisoned training rows: votes of models on disjoint parts, and when the spectrum of the features shows a shift."""
 
 import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy import integrate, optimize
 
 from lemmata.answers import Condition, positive, probability, whole
-from lemmata.core import check_numbers
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.errors import DataError, ShapeError
 from lemmata.printable import preformatted
 
 
@@ -84,77 +82,6 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
     return PartitionCertificate(label, tuple(int(count) for count in counts), rows)
 
 
-@dataclasses.dataclass(frozen=True)
-class ClassSpectrum:
-    """The features of one class.
-
-    Args:
-        label, n: the class and its number of rows.
-        noise: the variance of the bulk, from the median eigenvalue and Marchenko and Pastur's law.
-        eigenvalue, edge: the largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
-        spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue; 0 below
-            the edge.
-        threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.
-        overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
-        suspicious: rows, as positions in what was passed, on the far side of the direction; empty below the edge.
-        conditions: the conditions on which the reading rests.
-    """
-
-    label: int
-    n: int
-    noise: float
-    eigenvalue: float
-    edge: float
-    spike: float
-    threshold: float
-    overlap: float
-    suspicious: tuple[int, ...]
-    conditions: tuple[Condition, ...]
-
-    @property
-    def visible(self) -> bool:
-        """Whether the largest eigenvalue stands out of the bulk."""
-        return self.spike > 0
-
-
-@dataclasses.dataclass(frozen=True)
-class BackdoorReport:
-    """What the spectrum of each class says of rows that do not belong.
-
-    Args:
-        classes: one record a class.
-        claims: names of the claims that state the threshold and the overlap.
-    """
-
-    classes: tuple[ClassSpectrum, ...]
-    claims: tuple[str, ...] = (
-        "robustness.backdoors.overlap_of_the_top_eigenvector",
-        "robustness.backdoors.top_eigenvalue_of_a_backdoor",
-    )
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """The conditions of all classes."""
-        return tuple(rule for own in self.classes for rule in own.conditions)
-
-    def __str__(self) -> str:
-        lines = []
-        for own in self.classes:
-            start = f"class {own.label}: {own.n} rows, top eigenvalue {own.eigenvalue:.3g}, bulk up to {own.edge:.3g}"
-            if not own.visible:
-                lines.append(f"{start}: nothing stands out; a spike below {own.threshold:.3g} would not stand out")
-                continue
-            found = (
-                f"a spike of {own.spike:.3g}, squared cosine {own.overlap:.2f}, {len(own.suspicious)} rows to look at"
-            )
-            doubt = "" if all(rule.holds is not False for rule in own.conditions) else "; the bulk is not isotropic"
-            lines.append(f"{start}: {found}{doubt}")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return preformatted(self)
-
-
 def spiked_overlap(spike: float, gamma: float) -> float:
     """(1 - gamma/l²)/(1 + gamma/l) for a spike l > sqrt(gamma), else 0: squared cosine with the top eigenvector.
 
@@ -188,86 +115,6 @@ def rows_to_see(fraction: float, shift: float, dimension: int, noise: float = 1.
     fraction = probability("fraction", fraction)
     spike = fraction * (1 - fraction) * positive("shift", shift) ** 2 / positive("noise", noise)
     return whole("dimension", dimension, 1) / spike**2 if spike else float("inf")
-
-
-def backdoor_report(features: ArrayLike, labels: ArrayLike) -> BackdoorReport:
-    """The largest eigenvalue of each class against the edge of what noise alone makes, and the rows behind it.
-
-    A fraction of a class's rows shifted by one vector adds a spike to its covariance. Baik, Ben Arous and Péché's
-    threshold says which spikes can be seen at this number of rows, and the overlap how well the direction is found. The
-    theory assumes features whose covariance within a class is a multiple of the identity. If you have clean rows,
-    whiten the features by them. If a second eigenvalue stands out too, the class has more structure than one shift.
-
-    Args:
-        features: one row for each example.
-        labels: its class, whole numbers.
-
-    Raises:
-        ShapeError, DataError: for features and labels that do not fit each other, numbers that are not finite, and
-            classes of fewer than 8 rows.
-
-    Example:
-        >>> import numpy as np
-        >>> rows = np.random.default_rng(0).normal(size=(400, 40))
-        >>> rows[:20, 0] += 8.0
-        >>> print(backdoor_report(rows, np.zeros(400, int)))
-        class 0: 400 rows, top eigenvalue 4.07, bulk up to 1.7: a spike of 3.01, squared cosine 0.96, 20 rows to look at
-    """
-    table, given = np.asarray(features), np.asarray(labels)
-    if table.ndim != 2 or table.shape[1] < 2:
-        raise ShapeError(
-            "features", found=f"shape {table.shape}", rule="one row for each example, and at least 2 columns"
-        )
-    if given.shape != (len(table),):
-        raise ShapeError("labels", found=f"shape {given.shape}", rule=f"shape ({len(table)},), one class for each row")
-    if not np.issubdtype(given.dtype, np.integer):
-        raise DataError("labels", found=f"entries of type {given.dtype}", rule="classes that are whole numbers")
-    check_numbers("features", table)
-    classes = []
-    for label in np.unique(given):
-        where = np.flatnonzero(given == label)
-        if len(where) < 8:
-            raise DataError(f"class {label}", found=f"{len(where)} rows", rule="at least 8 rows in each class")
-        classes.append(_class_spectrum(int(label), table[where].astype(float), where))
-    return BackdoorReport(tuple(classes))
-
-
-def _class_spectrum(label: int, rows: Float[np.ndarray, "n d"], where: np.ndarray) -> ClassSpectrum:
-    n, d = rows.shape
-    gamma = d / n
-    moved = rows - rows.mean(axis=0)
-    _, singular, directions = np.linalg.svd(moved, full_matrices=False)
-    values = singular**2 / n
-    noise = float(np.median(values[: min(n - 1, d)])) / bulk_median(gamma)
-    if not noise > 0:
-        raise SettingError(
-            f"class {label}", found="features without variance", rule="columns that vary within the class"
-        )
-    edge = noise * (1 + np.sqrt(gamma)) ** 2
-    # the largest eigenvalue of noise fluctuates by n^(-2/3): three times that is far in the tail of its law
-    margin = 1 + 3 * min(n, d) ** (-2 / 3)
-    ratio, spike, suspicious = float(values[0] / noise), 0.0, ()
-    if values[0] > edge * margin:
-        # the larger root of (1 + l)(1 + gamma/l) = ratio
-        middle = ratio - 1 - gamma
-        spike = (middle + np.sqrt(max(middle**2 - 4 * gamma, 0.0))) / 2
-        suspicious = tuple(int(row) for row in where[_far_side(moved @ directions[0])])
-    holds = bool(values[1] <= edge * margin)
-    why = "one shift makes one spike; more spikes come from structure in the class, or from another attack"
-    conditions = (Condition("the second eigenvalue is within the bulk", float(values[1] / edge), holds, why),)
-    overlap = spiked_overlap(spike, gamma) if spike else 0.0
-    found = (noise, float(values[0]), float(edge), float(spike), float(np.sqrt(gamma)), overlap)
-    return ClassSpectrum(label, n, *found, suspicious, conditions)
-
-
-def _far_side(scores: Float[np.ndarray, " n"]) -> np.ndarray:
-    """The smaller of two groups of scores, split where the sum of squares within them is least."""
-    order = np.argsort(scores)
-    ordered, n = scores[order], len(scores)
-    sums, sizes = np.cumsum(ordered)[:-1], np.arange(1, n)
-    between = sums**2 / sizes + (ordered.sum() - sums) ** 2 / (n - sizes)
-    split = int(between.argmax()) + 1
-    return np.sort(order[:split] if split <= n - split else order[split:])
 
 
 def bulk_median(gamma: float) -> float:

@@ -18,14 +18,16 @@ NORMS = ("linf", "l2")
 
 @dataclasses.dataclass(frozen=True)
 class Ball:
-    """The inputs within `radius` of `center` in `norm`, "linf" or "l2"."""
+    """The inputs within `radius` of `center` in `norm`, "linf" or "l2"; in "linf", each coordinate may have its own."""
 
     center: np.ndarray
-    radius: float
+    radius: float | np.ndarray
     norm: str = "linf"
 
     def least(self, rows: Float[np.ndarray, "r d"]) -> Float[np.ndarray, " r"]:
         """The smallest <row, x'> on the ball, by the dual norm."""
+        if isinstance(self.radius, np.ndarray):
+            return rows @ self.center - np.abs(rows) @ self.radius
         size = np.abs(rows).sum(axis=1) if self.norm == "linf" else np.linalg.norm(rows, axis=1)
         return rows @ self.center - self.radius * size
 

@@ -38,7 +38,8 @@ def _inputs_of_regression(problem: object) -> FeaturePoints | None:
         return None
     x = problem.x[:_POINTS]
     if isinstance(problem.kernel, RBF):
-        return FeaturePoints(x, jnp.asarray(problem.kernel.lengthscale, x.dtype))
+        length = jnp.asarray(problem.kernel.lengthscale, x.dtype)
+        return FeaturePoints(x / length, jnp.ones((), x.dtype)) if length.ndim else FeaturePoints(x, length)
     distances = jnp.linalg.norm(x[:, None] - x[None], axis=2)
     median = jnp.median(distances[jnp.triu_indices(len(x), 1)]) if len(x) > 1 else jnp.asarray(1.0)
     return FeaturePoints(x, jnp.where(median > 0, median, 1.0))

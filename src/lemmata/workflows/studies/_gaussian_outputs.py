@@ -39,7 +39,7 @@ def predicted_accuracy(
         modes: the eigensystem of A.
         y: one-hot columns of the classes.
         sizes: numbers of training rows n, 1 < n <= N.
-        mu: the effective ridge at each of them (see `learning_curve`), above 0.
+        mu: the effective ridge at each of them (see `deterministic_equivalent`), above 0.
         seed: of draws and signs.
 
     Returns:

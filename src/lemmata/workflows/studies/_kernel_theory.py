@@ -5,7 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.spectra import Spectrum, condition_number, cumulative_alignment, effective_dimension, measured_curve
+from lemmata.spectra import (
+    EquivalentCurve,
+    Spectrum,
+    condition_number,
+    cumulative_alignment,
+    effective_dimension,
+    measured_curve,
+)
 from lemmata.workflows.records.studies import Spectral, TheoryPoint
 
 from ._data import Dataset
@@ -14,7 +21,9 @@ from ._kernel_fit import RIDGES
 from ._measure import Measured, spread_of
 
 SHOWN_MODES = 80
-ENDS = ("error", "lower", "upper")
+ALLOWANCE = 0.12
+"""Half-width of the band in the logarithm of the error, besides the noise of a measurement over SPLITS splits."""
+SPLITS = 8
 
 
 def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
@@ -22,7 +31,8 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
 
     The prediction is the deterministic equivalent for the centred Gram matrix of all rows, with an intercept, at the
     ridge that makes it smallest at each size, as leave-one-out chooses a ridge again in each split. For classes the
-    accuracy at that ridge stands beside it (see `predicted_accuracy`).
+    accuracy at that ridge stands beside it (see `predicted_accuracy`). Nothing corrects the prediction, since the page
+    is to show how far it is from what was measured; its band is declared beforehand, and the page counts what it holds.
     """
     if measured.modes is None or measured.ridge is None:
         return []
@@ -37,7 +47,8 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     ridges = float(measured.modes.eigenvalues.mean()) * RIDGES[::2]
     pairs = np.tile(sizes, len(ridges)), np.repeat(ridges, len(sizes))
     curve = measured_curve(measured.modes, y, *pairs, intercept=True, solves=0)
-    error, lower, upper = (np.asarray(getattr(curve, end)).reshape(len(ridges), -1) for end in ENDS)
+    ends = curve.error, *_band(curve.equivalent, len(y))
+    error, lower, upper = (np.asarray(end).reshape(len(ridges), -1) for end in ends)
     best = error.argmin(axis=0), np.arange(len(sizes))
     columns = [sizes, error[best], lower[best], upper[best], losses.mean[kept] / scale]
     if dataset.task == "classification":
@@ -47,6 +58,15 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
             1 - measured.losses["wrong"].mean[kept],
         ]
     return [TheoryPoint(*map(float, row)) for row in zip(*columns, strict=True)]
+
+
+def _band(curve: EquivalentCurve, total: int) -> tuple[Array, Array]:
+    """The declared allowance, two standard errors of a measurement, and the drift towards leave-one-out."""
+    others = jnp.maximum(total - curve.sizes, 1)
+    sampling = curve.spread * jnp.sqrt((1 / curve.sizes + 1 / others) / SPLITS)
+    width = jnp.sqrt(ALLOWANCE**2 + (2 * sampling) ** 2)
+    lower = curve.error * jnp.exp(jnp.minimum(curve.drift, 0) - width)
+    return lower, curve.error * jnp.exp(jnp.maximum(curve.drift, 0) + width)
 
 
 def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:

@@ -1,0 +1,184 @@
+"""Held-out errors at single sizes by direct solves, and the learning curve that they and the formula make together."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from lemmata.errors import SettingError
+
+from ._equivalent import EquivalentCurve
+from ._held_out import HeldOut, all_splits, splits
+
+FEWEST, MOST = 8, 1000
+"""Direct solves a size."""
+_MANY = 30  # solves from which on their own distribution, not Student's law, tells how a mean over few splits varies
+_DRAWS = 2000  # of such a mean
+
+
+class LearningCurve(eqx.Module):
+    """A learning curve by direct solves, with the deterministic equivalent as its interpolation.
+
+    Args:
+        sizes: numbers of training rows n, of the N rows of the set.
+        error: held-out squared error, summed over outputs, averaged over held-out rows and splits.
+        standard_error: of `error`, from the spread over splits; 0 where every split was solved, NaN without solves.
+        solves: direct solves that each size rests on; 0 where the correction is interpolated, or nothing was solved.
+        correction: ln(error / the deterministic equivalent): how far the rows are from what the equivalent assumes, an
+            eigenbasis that is free from them. Above ln 2 in absolute value, nothing else that follows from the
+            equivalent (extrapolation, mu, learnability) should be believed.
+        lower: lower end of the interval; NaN if nothing was solved, since nothing then bounds the error.
+        upper: upper end.
+        equivalent: the deterministic equivalent, without the correction.
+    """
+
+    sizes: Float[Array, " s"]
+    error: Float[Array, " s"]
+    standard_error: Float[Array, " s"]
+    solves: Int[Array, " s"]
+    correction: Float[Array, " s"]
+    lower: Float[Array, " s"]
+    upper: Float[Array, " s"]
+    equivalent: EquivalentCurve
+
+    @property
+    def mu(self) -> Float[Array, " s"]:
+        """The effective regularisation, by the deterministic equivalent."""
+        return self.equivalent.mu
+
+    @property
+    def learnability(self) -> Float[Array, " s"]:
+        """The fraction of the target's power that is learned, by the deterministic equivalent."""
+        return self.equivalent.learnability
+
+
+class Point(NamedTuple):
+    """What the solves at one size say; the widths are logarithms."""
+
+    error: float
+    standard_error: float
+    below: float
+    above: float
+    solves: int
+
+
+class Interval(NamedTuple):
+    """What an interval is for.
+
+    Args:
+        level: its nominal coverage.
+        resamples: splits that the measurement is a mean of; None for the mean over all splits.
+    """
+
+    level: float
+    resamples: int | None
+
+
+def check_interval(resamples: int | None, seed: int) -> None:
+    """Refuse what an interval cannot be for, and seeds that are none.
+
+    Args:
+        resamples: splits that the measurement is a mean of; None for all.
+        seed: of the splits.
+    """
+    whole = lambda value, least: isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    if resamples is not None and not whole(resamples, 1):
+        raise SettingError("resamples", found=repr(resamples), rule="a whole number from 1 on, or None for all splits")
+    if not whole(seed, 0):
+        raise SettingError("seed", found=repr(seed), rule="a whole number that is not negative")
+
+
+def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned: int, seed: int, of: Interval) -> Point:
+    """The error at one size: over every split where no more than `allowed` exist, else over `planned` balanced ones.
+
+    Args:
+        model: the rows.
+        n: of them train.
+        ridge: on the diagonal.
+        allowed: direct solves that may be afforded.
+        planned: those that are taken where there are more splits.
+        seed: the splits follow from it, n and N.
+        of: the interval.
+    """
+    total, number = len(model.y), math.comb(len(model.y), n)
+    # rare splits may carry the mean (both copies of a row held out): see them all where that is cheap
+    if number <= (max(allowed, total) if model.leaves_out(n, ridge) else allowed):
+        train, rest = all_splits(total, n)
+    else:
+        train, rest = splits(total, n, planned, np.random.default_rng([seed, n, total]))
+    errors = model.errors(train, rest, ridge)
+    count, mean = len(errors), float(errors.mean())
+    below, above = _widths(errors, count == number, of)
+    own = 0.0 if count in (number, 1) else float(errors.std(ddof=1)) / math.sqrt(count)
+    return Point(mean, own, below, above, count)
+
+
+def _widths(errors: np.ndarray, every: bool, of: Interval) -> tuple[float, float]:
+    """How far the logarithm of a measurement may lie below and above that of the mean of these errors."""
+    count, mean, spread = len(errors), float(errors.mean()), float(errors.std())
+    if not spread > 0:  # every split alike, or a single one
+        return 0.0, 0.0
+    spread *= math.sqrt(count / (count - 1))
+    drawn = of.resamples if of.resamples and count >= _MANY else 0
+    fresh = 1 / of.resamples if of.resamples and not drawn else 0.0
+    variance = (0.0 if every else 1 / count) + fresh
+    from scipy.special import stdtrit  # slow to import
+
+    quantile = float(stdtrit(count - 1, (1 + of.level) / 2))
+    skewness = max(0.0, float(np.mean(((errors - mean) / spread) ** 3)))
+    below = quantile * spread * math.sqrt(variance) / mean
+    above = below * (1 + skewness * (1 + 2 * quantile**2) / (6 * quantile) * math.sqrt(variance))
+    if not drawn:
+        return below, above
+    means = np.random.default_rng(count).choice(errors, size=(_DRAWS, drawn)).mean(axis=1)
+    low, high = np.quantile(means, [(1 - of.level) / 2, (1 + of.level) / 2])
+    with np.errstate(divide="ignore"):
+        return float(np.hypot(below, np.log(mean / low))), float(np.hypot(above, np.log(high / mean)))
+
+
+def assemble(
+    equivalent: EquivalentCurve,
+    nearest: np.ndarray,
+    chosen: np.ndarray,
+    points: Sequence[Point],
+    allowance: float = 0.0,
+) -> LearningCurve:
+    """The curve at all sizes from the points at the chosen ones.
+
+    Args:
+        equivalent: the formula at all sizes.
+        nearest: the formula where the points were taken, which is at whole numbers.
+        chosen: the sizes that have a point, in ascending order.
+        points: theirs.
+        allowance: the half-width that an interpolated correction is given besides, in the logarithm of the error.
+    """
+    sizes, predicted = np.asarray(equivalent.sizes), np.asarray(equivalent.error)
+    measured, standard, below, above, counts = (np.array(column) for column in zip(*points, strict=True))
+    at, where = np.log(sizes), np.log(sizes[chosen])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.log(measured / nearest)
+        told = np.isfinite(found)  # an equivalent that is infinite or 0 says nothing about other sizes
+        bridge = np.interp(at, where[told], found[told]) if told.any() else np.zeros_like(at)
+        error = np.where(np.isfinite(predicted), predicted * np.exp(bridge), np.interp(at, where, measured))
+        error[chosen] = np.where(told, predicted[chosen] / nearest * measured, measured)
+        correction = np.where(error == predicted, 0.0, np.log(error / predicted))
+        relative = np.where(measured > 0, standard / measured, 0.0)
+    solves, ends = np.zeros(sizes.shape, int), []
+    solves[chosen] = counts
+    right = np.clip(np.searchsorted(where, at), 0, len(where) - 1)
+    left = np.maximum(right - 1, 0)
+    jumps = np.where(told, found, np.nan)
+    change = np.nan_to_num(np.abs(jumps[right] - jumps[left])) / 2
+    for widths, sign in ((below, -1), (above, 1)):
+        width = np.maximum(np.maximum(widths[left], widths[right]), change)
+        width = np.hypot(width, allowance)
+        width[chosen] = widths
+        ends.append(jnp.asarray(error * np.exp(sign * width)))
+    shares = np.maximum(relative[left], relative[right])
+    shares[chosen] = relative
+    arrays = (jnp.asarray(array) for array in (error, error * shares, solves, correction))
+    return LearningCurve(equivalent.sizes, *arrays, *ends, equivalent=equivalent)

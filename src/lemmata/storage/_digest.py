@@ -1,0 +1,91 @@
+"""safetensors files with a digest of all their bytes: a byte that changed is noticed before arrays are read."""
+
+import hashlib
+import pathlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError, safe_open
+
+from lemmata.errors import DataError, FileError, file_error
+from lemmata.files import check_file, open_file, whole_file
+
+_BLANK = b"0" * 64
+# The digest stands in the header between quotes, and quotes inside other texts of the header are escaped.
+_PLACE = re.compile(rb'"digest":"([0-9a-f]{64})"')
+_CHUNK = 2**24
+
+
+def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: str | pathlib.Path) -> pathlib.Path:
+    """Write a safetensors file whose metadata have the SHA-256 digest of the file, in which the digest itself is zeros.
+
+    Args:
+        tensors: arrays by name.
+        metadata: texts by name.
+        path: the file; its folder exists.
+
+    Raises:
+        FileError: if it cannot be written; an earlier file of the name stays as it was.
+    """
+    path = pathlib.Path(path)
+    try:
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {path.parent}")
+        data = bytearray(safetensors.numpy.save(tensors, {**metadata, "digest": _BLANK.decode()}))
+        place = _PLACE.search(data)
+        assert place is not None
+        data[place.start(1) : place.end(1)] = hashlib.sha256(data).hexdigest().encode()
+        with whole_file(path) as file:
+            file.write(data)
+    except (OSError, SafetensorError) as error:
+        raise FileError(f"file {path}", found=str(error), rule="a file that can be written") from error
+    return path
+
+
+def read_file(
+    path: str | pathlib.Path, has_digest: Callable[[dict[str, str]], bool]
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The tensors and the metadata of a file, after its digest was compared.
+
+    Args:
+        path: the file.
+        has_digest: whether a file of such metadata was written with a digest; it refuses other formats.
+
+    Raises:
+        MissingFileError: if there is no such file.
+        DataError: if it is not a safetensors file, or its bytes are not those of its digest.
+    """
+    try:
+        check_file(path)
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if has_digest(metadata) or "digest" in metadata:
+                _compare(path)
+            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 (no mapping)
+    except (OSError, SafetensorError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise file_error(error)(
+            f"file {path}", found=str(error), rule="a safetensors file that exists and can be read"
+        ) from error
+
+
+def _compare(path: str | pathlib.Path) -> None:
+    with open_file(path) as file:
+        start = file.read(8)
+        header = file.read(int.from_bytes(start, "little"))
+        place = _PLACE.search(header)
+        found: Any = hashlib.sha256(start)
+        found.update(header if place is None else header[: place.start(1)] + _BLANK + header[place.end(1) :])
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)
+    if place is None or found.hexdigest().encode() != place.group(1):
+        raise DataError(
+            f"file {path}",
+            found="damaged contents, whose SHA-256 digest is not the one in the file",
+            rule="every byte as it was written",
+            remedy="copy the file again from where it was made, or save the object again",
+        )

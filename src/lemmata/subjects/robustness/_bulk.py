@@ -1,0 +1,94 @@
+"""The spectrum of the rows of one class against that of isotropic noise."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from ._poisoning import bulk_median
+
+# Tracy and Widom's law of real matrices as a shifted gamma law (Chiani, 2014)
+_SHAPE, _SCALE, _SHIFT = 46.446, 0.186054, 9.84801
+FEWEST = 10  # eigenvalues from which their law can be checked
+
+
+@dataclasses.dataclass(frozen=True)
+class Bulk:
+    """The eigenvalues of the covariance of n rows in r dimensions, and what isotropic noise would make of them.
+
+    Args:
+        values: positive eigenvalues, the largest first.
+        scores: the rows along the first eigenvector.
+        gamma: r/n.
+        noise: the variance of a direction, from the median eigenvalue.
+        misplaced: how many eigenvalues at most are on the wrong side of a point, by Marchenko and Pastur's law.
+        allowed: how many isotropic rows misplace in 99 of 100 draws.
+    """
+
+    values: Float[np.ndarray, " k"]
+    scores: Float[np.ndarray, " n"]
+    gamma: float
+    noise: float
+    misplaced: float
+    allowed: float
+
+    @property
+    def isotropic(self) -> bool | None:
+        """Whether the eigenvalues are those of isotropic rows; None for too few of them to tell."""
+        return None if len(self.values) < FEWEST else self.misplaced <= self.allowed
+
+    @property
+    def edge(self) -> float:
+        """(1 + sqrt(gamma))² noise, where the eigenvalues of noise end."""
+        return self.noise * (1 + np.sqrt(self.gamma)) ** 2
+
+    def chance(self, number: int) -> float:
+        """The chance that the largest eigenvalue of isotropic rows is at least eigenvalue `number` (0: the first).
+
+        Johnstone's centre and scale of Tracy and Widom's law, for n rows whose mean was subtracted.
+        """
+        n = len(self.scores)
+        root, side = np.sqrt(n - 1.5), np.sqrt(max(self.gamma * n - 0.5, 0.5))
+        scale = (root + side) * (1 / root + 1 / side) ** (1 / 3)
+        normal = (n * self.values[number] / self.noise - (root + side) ** 2) / scale
+        return float(stats.gamma.sf(normal + _SHIFT, _SHAPE, scale=_SCALE))
+
+    def spike(self) -> float:
+        """l >= sqrt(gamma), for which (1 + l)(1 + gamma/l) noise is the first eigenvalue."""
+        middle = self.values[0] / self.noise - 1 - self.gamma
+        return float((middle + np.sqrt(max(middle**2 - 4 * self.gamma, 0.0))) / 2)
+
+
+def bulk_of(moved: Float[np.ndarray, "n d"], dimension: int) -> Bulk:
+    """The spectrum of rows whose mean was subtracted.
+
+    Args:
+        moved: the rows.
+        dimension: r, how many dimensions the features span.
+    """
+    n = len(moved)
+    left, singular, _ = np.linalg.svd(moved, full_matrices=False)
+    values = singular[: min(n - 1, dimension)] ** 2 / n
+    gamma = dimension / n
+    noise = float(np.median(values)) / bulk_median(gamma)
+    misplaced = _misplaced(values / noise, gamma) if noise > 0 else float(len(values))
+    # Counts of eigenvalues are rigid: in 60 draws each of 10 to 200 isotropic ones at most this many were out of place.
+    allowed = 1.2 + 0.6 * np.log(len(values))
+    return Bulk(values, left[:, 0] * singular[0], gamma, noise, misplaced, float(allowed))
+
+
+def _misplaced(values: Float[np.ndarray, " k"], gamma: float) -> float:
+    """k times the largest difference between the distribution of the values and Marchenko and Pastur's."""
+    ratio, factor = min(gamma, 1 / gamma), max(gamma, 1.0)
+    low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
+    # x = middle - half cos(t) takes the square roots at both ends away
+    angles = np.linspace(0, np.pi, 2001)
+    points = (low + high) / 2 - (high - low) / 2 * np.cos(angles)
+    density = np.sin(angles) ** 2 / np.maximum(points, np.finfo(float).tiny)
+    if ratio == 1:
+        density[0] = 1.0  # the limit of sin(t)²/(2 - 2 cos(t)) at 0
+    mass = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    expected = np.interp(np.sort(values), factor * points, mass / mass[-1]) * len(values)
+    found = np.arange(len(values))
+    return float(max((expected - found).max(), (found + 1 - expected).max()))

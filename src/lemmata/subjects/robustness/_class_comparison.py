@@ -1,0 +1,81 @@
+"""Rows of each class, whitened by the other classes, and how far its largest eigenvalue is from theirs."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from scipy import linalg, stats
+from sklearn.covariance import ledoit_wolf_shrinkage
+
+FEWEST = 4  # classes from which one can be compared with the others
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """A class beside the other classes.
+
+    Args:
+        value: log of the largest eigenvalue of its covariance, whitened by the others, over (1 + sqrt(d/n))².
+        low, high: the smallest and the largest such value of the other classes.
+        scores: its rows along the eigenvector.
+        chance: that a draw from the normal law of the other values is as large, by Student's law.
+        normal: the p-value of Shapiro and Wilk's test that the other values are normal.
+        median: of the other values.
+    """
+
+    value: float
+    low: float
+    high: float
+    scores: Float[np.ndarray, " n"]
+    chance: float
+    normal: float
+    median: float
+
+
+def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared]:
+    """Each class beside the others.
+
+    Let S be the covariance that the other classes share within themselves, shrunk towards a multiple of the identity
+    as Ledoit and Wolf (2004) choose it. A class of rows x has the value log(top eigenvalue of S^(-1/2) cov(x) S^(-1/2))
+    - 2 log(1 + sqrt(d/n)): the last term is what n rows of noise in d dimensions add. If clean classes have values that
+    are independent draws of one normal law, a further draw minus their mean, over their standard deviation and
+    sqrt(1 + 1/(C - 1)), has Student's law with C - 2 degrees of freedom.
+
+    Args:
+        moved: the rows of at least four classes, each minus the mean of its class.
+    """
+    moved, d = _narrow(moved)
+    pooled = np.concatenate(moved)
+    shrinkage = float(ledoit_wolf_shrinkage(pooled, assume_centered=True))
+    scatter = [rows.T @ rows for rows in moved]
+    total, free = sum(scatter), len(pooled) - len(moved)
+    found = []
+    for rows, own in zip(moved, scatter, strict=True):
+        shared = (total - own) / (free - len(rows) + 1)
+        shared = (1 - shrinkage) * shared
+        shared[np.diag_indices(d)] += max(shrinkage, 1e-6) * np.trace(total) / free / d
+        white = linalg.solve_triangular(np.linalg.cholesky(shared), rows.T, lower=True).T
+        left, singular, _ = np.linalg.svd(white, full_matrices=False)
+        value = 2 * np.log(singular[0]) - np.log(len(rows)) - 2 * np.log1p(np.sqrt(d / len(rows)))
+        found.append((float(value), left[:, 0] * singular[0]))
+    return [_beside([value for value, _ in found], number, scores) for number, (_, scores) in enumerate(found)]
+
+
+def _narrow(moved: Sequence[Float[np.ndarray, "_ d"]]) -> tuple[list[np.ndarray], int]:
+    """The same rows in the coordinates of their span, if they have more columns than there are rows."""
+    pooled = np.concatenate(moved)
+    if pooled.shape[1] <= len(pooled):
+        return list(moved), pooled.shape[1]
+    _, _, span = np.linalg.svd(pooled, full_matrices=False)
+    return [rows @ span.T for rows in moved], len(span)
+
+
+def _beside(values: list[float], number: int, scores: np.ndarray) -> Compared:
+    others = np.delete(values, number)
+    spread = float(others.std(ddof=1)) * np.sqrt(1 + 1 / len(others))
+    distance = values[number] - float(others.mean())
+    chance = float(stats.t.sf(distance / spread, len(others) - 1)) if spread > 0 else float(distance <= 0)
+    normal = float(stats.shapiro(others).pvalue) if spread > 0 else 1.0
+    ends = float(others.min()), float(others.max())
+    return Compared(values[number], *ends, scores, chance, normal, float(np.median(others)))
