@@ -110,6 +110,10 @@ class UnfinishedWarning(UserWarning):
     """A solver took all the steps that it was allowed, and is not done; its answer says what remains."""
 
 
+class ApproximationWarning(UserWarning):
+    """A fit of many rows is approximate, because nothing else was asked for: it is solved on some rows as centres."""
+
+
 def file_error(cause: Exception) -> type[DataError]:
     """The class of an error about a file, by what kept it from being read: missing, out of reach, or of another kind.
 

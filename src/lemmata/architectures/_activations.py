@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ._correlation import safe_sqrt
+from ._correlation import quadrant_angle, safe_sqrt
+from ._gelu_versine import after_gelu
 from ._layer import AbstractLayer
-from ._moments import check_finite, push_moments
+from ._moments import Pair, check_finite, push_moments
 from ._state import Means, State, versine_of
 from ._versine import after_bend
 
@@ -119,7 +120,7 @@ class Gelu(AbstractLayer):
         def moments(pair):
             rho, rest, one, other, _ = pair.widened(1.0)
             root, both = jnp.sqrt(rest), one + other
-            mean = 0.25 + jnp.arctan2(rho, root) / (2.0 * math.pi)
+            mean = 0.25 + quadrant_angle(rho, root) / (2.0 * math.pi)
             # a b + k² (1/A + 1/B - 1) = (a b - k²) + k² (1/A + 1/B), over sqrt(A B), with k = (1 - v) sqrt(a b)
             scale = safe_sqrt(pair.a) * safe_sqrt(pair.b)
             share = jnp.sqrt(one) * safe_sqrt(pair.a) * (jnp.sqrt(other) * safe_sqrt(pair.b))
@@ -127,7 +128,11 @@ class Gelu(AbstractLayer):
             nngp = pair.k * mean + top / (2.0 * math.pi * root)
             return nngp, mean + rho * (both + one * other / rest) / (2.0 * math.pi * root)
 
-        return push_moments(state, moments, lambda a: a / jnp.sqrt(2.0 * math.pi * (1.0 + a)))
+        pushed = push_moments(state, moments, lambda a: a / jnp.sqrt(2.0 * math.pi * (1.0 + a)))
+        if state.grid.sites:  # as for rectifiers: versines of fields would cost as much as their kernels
+            return pushed
+        pair = Pair(state.nngp, state.xx, state.yy, versine_of(state))
+        return pushed.replace(versine=after_gelu(pair, pushed.nngp, pushed.xx, pushed.yy))
 
 
 class Sin(AbstractLayer):

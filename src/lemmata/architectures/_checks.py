@@ -52,7 +52,8 @@ def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
             "kernel of the network",
             found="values that are not finite",
             rule="activations with finite moments, and finite inputs",
-            remedy="use finite or smaller inputs, float64, a smaller weight_std, more quadrature nodes "
-            "(Elementwise(fn, degree=...)), or an activation that grows more slowly than exp(u²/4)",
+            remedy="use finite or smaller inputs, float64, or a smaller weight_std; instead of Elementwise(fn), for a "
+            "function that bends or jumps elsewhere than at 0, oscillates fast, or grows like exp(u²/4), use a layer "
+            "with a closed form: Relu, LeakyRelu, ABRelu, Sin, Cos, Polynomial",
         )
     return values

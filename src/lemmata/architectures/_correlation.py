@@ -54,12 +54,21 @@ def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
 
 def half_angle(t: Float[Array, "..."]) -> Float[Array, "..."]:
     """2 arcsin(sqrt t) for t in [0, 1/2]: the angle whose cosine is 1 - 2 t."""
+    return 2.0 * jnp.sqrt(t) * _arcsine_over_root(t)
+
+
+def quadrant_angle(sine: Float[Array, "..."], cosine: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The angle in [-pi/2, pi/2] of a sine and a cosine of at least 0; the arctangent of their ratio, as `angle` is."""
+    return sine * jnp.sqrt(2.0 / (1.0 + cosine)) * _arcsine_over_root(0.5 * sine * sine / (1.0 + cosine))
+
+
+def _arcsine_over_root(t: Float[Array, "..."]) -> Float[Array, "..."]:
     z = 4.0 * t - 1.0
     coefficients = _SERIES["float64" if t.dtype == jnp.float64 else "float32"]
     value = jnp.full_like(z, coefficients[-1])
     for a in reversed(coefficients[:-1]):
         value = value * z + a
-    return 2.0 * jnp.sqrt(t) * value
+    return value
 
 
 @jax.custom_jvp

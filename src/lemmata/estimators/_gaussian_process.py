@@ -1,21 +1,22 @@
 """An infinitely wide Bayesian network as a scikit-learn estimator."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.architectures import NNGPKernel
 from lemmata.errors import SettingError
-from lemmata.kernels import gram
-from lemmata.solvers import kernel_ridge, log_evidence, posterior
 
+from ._centres import centres_for, crosses, diagonal_mean, on_centres, warn_of_centres, warn_of_least_squares
 from ._graphs import of_one_shape
-from ._kernel_ridge import chosen_network
-from ._leaves import jax_leaves, numpy_leaves
+from ._kernel_ridge import chosen_network, weighted_system
+from ._leaves import jax_leaves
 from ._rows import (
     float64_leaves,
     points_of,
@@ -25,6 +26,8 @@ from ._rows import (
     without_contradictions,
 )
 
+_LOG_2_PI = math.log(2 * math.pi)
+
 
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
@@ -32,16 +35,25 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Each column of the targets is centred and divided by its root mean square, so that the prior, whose scale is that of
     the network's initial outputs, fits them; standard deviations come back in the units of the targets.
 
+    On centres z the posterior is the variational one (Titsias, 2009), that of a process whose values at z carry all
+    that the rows say. With psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal with entries a_j, its variance
+    is K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). It approximates the posterior variance from neither side for sure;
+    far from the centres it is the prior's, as it should be.
+
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
             0.1.
         noise: variance of the noise, for targets of mean square 1.
+        centres: "auto", a number, or None; see `KernelRegressor`.
 
     Attributes:
         network_: the network that is used.
         log_evidence_: the log marginal likelihood of the scaled targets, summed over their columns; -inf for rows that
-            contradict each other without noise.
-        jitter_: what had to be added to the diagonal beyond the noise.
+            contradict each other without noise. None on centres.
+        log_evidence_bound_: a lower bound of it (Titsias' on centres); it is `log_evidence_` where the fit is exact.
+        centres_: the number of centres; None where the fit is exact.
+        price_: see `KernelRegressor`.
+        jitter_: what had to be added to the diagonal beyond the noise; on centres, to that of their own Gram matrix.
         offset_: the mean of the targets, a number or (k,).
         target_scale_: what centred targets are divided by, a number or (k,); 1 for a column constant to rounding.
 
@@ -55,9 +67,15 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         True
     """
 
-    def __init__(self, network=None, noise=1e-2):
+    # Values of the class serve estimators that were stored before there were centres.
+    centres: Any = "auto"
+    centres_: int | None = None
+    price_: tuple[float, float] = (0.0, 0.0)
+
+    def __init__(self, network=None, noise=1e-2, centres="auto"):
         self.network = network
         self.noise = noise
+        self.centres = centres
 
     def fit(self, X, y, sample_weight=None):
         """Condition on the training rows.
@@ -77,11 +95,13 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             DataError: for inputs that contain strings, or weights that are negative, not finite, or all 0.
 
         Warns:
+            ApproximationWarning: for a fit on centres with centres = "auto".
             ContradictionWarning: for equal inputs with different targets, if noise = 0.
             InterpolationWarning: if noise = 0 and the fit misses a row by more than a thousandth of the targets' root
                 mean square, because the Gram matrix is singular up to rounding.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
+        count = centres_for(self.centres, len(rows.points))
         chosen = float64_leaves(chosen_network(self.network))
         if isinstance(self.noise, str) or not 0 <= float(self.noise) < math.inf:
             raise SettingError("noise", found=repr(self.noise), rule="a finite number that is not negative")
@@ -92,37 +112,78 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         rounding = len(y) * np.finfo(float).eps * np.abs(y).max(axis=0)  # what a mean may be off by
         self.target_scale_ = np.where(scale > rounding, scale, 1.0)[()]
         self._targets = rows.scaled((y - self.offset_) / self.target_scale_)
+        self.network_, self.centres_, self.price_ = chosen, None, (0.0, 0.0)
+        vars(self).pop("_solution", None)
+        volume = float(np.sum(np.log(self._roots))) * (y.size // len(y))
         with jax.enable_x64(True):
-            matrix, targets = (
-                gram(NNGPKernel(jax_leaves(chosen)), jnp.asarray(self._points)),
-                jnp.asarray(self._targets),
-            )
-            matrix = matrix * np.outer(self._roots, self._roots)
-            solution = kernel_ridge(matrix, targets, float(self.noise))
-            self.jitter_ = float(solution.jitter)
+            if count is not None and count < len(y):
+                self._condition_on_centres(count, volume)
+                return self
+            system = weighted_system(NNGPKernel(jax_leaves(chosen)), self._points, self._roots)
+            flat, noise = self._targets.reshape(len(y), -1), float(self.noise)
+            self.jitter_ = system.factorise(noise)
+            alpha = system.solved(flat)
             if exact:
-                missed = np.asarray(matrix @ solution.coefficients) - self._targets
-                warn_of_missed_rows(missed, self._targets, "noise = 0")
+                warn_of_missed_rows(system.product(alpha) - flat, flat, "noise = 0")
             # The density of y is that of the scaled targets times their scale, the root of the weight, in every column.
-            volume = float(np.sum(np.log(self._roots))) * (y.size // len(y))
-            self.log_evidence_ = float(log_evidence(matrix, targets, float(self.noise) + self.jitter_)) + volume
+            density = -0.5 * (np.sum(flat * alpha) + flat.shape[1] * (system.log_determinant() + len(y) * _LOG_2_PI))
+            self.log_evidence_ = self.log_evidence_bound_ = float(density) + volume
             if rows is not given:  # without noise, rows that contradict each other have no density
-                self.log_evidence_ = -math.inf
-            self.network_, self._solution = chosen, numpy_leaves(solution)
+                self.log_evidence_ = self.log_evidence_bound_ = -math.inf
+            self._coefficients, self._factor = alpha.reshape(self._targets.shape), system.factor()
         return self
+
+    def _condition_on_centres(self, count: int, volume: float) -> None:
+        """The variational posterior on centres, which take the place of the rows."""
+        kernel, flat = NNGPKernel(jax_leaves(self.network_)), self._targets.reshape(len(self._targets), -1)
+        rows, shape, noise = len(flat), self._targets.shape[1:], float(self.noise)
+        found = on_centres(kernel, self._points, flat, self._roots, count, np.array([noise]), None)
+        modes = found.modes.modes
+        a, weights = modes.eigenvalues, self._roots**2
+        trace = float(np.sum(weights)) * diagonal_mean(kernel, self._points, weights)
+        self.log_evidence_, self.log_evidence_bound_ = None, -math.inf
+        if noise > 0:
+            square = (np.sum(flat**2) - np.sum(modes.moments**2 * found.weights[:, None])) / noise
+            logarithms = np.sum(np.log(a + noise)) + (rows - len(a)) * math.log(noise) + rows * _LOG_2_PI
+            lost = max(trace - float(np.sum(a)), 0.0) / noise
+            self.log_evidence_bound_ = float(-0.5 * (square + flat.shape[1] * (logarithms + lost))) + volume
+        self.centres_, self.price_, self.jitter_ = len(found.centres), found.price, found.modes.jitter
+        self._points, self._roots, self._targets = found.centres, np.ones(len(found.centres)), np.zeros((0, *shape))
+        self._coefficients = found.coefficients.reshape(-1, *shape)
+        self._explained = modes.basis * np.sqrt(a * found.weights)
+        if self.centres == "auto":
+            warn_of_centres(rows, found)
+        if noise == 0:
+            warn_of_least_squares(found, "noise = 0")
 
     def predict(self, X, return_std=False):
         """The posterior mean (m,) or (m, k) at the inputs X (m, d), and with `return_std` its standard deviation.
 
         The deviation has the shape of the mean. It is that of the function, without the noise; columns differ by their
-        scale alone.
+        scale alone. On centres, mean and deviation are those of the variational posterior (see the class).
         """
         check_is_fitted(self)
         X, fitted = of_one_shape(self.network, points_of(self, X), self._points)
         with jax.enable_x64(True):
-            kernel, points = NNGPKernel(jax_leaves(self.network_)), jnp.asarray(X)
-            cross, solution = gram(kernel, points, jnp.asarray(fitted)) * self._roots, jax_leaves(self._solution)
-            found = posterior(solution, cross, kernel.diagonal(points))
-            mean = self.offset_ + self.target_scale_ * np.asarray(found.mean)
-            deviation = np.multiply.outer(np.sqrt(np.asarray(found.covariance)), self.target_scale_)
-            return (mean, deviation) if return_std else mean
+            kernel = NNGPKernel(jax_leaves(self.network_))
+            parts = [self._posterior(kernel, X[rows], np.asarray(cross) * self._roots, return_std)
+                     for rows, cross in crosses(kernel, X, fitted)]  # fmt: skip
+        mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
+        mean = self.offset_ + self.target_scale_ * mean
+        return (mean, np.multiply.outer(np.sqrt(variance), self.target_scale_)) if return_std else mean
+
+    def _posterior(
+        self, kernel: NNGPKernel, x: np.ndarray, cross: np.ndarray, variances: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Means and variances in units of the scaled targets; variances are 0 where they are not asked for."""
+        stored = vars(self).get("_solution")  # of estimators that were stored before there were centres
+        mean = cross @ (self._coefficients if stored is None else stored.coefficients)
+        if not variances:
+            return mean, np.zeros(len(x))
+        if self.centres_ is None:
+            factor = self._factor if stored is None else stored.factor
+            half = scipy.linalg.solve_triangular(factor, cross.T, lower=True, check_finite=False).T
+        else:
+            half = cross @ self._explained
+        prior = np.asarray(kernel.diagonal(jnp.asarray(x)))
+        return mean, np.maximum(prior - np.sum(half**2, axis=1), 0.0)  # nearly equal numbers may round below 0

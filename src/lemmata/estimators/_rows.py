@@ -16,7 +16,7 @@ from lemmata.errors import ContradictionWarning, DataError, InterpolationWarning
 from ._graphs import are_fields, as_points
 from ._leaves import numpy_leaves
 
-_MISSED = 1e-3  # of the root mean square of the targets: what a fit that interpolates may miss a row by
+MISSED = 1e-3  # of the root mean square of the targets: what a fit that interpolates may miss a row by
 
 
 class Rows(NamedTuple):
@@ -60,6 +60,8 @@ class Rows(NamedTuple):
         axis = 0 if self.targets.ndim > 1 else None  # NumPy below 2.3 takes no strings along an axis
         _, target = np.unique(self.targets, axis=axis, return_inverse=True)
         numbers = np.column_stack([self.points.reshape(len(self.points), -1), target.reshape(-1)])
+        if _all_differ(numbers):
+            return self
         _, first, group = np.unique(numbers, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)
         chosen, weights = first[order], np.bincount(group.reshape(-1), self.weights)[order]
@@ -78,6 +80,10 @@ class Rows(NamedTuple):
         np.add.at(sums, group.reshape(-1), self.targets * self.along(self.targets, self.weights))
         means = sums / weights.reshape(-1, *[1] * (sums.ndim - 1))
         return Rows(self.points[first[order]], means[order], weights[order])
+
+    def some(self, numbers: Int[np.ndarray, " m"]) -> "Rows":
+        """The rows of these numbers."""
+        return Rows(self.points[numbers], self.targets[numbers], self.weights[numbers])
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
         """Values (n, ...) times the roots of the weights: least squares then counts every row by its weight."""
@@ -112,8 +118,10 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
             X, y = validate_data(estimator, X, y, dtype=np.float64, **rules)
     y = np.asarray(y, float) if rules.get("y_numeric") else y
     weights = _weights(sample_weight, len(X))
+    if (weights > 0).all():
+        return Rows(np.array(X, float), np.array(y), weights)
     kept = weights > 0
-    return Rows(np.array(X, float)[kept], np.array(y)[kept], weights[kept])
+    return Rows(np.asarray(X, float)[kept], np.asarray(y)[kept], weights[kept])
 
 
 def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
@@ -155,6 +163,8 @@ def without_contradictions(rows: Rows, setting: str) -> Rows:
         rows: of the fit.
         setting: the setting that asks for interpolation, for the message.
     """
+    if _all_differ(rows.points.reshape(len(rows.points), -1)):
+        return rows
     _, group, counts = np.unique(rows.points, axis=0, return_inverse=True, return_counts=True)
     if len(counts) == len(rows.points):
         return rows
@@ -175,6 +185,16 @@ def without_contradictions(rows: Rows, setting: str) -> Rows:
     return rows.averaged()
 
 
+def _all_differ(numbers: Float[np.ndarray, "n d"]) -> bool:
+    """Whether hashes show that no two rows are equal; hashes are sorted faster than rows."""
+    hashes = np.zeros(len(numbers), np.uint64)
+    for column in numbers.T:
+        bits = (column + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
+        hashes = (hashes ^ bits ^ (bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return len(np.unique(hashes)) == len(numbers)
+
+
 def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
     """Warn where a fit that interpolates misses rows, which a matrix that is singular up to rounding makes it do.
 
@@ -186,7 +206,7 @@ def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
     size = np.asarray(root_mean_square(targets, np.ones(len(targets))))
     shares = np.abs(np.asarray(missed)) / np.where(size > 0, size, 1.0)
     shares = shares.reshape(len(shares), -1).max(axis=1)
-    if shares.max() > _MISSED:
+    if shares.max() > MISSED:
         row = int(shares.argmax())
         warnings.warn(
             f"with {setting} the fit should pass through its rows, but it misses row {row} (counted from 0, of the "

@@ -27,5 +27,6 @@ from ._stationary import Laplace as Laplace
 from ._stationary import Matern as Matern
 from ._torus import Periodic as Periodic
 from ._torus import TorusSobolev as TorusSobolev
+from ._writable import writable_gram as writable_gram
 
 _read_arguments(__name__)

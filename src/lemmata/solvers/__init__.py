@@ -2,6 +2,9 @@
 
 from lemmata.core import read_arguments as _read_arguments
 
+from ._centred_modes import CentredModes as CentredModes
+from ._centred_modes import Modes as Modes
+from ._centred_modes import centred_modes as centred_modes
 from ._centred_regression import centred_regression as centred_regression
 from ._centres_plan import CentresPlan as CentresPlan
 from ._centres_plan import centres_plan as centres_plan
@@ -26,6 +29,7 @@ from ._flow import gradient_flow as gradient_flow
 from ._gaussian_process import Posterior as Posterior
 from ._gaussian_process import log_evidence as log_evidence
 from ._gaussian_process import posterior as posterior
+from ._in_place import SystemInPlace as SystemInPlace
 from ._lasso import accelerated_proximal_gradient as accelerated_proximal_gradient
 from ._lasso import lasso_objective as lasso_objective
 from ._lasso import momentum as momentum
@@ -51,6 +55,9 @@ from ._ridge import predict as predict
 from ._ridge import require_positive_semidefinite as require_positive_semidefinite
 from ._ridge_path import RidgePath as RidgePath
 from ._ridge_path import ridge_path as ridge_path
+from ._ridge_search import Fitted as Fitted
+from ._ridge_search import fitted as fitted
+from ._ridge_search import least_left_out as least_left_out
 from ._row_times import row_time_coefficients as row_time_coefficients
 from ._stability import largest_learning_rate as largest_learning_rate
 from ._stored_operator import StoredOperator as StoredOperator

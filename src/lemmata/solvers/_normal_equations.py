@@ -89,14 +89,14 @@ def summed_blocks(
         y: targets.
         rows: of a block.
     """
-    square, product, following = 0.0, 0.0, _block(kernel, x[:rows], z)
+    square, product, following = 0.0, 0.0, kernel_block(kernel, x[:rows], z)
     buffer = None  # fresh memory for every block's square costs as much as a tenth of the square
     for start in range(0, len(x), rows):
         first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
         block, host = following, _on_host(following)
         if start + rows < len(x):
             begin = min(start + rows, len(x) - rows)
-            following = _block(kernel, x[begin : begin + rows], z)
+            following = kernel_block(kernel, x[begin : begin + rows], z)
         features = (np.asarray(block) if host else block)[start - first : rows].T
         if factor is not None:
             features = _solved(factor, features, host)
@@ -157,7 +157,7 @@ def moved_by_rounding(
 
 
 @eqx.filter_jit
-def _block(kernel: AbstractKernel, x: Array, z: Array) -> Float[Array, "rows p"]:
+def kernel_block(kernel: AbstractKernel, x: Array, z: Array) -> Float[Array, "rows p"]:
     """K(x, z), and below it fewer rows than there are tiles, of no meaning: equal tiles make one loop."""
     tiles = -(-len(x) // TILE)
     padded = jnp.pad(x, [(0, -len(x) % tiles), *((0, 0) for _ in x.shape[1:])], mode="edge")

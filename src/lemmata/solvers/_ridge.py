@@ -11,7 +11,7 @@ from lemmata.errors import NotPositiveDefiniteError, SolverError
 
 from ._checks import check_at_least, check_targets, known
 
-_LADDER = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)  # jitters tried, in units of eps * trace
+JITTERS = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)  # jitters tried, in units of eps * trace
 
 
 class Solution(eqx.Module):
@@ -81,13 +81,13 @@ def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Flo
         return Solution(alpha, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype), residual, factor)
     _refuse_indefinite(K)
     unit = jnp.finfo(K.dtype).eps * jnp.trace(K)
-    for multiple in _LADDER:
+    for multiple in JITTERS:
         alpha, residual, factor = _solve(K, y, jnp.asarray(ridge, K.dtype), multiple * unit)
         if jnp.all(jnp.isfinite(factor)):
             return Solution(alpha, jnp.asarray(ridge, K.dtype), multiple * unit, residual, factor)
     raise SolverError(
         "Cholesky factorisation of K + ridge I",
-        found=f"that it fails even with {float(_LADDER[-1] * unit):.3g} added to the diagonal",
+        found=f"that it fails even with {float(JITTERS[-1] * unit):.3g} added to the diagonal",
         rule="a positive definite matrix",
         remedy="use a larger ridge, above the rounding errors of K",
     )

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import inspect
 import typing
 from typing import Any
 
@@ -80,6 +81,10 @@ def _object(kind: type, fields: dict[str, Any]) -> Any:
     if settings is None:  # a field that earlier versions did not have
         missing = [field for field in dataclasses.fields(kind) if field.name not in fields]
         fields |= {field.name: field.default for field in missing if field.default is not dataclasses.MISSING}
+    else:  # an estimator that was saved before one of its settings existed has the default
+        given = inspect.signature(kind).parameters
+        defaults = {name: given[name].default for name in settings - set(fields)}
+        fields = fields | {name: value for name, value in defaults.items() if value is not inspect.Parameter.empty}
     if settings is None and set(fields) != (wanted := {field.name for field in dataclasses.fields(kind)}):
         raise DataError(f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule=f"fields {sorted(wanted)}")
     if settings is not None and not (settings <= set(fields) and all(map(str.isidentifier, fields))):

@@ -1,0 +1,220 @@
+"""Fits of many rows: kernel regression on some of them as centres, and what that is estimated to cost."""
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from lemmata.errors import ApproximationWarning, InterpolationWarning, SettingError
+from lemmata.kernels import AbstractKernel, gram
+from lemmata.solvers import CentredModes, Modes, centred_modes
+
+from ._rows import MISSED, root_mean_square
+
+# Rows up to which "auto" is exact; products n p² of rows and centres that it spends beyond, and centres at most.
+_EXACT, _WORK, _MOST = 10_000, 4e12, 3000
+# Rows at which leave-one-out errors are computed; the fewest that are taken from those that are not centres alone.
+ASIDE, _FEW = 2000, 200
+# Bytes of a block of a cross matrix in predictions.
+_BLOCK = 2**27
+
+
+def centres_for(setting: Any, rows: int) -> int | None:
+    """How many centres a fit has; None where it is exact.
+
+    Args:
+        setting: "auto", a number, or None.
+        rows: of the fit.
+
+    Raises:
+        SettingError: for another setting.
+    """
+    if setting is None:
+        return None
+    if isinstance(setting, str) and setting == "auto":
+        return None if rows <= _EXACT else min(_MOST, max(1, int(math.sqrt(_WORK / rows))))
+    if isinstance(setting, bool) or not isinstance(setting, int | np.integer) or int(setting) < 1:
+        raise SettingError("centres", found=repr(setting), rule="'auto', a whole number above 0, or None (exact)")
+    return int(setting) if int(setting) < rows else None
+
+
+class OnCentres(NamedTuple):
+    """Kernel regression on centres.
+
+    Attributes:
+        centres: z (p, *shape).
+        modes: the solution in its eigenbasis.
+        ridge: the ridge; of no meaning after a time.
+        weights: of the moments.
+        price: the shares of the squared leave-one-out error that the exact fit is estimated to save, least and most.
+    """
+
+    centres: Float[np.ndarray, "p *shape"]
+    modes: CentredModes
+    ridge: float
+    weights: Float[np.ndarray, " q"]
+    price: tuple[float, float]
+
+    @property
+    def coefficients(self) -> Float[np.ndarray, "p k"]:
+        """Alpha of sum_j K(., z_j) alpha_j."""
+        return self.modes.coefficients(self.weights)
+
+
+def on_centres(
+    kernel: AbstractKernel,
+    points: Float[np.ndarray, "n *shape"],
+    targets: Float[np.ndarray, "n k"],
+    roots: Float[np.ndarray, " n"],
+    count: int,
+    ridges: Float[np.ndarray, " s"],
+    time: float | None,
+) -> OnCentres:
+    """The fit on random rows as centres, at the ridge of least leave-one-out error or after a time.
+
+    Args:
+        kernel: with leaves of NumPy or JAX.
+        points: inputs.
+        targets: centred, times the roots of the weights.
+        roots: the roots of the weights.
+        count: how many centres are drawn; equal ones count once.
+        ridges: candidates.
+        time: of the gradient flow, in place of a ridge.
+    """
+    order = np.random.default_rng(0).permutation(len(points))
+    chosen = _first_distinct(points, order, count)
+    rest = order[~np.isin(order, chosen)]
+    aside = np.sort((rest if len(rest) >= _FEW else order)[:ASIDE])
+    centres = points[chosen]
+    smallest = float(ridges.min()) if time is None else 1 / time if time else 0.0
+    found = centred_modes(
+        kernel,
+        points,
+        targets,
+        centres,
+        aside,
+        roots=None if np.all(roots == 1.0) else roots,
+        ridge=max(smallest, float(ridges.max()) * 1e-7) if len(ridges) > 1 else smallest,
+    )
+    size = np.asarray(root_mean_square(targets, np.ones(len(targets))))
+    scale = np.where(size > 0, size, 1.0)
+    tried = [_best(level, found.targets, scale, ridges, time) for level in found.levels]
+    ridge, weights, _ = tried[-1]
+    errors = [squares for _, _, squares in tried]
+    doublings = math.log2(len(points) / len(centres))
+    return OnCentres(centres, found, ridge, weights, _price(errors, doublings))
+
+
+def _best(
+    level: Modes, targets: np.ndarray, scale: Any, ridges: np.ndarray, time: float | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The ridge of least leave-one-out error, the weights of the moments, and squared errors of the rows set aside."""
+    each = [level.filtered(float(ridge), time) for ridge in ridges]
+    squares = [np.sum((level.left_out(targets, weights) / scale) ** 2, axis=1) for weights in each]
+    best = int(np.argmin([np.mean(square) for square in squares]))
+    return float(ridges[best]), each[best], squares[best]
+
+
+def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np.ndarray, " p"]:
+    """The first rows in an order with different points; fewer where there are no more."""
+    taken = count
+    while True:
+        drawn = points[order[:taken]].reshape(min(taken, len(order)), -1)
+        first = np.sort(np.unique(drawn, axis=0, return_index=True)[1])
+        if len(first) >= count or taken >= len(order):
+            return order[first[:count]]
+        taken *= 2
+
+
+def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
+    """The least and most of what further centres are estimated to save of the mean error, as shares of it.
+
+    The last doubling of the number of centres has saved d, the one before c. At most every further doubling saves d, or
+    the standard error of d where that is more; at least each saves d / c of the one before, and at most a half of it.
+
+    Args:
+        errors: of the rows set aside, from a quarter, a half and all of the centres.
+        doublings: from these centres to all rows.
+    """
+    mean = float(np.mean(errors[-1]))
+    if len(errors) < 3 or mean == 0:
+        return 0.0, 0.0 if mean == 0 else 1.0
+    change = errors[-2] - errors[-1]
+    before, last = float(np.mean(errors[0] - errors[1])), float(np.mean(change))
+    noise = float(np.std(change)) / math.sqrt(len(change))
+    most = doublings * max(last, noise)
+    ratio = min(last / before, 0.5) if before > 0 else 0.5
+    least = last * sum(ratio**power for power in range(1, math.ceil(doublings) + 1)) if last > 0 else 0.0
+    return min(least / mean, most / mean, 1.0), min(most / mean, 1.0)
+
+
+def warn_of_centres(rows: int, found: OnCentres) -> None:
+    """Say that a fit is approximate.
+
+    Args:
+        rows: of the fit.
+        found: the fit.
+    """
+    least, most = found.price
+    warnings.warn(
+        f"{rows} rows are fitted on {len(found.centres)} of them as centres, because centres='auto' is exact up to "
+        f"{_EXACT} rows only. Leave-one-out errors estimate that the exact fit's squared error would be {least:.0%} to "
+        f"{most:.0%} smaller. Set centres to a larger number, or to None for the exact fit.",
+        ApproximationWarning,
+        stacklevel=4,
+    )
+
+
+def warn_of_least_squares(found: OnCentres, setting: str) -> None:
+    """Warn where a fit that is asked to interpolate misses rows, because it has fewer centres than rows.
+
+    Args:
+        found: the fit.
+        setting: the setting that asks for interpolation, for the message.
+    """
+    modes, targets = found.modes.modes, found.modes.targets
+    missed = np.abs(modes.features @ (found.weights[:, None] * modes.moments) - targets)
+    size = np.asarray(root_mean_square(targets, np.ones(len(targets))))
+    share = float((missed / np.where(size > 0, size, 1.0)).max())
+    if share > MISSED:
+        warnings.warn(
+            f"with {setting} the fit should pass through its rows, but on {len(found.centres)} centres it is least "
+            f"squares, which misses rows by up to {share:.2g} of the targets' root mean square. Set centres=None to "
+            "pass through the rows, or set a ridge or noise above 0.",
+            InterpolationWarning,
+            stacklevel=4,
+        )
+
+
+def crosses(
+    kernel: AbstractKernel, x: Float[np.ndarray, "m *shape"], points: Float[np.ndarray, "n *shape"]
+) -> Iterator[tuple[Int[np.ndarray, " r"], Float[Array, "r n"]]]:
+    """The cross matrix K(x, points) in blocks of rows of at most 128 MiB: the numbers of the rows, and K.
+
+    Args:
+        kernel: with leaves of JAX.
+        x: other points.
+        points: of the fit.
+    """
+    rows, fitted = max(1, min(len(x), _BLOCK // (8 * len(points)))), jnp.asarray(points)
+    for start in range(0, len(x), rows):
+        first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
+        block = gram(kernel, jnp.asarray(x[first : first + rows]), fitted)
+        yield np.arange(start, first + rows), block[start - first :]
+
+
+def diagonal_mean(kernel: AbstractKernel, points: Float[np.ndarray, "n *shape"], weights: np.ndarray) -> float:
+    """The weighted mean of K(x_i, x_i), 1 where it is 0.
+
+    Args:
+        kernel: with leaves of JAX.
+        points: inputs.
+        weights: of the rows.
+    """
+    with jax.enable_x64(True):
+        return float(weights @ np.asarray(kernel.diagonal(jnp.asarray(points))) / np.sum(weights)) or 1.0

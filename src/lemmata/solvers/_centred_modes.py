@@ -1,0 +1,261 @@
+"""Least squares on centres in its eigenbasis: every ridge and time, and leave-one-out errors of fewer centres."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+from jaxtyping import Array, Float, Int
+from scipy.linalg.blas import dsyrk  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.linalg.lapack import dpotrf, dtrtri  # pyright: ignore[reportAttributeAccessIssue]
+
+from lemmata.core import require_float64
+from lemmata.errors import ShapeError
+from lemmata.kernels import AbstractKernel
+
+from ._centres_plan import CentresPlan, centres_plan
+from ._checks import check_numbers, check_targets
+from ._normal_equations import kernel_block
+from ._ridge import factored, require_positive_semidefinite
+
+# Rounding of sums that are whitened last may move the fit by this share of the targets; beyond it rows are whitened.
+_TOLERANCE = 1e-5
+# Rows of a block: as many as there are centres, so that one shape is compiled for all that is computed; but at least
+# so many, and no more than fill so many bytes.
+_ROWS, _BYTES = 1024, 2**27
+# Shares of the centres that are solved for as well: what doubling their number has gained so far.
+_LEVELS = (0.25, 0.5, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Modes:
+    """Least squares on features psi(x), whose square sum_i psi_i psi_i^T is diagonal.
+
+    Attributes:
+        basis: G (p, q): psi(x) = G^T K(z, x).
+        eigenvalues: a (q,), ascending and at least 0: the diagonal of the square.
+        moments: c = sum_i psi_i y_i (q, k).
+        features: psi of the rows that were set aside for leave-one-out (m, q).
+    """
+
+    basis: Float[np.ndarray, "p q"]
+    eigenvalues: Float[np.ndarray, " q"]
+    moments: Float[np.ndarray, "q k"]
+    features: Float[np.ndarray, "m q"]
+
+    def filtered(self, ridge: float, time: float | None = None) -> Float[np.ndarray, " q"]:
+        """The weights of c in the solution: 1 / (a + ridge), or (1 - exp(-a t)) / a after the time t.
+
+        Without a ridge and after infinite time they are 1 / a, and 0 where a cannot be told from 0.
+
+        Args:
+            ridge: at least 0.
+            time: of the gradient flow of half the squared loss, in place of a ridge.
+        """
+        a = self.eigenvalues
+        if time is not None and np.isfinite(time):
+            return -np.expm1(-a * time) / np.where(a > 0, a, 1.0) + np.where(a > 0, 0.0, time)
+        if time is None and ridge > 0:
+            return 1 / (a + ridge)
+        known = a > 16 * len(a) * np.finfo(float).eps * a[-1]
+        return known / np.where(known, a, 1.0)
+
+    def left_out(self, targets: Float[np.ndarray, "m k"], weights: Float[np.ndarray, " q"]) -> Float[np.ndarray, "m k"]:
+        """Targets minus predictions at the rows set aside, each by a fit without the row.
+
+        It is exact for a ridge, (y_i - f_i) / (1 - h_i) with h_i = psi_i^T diag(weights) psi_i; for a time it is the
+        same expression, which is not.
+
+        Args:
+            targets: of the rows that were set aside.
+            weights: of `filtered`.
+        """
+        kept = 1 - self.features**2 @ weights
+        fitted = self.features @ (weights[:, None] * self.moments)
+        return (targets - fitted) / np.maximum(kept, np.finfo(float).eps)[:, None]
+
+
+@dataclasses.dataclass(frozen=True)
+class CentredModes:
+    """`Modes` on all centres, and on the first quarter and half of them.
+
+    Attributes:
+        levels: modes on ever more centres; the last on all of them.
+        targets: of the rows set aside, times the roots of their weights (m, k).
+        aside: the numbers of these rows (m,).
+        missed: mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), what the centres miss of the prior variances.
+        jitter: what was added to the diagonal of K(z, z).
+    """
+
+    levels: tuple[Modes, ...]
+    targets: Float[np.ndarray, "m k"]
+    aside: Int[np.ndarray, " m"]
+    missed: float
+    jitter: float
+
+    @property
+    def modes(self) -> Modes:
+        """Those on all centres."""
+        return self.levels[-1]
+
+    def coefficients(self, weights: Float[np.ndarray, " q"]) -> Float[np.ndarray, "p k"]:
+        """Alpha of the function sum_j K(., z_j) alpha_j whose moments have these weights.
+
+        Args:
+            weights: of `Modes.filtered`.
+        """
+        return self.modes.basis @ (weights[:, None] * self.modes.moments)
+
+
+def centred_modes(
+    kernel: AbstractKernel,
+    x: Float[np.ndarray, "n *shape"],
+    y: Float[np.ndarray, "n k"],
+    centres: Float[np.ndarray, "p *shape"],
+    aside: Int[np.ndarray, " m"],
+    *,
+    roots: Float[np.ndarray, " n"] | None = None,
+    ridge: float = 0.0,
+) -> CentredModes:
+    """The eigensystem of least squares over the span of K(., z), from one pass over the rows.
+
+    With L L^T = K_zz + jitter I and W = sum_i w_i L^-1 K(z, x_i) K(x_i, z) L^-T = U diag(a) U^T, the function of ridge
+    r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y with G = L^-T U: `subset_of_regressors` for every ridge at once, and
+    for every time of the gradient flow. The predictor of fewer centres, the first ones, comes from the leading block
+    of W. Sums are NumPy's, in place; rows are whitened last, at half the cost, where rounding then moves the fit by at
+    most 1e-5 of the targets, as it is estimated on the rows set aside (`subset_of_regressors`, `tolerance`).
+
+    Args:
+        kernel: the kernel K.
+        x: points, one a row.
+        y: targets, times the roots of the weights.
+        centres: z.
+        aside: the rows at which leave-one-out errors are asked for; they are part of the fit as well.
+        roots: the roots of the weights w; None is 1 for each row.
+        ridge: the smallest ridge that matters, for the estimate of rounding; 0 whitens every row first.
+
+    Raises:
+        ShapeError: if points and targets do not fit, or are empty.
+        DataError: for entries that are not finite.
+        MemoryPlanError: if the squares and a block do not fit into memory.
+        NotPositiveDefiniteError: if the kernel is not positive semidefinite on the centres.
+        PrecisionError: if float64 is off.
+
+    Example:
+        >>> import jax, numpy as np
+        >>> from lemmata.kernels import RBF
+        >>> from lemmata.solvers import centred_modes
+        >>> x = np.linspace(-1, 1, 300)[:, None]
+        >>> with jax.enable_x64(True):
+        ...     found = centred_modes(RBF(1.0), x, np.sin(3 * x), x[::10], np.arange(0, 300, 7))
+        >>> bool(np.abs(found.modes.left_out(found.targets, found.modes.filtered(1e-9))).max() < 1e-6)
+        True
+    """
+    require_float64("least squares on centres")
+    check_numbers("points x", x)
+    check_targets(y, len(x))
+    if centres.shape[1:] != x.shape[1:]:
+        raise ShapeError("centres", found=f"shape {centres.shape}", rule=f"points of the shape {x.shape[1:]} of x")
+    z = jnp.asarray(centres, float)
+    block = _Block(kernel, z, min(max(len(z), _ROWS), max(256, _BYTES // (8 * len(z)))))
+    _plan(kernel, x, z, y.shape[1], block.rows).require(z)
+    lower, jitter = _penalty_factor(block(centres))
+    weight = np.ones(len(x)) if roots is None else roots
+    own, targets = block(x[aside]) * weight[aside, None], y[aside]
+    last = ridge > 0 and _may_whiten_last(lower, own, targets, len(x) / len(aside), ridge)
+    square, product = _sums(block, None if last else lower, x, y, roots)
+    if last:
+        square, product = _whitened(lower, _whitened(lower, square).T), _whitened(lower, product)
+    features = _whitened(lower, own.T).T
+    prior = weight[aside] ** 2 * np.asarray(kernel.diagonal(jnp.asarray(x[aside])))
+    missed = float(np.mean(np.maximum(prior - np.sum(features**2, axis=1), 0.0)))
+    sizes = sorted({max(1, int(share * len(z))) for share in _LEVELS})
+    levels = tuple(_modes(lower, square, product, features, size) for size in sizes)
+    return CentredModes(levels, targets, aside, missed, jitter)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Block:
+    """K(x, z) for points x in blocks of one number of rows: one compilation."""
+
+    kernel: AbstractKernel
+    z: Array
+    rows: int
+
+    def started(self, x: np.ndarray) -> Array:
+        """K(x, z) of at most a block of points, and rows of no meaning below; it may still be computed."""
+        padded = np.pad(x, [(0, self.rows - len(x)), *((0, 0) for _ in x.shape[1:])], mode="edge")
+        return kernel_block(self.kernel, jnp.asarray(padded), self.z)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """K(x, z), in new memory."""
+        parts = [x[start : start + self.rows] for start in range(0, len(x), self.rows)]
+        return np.concatenate([np.asarray(self.started(part))[: len(part)] for part in parts])
+
+
+def _plan(kernel: AbstractKernel, x: np.ndarray, z: Array, outputs: int, rows: int) -> CentresPlan:
+    """What will be held; of kernels of fields the compiler says what a tile takes, of others a tile is small."""
+    if x.ndim > 2:
+        return centres_plan(kernel, jnp.asarray(x[:rows]), z, outputs=outputs, block=rows)
+    return CentresPlan(len(x), len(z), outputs, 1, rows, 32 * rows * len(z))
+
+
+def _penalty_factor(matrix: np.ndarray) -> tuple[np.ndarray, float]:
+    """The Cholesky factor of K_zz + jitter I; a jitter of 16 eps tr K_zz lies above its rounding."""
+    matrix = (matrix + matrix.T) / 2
+    jitter = 16 * float(np.finfo(float).eps) * float(np.trace(matrix))
+    factor, failed = dpotrf(matrix + jitter * np.eye(len(matrix)), lower=1)
+    if not failed:
+        return factor, jitter
+    require_positive_semidefinite(jnp.asarray(matrix), "the Gram matrix of the centres")
+    solved = factored(jnp.asarray(matrix), jnp.zeros((len(matrix), 1)), jitter)
+    return np.asarray(solved.factor), float(solved.ridge + solved.jitter)
+
+
+def _modes(lower: np.ndarray, square: np.ndarray, product: np.ndarray, features: np.ndarray, size: int) -> Modes:
+    """The modes of the first centres: L^-1 of a leading block is the leading block of L^-1."""
+    values, vectors = scipy.linalg.eigh(square[:size, :size], lower=True, driver="evd", check_finite=False)
+    basis = np.zeros((len(lower), size))
+    basis[:size] = scipy.linalg.solve_triangular(lower[:size, :size], vectors, lower=True, trans=1, check_finite=False)
+    return Modes(basis, np.maximum(values, 0.0), vectors.T @ product[:size], features[:, :size] @ vectors)
+
+
+def _sums(
+    block: _Block, lower: np.ndarray | None, x: np.ndarray, y: np.ndarray, roots: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sums of w_i f_i f_i^T and of f_i y_i; the next block is computed while one is added."""
+    square, product = np.zeros((len(block.z), len(block.z)), order="F"), np.zeros((len(block.z), y.shape[1]))
+    following = block.started(x[: block.rows])
+    for start in range(0, len(x), block.rows):
+        current, part = following, slice(start, start + block.rows)
+        if start + block.rows < len(x):
+            following = block.started(x[start + block.rows : start + 2 * block.rows])
+        features = np.asarray(current)[: len(y[part])].T
+        features = features if roots is None else features * roots[part]
+        if lower is not None:
+            features = _whitened(lower, features)
+        square = dsyrk(1.0, features, beta=1.0, c=square, lower=1, overwrite_c=1)
+        product += features @ y[part]
+    square += np.tril(square, -1).T  # the upper triangle was 0
+    return square, product
+
+
+def _whitened(lower: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return scipy.linalg.solve_triangular(lower, right, lower=True, check_finite=False)
+
+
+def _may_whiten_last(lower: np.ndarray, own: np.ndarray, targets: np.ndarray, times: float, ridge: float) -> bool:
+    """Whether rounding of sums moves the fit by at most the tolerance, as the rows set aside say for all rows.
+
+    Derivation: `moved_by_rounding`.
+    """
+    features = _whitened(lower, own.T)
+    system = times * (features @ features.T)
+    sizes = np.sqrt(times * np.sum(own**2, axis=0))
+    system[np.diag_indices_from(system)] += ridge
+    solution = scipy.linalg.solve(system, times * (features @ targets), assume_a="pos", check_finite=False)
+    alpha = scipy.linalg.solve_triangular(lower, solution, lower=True, trans=1, check_finite=False)
+    inverse = dtrtri(lower, lower=1)[0]
+    amplified, size = np.linalg.norm(inverse * sizes), times**0.5 * np.linalg.norm(targets)
+    moved = 4 * np.finfo(float).eps * amplified * (np.linalg.norm(sizes[:, None] * alpha) + size) / np.sqrt(ridge)
+    return bool(moved <= _TOLERANCE * size)

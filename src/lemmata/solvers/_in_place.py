@@ -1,0 +1,145 @@
+"""Kernel ridge regression whose Cholesky factor takes the place of the Gram matrix: one matrix in memory."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg.blas import dsymm  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs  # pyright: ignore[reportAttributeAccessIssue]
+
+from lemmata.errors import SolverError
+
+from ._ridge import JITTERS, require_positive_semidefinite
+
+_BLOCK = 512
+# Rows on which the sign of the kernel is judged by a factorisation of its own.
+_JUDGED = 1000
+
+
+class SystemInPlace:
+    """(A + ridge I) alpha = y for a symmetric matrix A, factorised where A stands, for one ridge after another.
+
+    The factor L fills the lower triangle; above the diagonal A stays, so that products with A, and factors for other
+    ridges, need no second matrix. LAPACK does the work on the machine's memory; nothing is compiled.
+
+    Args:
+        matrix: A, of both triangles, C-contiguous, in float64; it is overwritten.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.solvers import SystemInPlace
+        >>> system = SystemInPlace(2.0 * np.eye(2))
+        >>> system.factorise(2.0)
+        0.0
+        >>> system.solved(np.array([[4.0], [8.0]])).tolist()
+        [[1.0], [2.0]]
+    """
+
+    def __init__(self, matrix: Float[np.ndarray, "n columns"]):
+        self._matrix = matrix
+        self._diagonal = np.diagonal(matrix).copy()
+        self._factorised = False
+
+    @property
+    def trace(self) -> float:
+        """The trace of A."""
+        return float(np.sum(self._diagonal))
+
+    @property
+    def columns(self) -> Float[np.ndarray, "n columns"]:
+        """A itself, while nothing is factorised."""
+        self._restore()
+        return self._matrix
+
+    def judge(self, name: str = "the Gram matrix") -> None:
+        """Refuse an indefinite matrix, by the principal submatrix of 1,000 evenly spread rows.
+
+        Eigenvalues of a principal submatrix lie within those of the matrix, so what it refuses is indefinite. The
+        factorisation of all rows refuses what is indefinite by more than the ridge.
+
+        Args:
+            name: what it is, for the message.
+
+        Raises:
+            NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message states the
+                smallest one of the submatrix.
+        """
+        self._restore()
+        rows = np.unique(np.linspace(0, len(self._matrix) - 1, min(_JUDGED, len(self._matrix))).astype(int))
+        part = self._matrix[np.ix_(rows, rows)]
+        floor = 16 * len(part) * np.finfo(float).eps * float(np.linalg.norm(part))
+        if dpotrf(part + floor * np.eye(len(part)), overwrite_a=1, clean=0)[1]:
+            require_positive_semidefinite(jnp.asarray(part), name)
+
+    def factorise(self, ridge: float) -> float:
+        """Put the Cholesky factor of A + (ridge + jitter) I into the lower triangle; returns the jitter.
+
+        The jitter is 0 where that succeeds, and else the first of eps tr A, 10 eps tr A, ... 1e5 eps tr A that does.
+
+        Args:
+            ridge: at least 0.
+
+        Raises:
+            NotPositiveDefiniteError: if A has an eigenvalue that is negative by more than rounding.
+            SolverError: if the factorisation fails even with the largest jitter.
+        """
+        unit = float(np.finfo(float).eps) * self.trace
+        for jitter in (0.0, *(multiple * unit for multiple in JITTERS)):
+            self._restore()
+            np.fill_diagonal(self._matrix, self._diagonal + ridge + jitter)
+            # The transpose of an array of C is one of Fortran; its upper triangle is the lower one of the matrix.
+            _, failed = dpotrf(self._matrix.T, lower=0, clean=0, overwrite_a=1)
+            self._factorised = True
+            if not failed:
+                return jitter
+            if jitter == 0:
+                require_positive_semidefinite(jnp.asarray(self.columns))
+        raise SolverError(
+            "Cholesky factorisation of K + ridge I",
+            found=f"that it fails even with {JITTERS[-1] * unit:.3g} added to the diagonal",
+            rule="a positive definite matrix",
+            remedy="use a larger ridge, above the rounding errors of K",
+        )
+
+    def solved(self, y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
+        """(A + (ridge + jitter) I)^-1 y of the last `factorise`."""
+        return dpotrs(self._matrix.T, y, lower=0)[0]
+
+    def product(self, v: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
+        """A v."""
+        # The lower triangle of the transpose is the upper one of the matrix, where A stays.
+        found = dsymm(1.0, self._matrix.T, v, lower=1)
+        return found + (self._diagonal - np.diagonal(self._matrix))[:, None] * v
+
+    def inverse_diagonal(self, rows: Int[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
+        """Entries (i, i) of (A + (ridge + jitter) I)^-1 for some i: |L^-1 e_i|², n² operations each.
+
+        Args:
+            rows: the numbers i.
+        """
+        units = np.zeros((len(self._matrix), len(rows)), order="F")
+        units[rows, np.arange(len(rows))] = 1.0
+        solved, _ = dtrtrs(self._matrix.T, units, lower=0, trans=1, overwrite_b=1)
+        return np.einsum("ij,ij->j", solved, solved)
+
+    def log_determinant(self) -> float:
+        """Log det (A + (ridge + jitter) I) of the last `factorise`."""
+        return 2 * float(np.sum(np.log(np.diagonal(self._matrix))))
+
+    def factor(self) -> Float[np.ndarray, "n columns"]:
+        """L in the place of the matrix, whose upper triangle becomes 0: nothing else can be asked afterwards."""
+        for start in range(0, len(self._matrix), _BLOCK):
+            end = start + _BLOCK
+            self._matrix[start:end, end:] = 0.0
+            self._matrix[start:end, start:end] = np.tril(self._matrix[start:end, start:end])
+        return self._matrix
+
+    def _restore(self) -> None:
+        if not self._factorised:
+            return
+        for start in range(0, len(self._matrix), _BLOCK):
+            end = start + _BLOCK
+            self._matrix[end:, start:end] = self._matrix[start:end, end:].T
+            own = np.triu(self._matrix[start:end, start:end], 1)
+            self._matrix[start:end, start:end] = own + own.T
+        np.fill_diagonal(self._matrix, self._diagonal)
+        self._factorised = False
