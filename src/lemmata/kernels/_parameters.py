@@ -80,7 +80,7 @@ def check_number(
             )
 
 
-def for_columns(name: str, value: Array | np.ndarray | np.generic, x: Array) -> Array | np.ndarray | np.generic:
+def for_columns(name: str, value: Any, x: Array) -> Any:
     """One number, or one for each column of the points, in their precision.
 
     Raises:

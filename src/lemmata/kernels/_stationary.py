@@ -59,7 +59,7 @@ class _Stationary(AbstractKernel):
         return distances(x * unit, y * unit) / (length * unit) ** 2
 
 
-def _unit(length: Array, x: Array) -> Float[Array, "*columns"]:
+def _unit(length: Any, x: Array) -> Float[Array, "*columns"]:
     """The power of two that takes a lengthscale to [1/2, 1), in the precision of the points."""
     given = jax.lax.stop_gradient(length)
     return jnp.ldexp(jnp.ones_like(given), -jnp.frexp(given)[1]).astype(x.dtype)
