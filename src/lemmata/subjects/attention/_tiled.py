@@ -80,7 +80,8 @@ def tiled_attention(
     if kind == "softmax" and bias is not None:
         raise SettingError("bias", found=bias, rule="None for the softmax, whose weights do not depend on a bias")
     how = _How(kind, fixed_bias_of(bias, len(q)), min(block, len(q)), causal, slope_of(slope))
-    return _attend(*of_one_type(q, k, v), how)
+    one, two, three = of_one_type(q, k, v)
+    return _attend(one, two, three, how)
 
 
 def _attend(q: Array, k: Array, v: Array, how: _How) -> Array:
