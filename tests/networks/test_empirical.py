@@ -10,7 +10,15 @@ import pytest
 import lemmata.architectures._tangent as tangent
 import lemmata.core._result_plan as result_plan
 from lemmata.architectures import Dense, Relu, Serial, combined_gradient, relu_network, tangent_gram
-from lemmata.errors import LemmataError, MemoryPlanError, PrecisionError, SettingError, ShapeError, SolverError
+from lemmata.errors import (
+    DataError,
+    LemmataError,
+    MemoryPlanError,
+    PrecisionError,
+    SettingError,
+    ShapeError,
+    SolverError,
+)
 from lemmata.networks import (
     EmpiricalKernel,
     KernelEstimate,
@@ -315,8 +323,7 @@ BAD = {
         ),
         SettingError, "'all'.*nngp",
     ),
-    "list": (lambda: KERNEL.gram([[1.0, 2.0, 3.0]]), ShapeError, "found list.*asarray"),
-    "list-values": (lambda: KERNEL.values([[1.0, 2.0, 3.0]]), ShapeError, "found list.*asarray"),
+    "text": (lambda: KERNEL.gram([["a", "b", "c"]]), DataError, "real numbers"),
     "no-leaves": (lambda: EmpiricalKernel(f, {}).gram(X), SettingError, "no floating-point"),
     "raises": (lambda: EmpiricalKernel(f, {"other": jnp.ones(2)}).gram(X), ShapeError, "KeyError: 'in'"),
     "half-points": (lambda: KERNEL.gram(jnp.ones((2, 3), jnp.float16)), PrecisionError, "float16.*x.astype"),
@@ -343,6 +350,12 @@ def test_bad_input(call, kind, words):
     with pytest.raises(kind, match=words) as caught:
         call()
     assert isinstance(caught.value, LemmataError)
+
+
+def test_lists_are_read_as_arrays():
+    given = [[1.0, 2.0, 3.0]]
+    close(KERNEL.gram(given), KERNEL.gram(jnp.asarray(given)))
+    close(KERNEL.values(given), KERNEL.values(jnp.asarray(given)))
 
 
 def test_layers_and_the_same_plain_function_agree():

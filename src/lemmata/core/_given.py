@@ -231,7 +231,9 @@ def refusing_in_one_line() -> Iterator[None]:
         if more and "NaN" in first:
             remedy = "drop or fill rows with missing entries"
             raise DataError(first.rstrip("."), rule="finite numbers", remedy=remedy) from error
-        raise DataError(_first_line(error)) from error
+        # The last sentence of scikit-learn's says what to do.
+        remedy = next((line for line in more if line.startswith("Reshape your data")), None)
+        raise DataError(_first_line(error), remedy=remedy) from error
 
 
 def _first_line(error: Exception) -> str:

@@ -136,8 +136,8 @@ def test_texts_and_missing_entries_are_refused_in_one_line():
     texts = pandas.DataFrame({"a": pandas.Categorical(np.where(x[:, 0], "u", "v")), "b": x[:, 1]})
     missing = pandas.DataFrame({"a": pandas.array([1, None] * 30, "Int64"), "b": x[:, 1]})
     model = LowDegreeClassifier().fit(x, x[:, 0])
-    for given, words in [(np.where(x, "u", "v"), "columns; found the text .*remedy: encode"),
-                         (texts, "columns; found the text .*remedy: encode"),
+    for given, words in [(np.where(x, "u", "v"), "found a string.*remedy: .*OneHotEncoder"),
+                         (texts, "found a string.*remedy: .*OneHotEncoder"),
                          (missing, "contains NaN; rule: finite numbers; remedy: drop"),
                          (np.where(x, np.nan, 0), "contains NaN; rule: finite numbers; remedy: drop")]:  # fmt: skip
         with pytest.raises(DataError, match=words) as caught:

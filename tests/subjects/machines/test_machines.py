@@ -165,7 +165,7 @@ def test_training_ascends_and_infinite_nu_keeps_the_prior(sparse):
         ({"noise": None}, (SettingError, TypeError), "noise"),
         ({"nu": jnp.ones(2)}, (SettingError, TypeError), "nu"),
         ({"kernel": ["relu"]}, (UnknownNameError, TypeError), "kernel"),
-        ({"y": [[1.0], [2.0], [3.0]]}, (DataError, TypeError), "labels|y"),
+        ({"y": [["a"], ["b"], ["c"]]}, (DataError, TypeError), "labels|y"),
         ({"y": jnp.ones((2, 1))}, ShapeError, "labels"),
         ({"gram_0": jnp.ones((3, 3))}, NotPositiveDefiniteError, "duplicate rows"),
         ({"gram_0": jnp.eye(3).at[0, 1].set(1.0)}, ShapeError, "symmetric"),
@@ -237,7 +237,7 @@ def test_what_sparse_training_refuses(given, error, word):
     [
         (lambda own, x, y: own.covariances(x[:, :5]), (ShapeError, TypeError), "rows x|x"),
         (lambda own, x, y: own.covariances(x * jnp.nan), DataError, "rows x; found 18 entries"),
-        (lambda own, x, y: own.covariances([[1.0]]), (DataError, TypeError), "x"),
+        (lambda own, x, y: own.covariances([[1.0]]), (ShapeError, TypeError), "x"),
         (lambda own, x, y: own.likelihood(x, y[:2]), (ShapeError, TypeError), "labels|y"),
         (lambda own, x, y: own.likelihood(x, y * jnp.nan), DataError, "labels; found 12 entries"),
         (lambda own, x, y: own.objective(x, y, -1.0), SettingError, "nu"),

@@ -212,7 +212,9 @@ def forecast(
         True
     """
     given = (("sizes", sizes), ("measured", measured), ("se", se))
-    sizes, measured, se = (np.atleast_1d(real_numbers(name, array_of(name, part))) for name, part in given)
+    sizes, measured, se = (
+        np.atleast_1d(real_numbers(name, array_of(name, part))).astype(float) for name, part in given
+    )
     if not (sizes.shape == measured.shape == se.shape and sizes.ndim == 1):
         shapes = ", ".join(str(part.shape) for part in (sizes, measured, se))
         raise DataError(
