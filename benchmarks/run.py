@@ -2,7 +2,7 @@
 
     python benchmarks/run.py                    all, about an hour on two quiet cores
     python benchmarks/run.py kernels softmax    some
-    python benchmarks/run.py --write            all, and the table with the machine into docs/speed.md
+    python benchmarks/run.py --write [names]    the table with the machine into docs/speed.md
     python benchmarks/run.py --toy              all at toy size, to see that they run: the ratios say nothing
 
 A benchmark is a module with `main() -> list[(what, peer, ratio)]` and `TOY`, the values of its constants at toy size.
@@ -105,11 +105,12 @@ def machine() -> str:
     )
 
 
-def page(rows: Iterable[Row], seconds: float, load: float) -> str:
+def page(rows: Iterable[Row], seconds: float, load: float, left: Iterable[str] = ()) -> str:
     """What stands between the marks of docs/speed.md."""
+    rest = ", ".join(left)
     text = [
-        f"Measured on {machine()}. The whole run took {seconds / 60:.0f} minutes; the machine's load before it was "
-        f"{load:.1f} processes.",
+        f"Measured on {machine()}. The run took {seconds / 60:.0f} minutes; the machine's load before it was "
+        f"{load:.1f} processes." + (f" These benchmarks were not run: {rest}." if rest else ""),
         "",
         "| what | peer | ratio |",
         "| --- | --- | ---: |",
@@ -139,8 +140,8 @@ def main(words: list[str]) -> int:
         others = sorted({path.stem for path in FOLDER.glob("*.py")} & set(unknown))
         remedy = f"; {', '.join(others)} measures no ratios: run it by itself" if others else ""
         parser.error(f"unknown benchmark {', '.join(unknown)}; known: {', '.join(known)}{remedy}")
-    if told.write and (told.toy or told.names):
-        parser.error("--write takes all benchmarks at full size; leave out the names and --toy")
+    if told.write and told.toy:
+        parser.error("--write takes benchmarks at full size; leave out --toy")
     sys.path.insert(0, str(FOLDER))
     if told.into:
         measure(*told.names, told.toy, told.into)
@@ -151,7 +152,7 @@ def main(words: list[str]) -> int:
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     elif told.write:
-        write(page(rows, seconds, load))
+        write(page(rows, seconds, load, sorted(set(known) - set(told.names or known))))
     return 1 if failed else 0
 
 

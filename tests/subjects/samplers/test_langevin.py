@@ -95,7 +95,7 @@ def test_bad_input_is_refused(sampler):
 @pytest.mark.parametrize(
     ("changed", "error", "match"),
     [
-        ({"start": "here"}, DataError, "start; found a str"),
+        ({"start": "here"}, DataError, "start; found the entry .here"),
         ({"start": jnp.zeros(3)}, ShapeError, r"start; found shape \(3,\)"),
         ({"step": jnp.full(2, 0.1)}, SettingError, r"step; found shape \(2,\)"),
         ({"step": "a"}, SettingError, "step; found 'a'"),

@@ -5,6 +5,7 @@ A long page becomes one page for each of its sections, with a list of them at it
 
 import dataclasses
 import functools
+import itertools
 import pathlib
 import posixpath
 import re
@@ -75,7 +76,7 @@ class Document:
         lines, plain = self.text.split("\n"), hidden.split("\n")
         starts = [place for place, line in enumerate(plain) if line.startswith("## ")]
         found = [Section("", "", "\n".join(lines[: (*starts, len(lines))[0]]))]
-        for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        for start, end in itertools.pairwise([*starts, len(lines)]):
             title = lines[start].removeprefix("## ")
             found.append(Section(anchor(title), without_marks(title), "\n".join(lines[start + 1 : end])))
         return tuple(found)
