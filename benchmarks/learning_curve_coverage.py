@@ -21,6 +21,7 @@ from lemmata.spectra import deterministic_equivalent, learning_curve, spectrum
 RIDGES = (1e-6, 1e-3, 1e-2, 0.1, 1.0)
 SMALL, SMALL_SIZES, SMALL_SPLITS, SMALL_SEEDS = 40, (4, 6, 10, 20, 30, 36, 39), 800, 3
 SMOOTH, SMOOTH_SIZES, SMOOTH_SPLITS, SMOOTH_SEEDS = 400, (20, 50, 100, 200, 300), 160, 2
+TOY = {"SMALL_SIZES": (4, 20), "SMOOTH": 60, "SMOOTH_SIZES": (20, 50), "RIDGES": (1e-2,)}
 APART = 101  # seeds begin here
 
 Table = tuple[np.ndarray, np.ndarray]
