@@ -88,7 +88,7 @@ class SteppedNetworks(Population[SteppedNetwork]):
 
     unit: str = eqx.field(default="tanh", static=True)
     settings = Space(
-        n=Integer(48, 4, 1024, "width", corners=(40, 56)),
+        n=Integer(48, 32, 128, "width", corners=(40, 56)),
         d=Integer(8, 1, 100, "inputs", corners=(6, 10)),
     )
 
@@ -152,7 +152,8 @@ class KernelMovesByDepth(Claim[SteppedNetwork]):
 
         C L,
 
-    where C does not depend on L. The typical change is the geometric mean over networks.
+    where C does not depend on L, as long as L is small beside the width. The typical change is the geometric mean over
+    networks.
     """
 
     title = "In one step, the tangent kernel of a linear network changes in proportion to the depth"

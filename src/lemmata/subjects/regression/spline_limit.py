@@ -140,9 +140,10 @@ class WeightedSmoothing(Claim[ScatteredValues]):
         return spline_at(problem, problem.noise, problem.x)
 
     def condition(self, problem: ScatteredValues) -> float:
-        """Of both systems."""
+        """Of both systems; that of E has no noise beside it, so that close points matter more."""
+        K, basis = logarithmic(problem.x, problem.x), complement(problem.x)
         range_of_noise = float(problem.noise.max() / problem.noise.min())
-        return problem.conditioning(logarithmic(problem.x, problem.x)) * range_of_noise
+        return problem.conditioning(K) * range_of_noise + float(np.linalg.cond(basis.T @ K @ basis))
 
 
 def energy_matrix(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n n"]:

@@ -143,7 +143,8 @@ class BetaTail(Claim[Difficulties]):
     title = "Hard problems make the failure rate a power law in the number of attempts"
     source = _MONKEYS
     population = BetaDifficulties()
-    relation = Rate("attempts", (32.0, 128.0, 512.0, 2048.0), margin=0.02, resolution=0.05)
+    # B(a, b + K)/B(a, b) is K^-a up to a relative a (a + 2b - 1)/(2K): 1 % at the first rung for the largest a and b
+    relation = Rate("attempts", (1024.0, 4096.0, 16384.0, 65536.0), margin=0.02, resolution=0.05)
     control = Control("it falls as 1/K, as for evenly spread probabilities", lambda rate, problem: -jnp.ones(()))
     controls = "the tail of coverage in the number of attempts"
     unexplained = "problems that no attempt ever solves, which leave a plateau"
@@ -153,8 +154,14 @@ class BetaTail(Claim[Difficulties]):
         return -problem.a
 
     def measure(self, problem: Difficulties, key: Key[Array, ""]) -> Array:
-        failure = jnp.log1p(-problem.draw(key, 2 * _DRAWS))
-        return jnp.exp(jnp.asarray(self.relation.rungs)[:, None] * failure).mean(axis=1)
+        """Over draws from Beta(a/4, b), weighted: of Beta(a, b), hardly a draw would be as hard as what remains."""
+        drawn_as = problem.a / 4
+        success = Difficulties(drawn_as, problem.b, problem.attempts).draw(key, 2 * _DRAWS)
+        weights = success ** (problem.a - drawn_as) * jnp.exp(
+            betaln(drawn_as, problem.b) - betaln(problem.a, problem.b)
+        )
+        failed = jnp.exp(jnp.asarray(self.relation.rungs)[:, None] * jnp.log1p(-success))
+        return (failed * weights).mean(axis=1)
 
 
 _LEAST = -25.0  # the logarithm of a probability below the best of all that are asked for
