@@ -259,7 +259,9 @@ def test_boosting_by_weights_written_out():
         rules = (s * np.sign(x[:, [c]] - cut) for c in (0, 1) for cut in [*(x[:, c] + 1e-9), -9.0] for s in (1, -1))
         assert run.errors[t] == pytest.approx(min(weights @ (rule[:, 0] != y) for rule in rules))
     assert best_stump(x, np.ones(20), np.full(20, 0.05))[1] == 0.0
-    assert len(adaptive_boosting(x, np.ones(20), 3).errors) == 0
+    never_wrong = adaptive_boosting(x, np.ones(20), 3)
+    assert never_wrong.errors.tolist() == [0.0] * 3
+    assert never_wrong.votes.shape == (3, 20)
 
 
 def test_a_perceptron_on_orthonormal_rows_attains_its_bound():

@@ -144,7 +144,8 @@ class BoostedRun(eqx.Module):
     @property
     def weights(self) -> Float[np.ndarray, " rounds"]:
         """Of the rules: half of the log of (1 - error)/error."""
-        return np.log(1 / self.errors - 1) / 2
+        with np.errstate(divide="ignore"):  # a rule that is never wrong has an infinite weight
+            return np.log(1 / self.errors - 1) / 2
 
     @property
     def margins(self) -> Float[np.ndarray, "rounds n"]:
@@ -180,17 +181,18 @@ def adaptive_boosting(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], r
     Args:
         x: rows.
         y: classes -1 and 1.
-        rounds: how many rules; fewer where one of them is never wrong.
+        rounds: how many rules; one that is never wrong, error 0, stands for all that would follow.
     """
     weights, votes, errors = np.full(len(y), 1 / len(y)), [], []
     for _ in range(rounds):
         rule, error = best_stump(x, y, weights)
         if error <= 0:
-            break
+            left = rounds - len(votes)
+            return BoostedRun(np.array([*votes, *[rule * y] * left]), np.array([*errors, *[0.0] * left]))
         votes.append(rule * y)
         errors.append(error)
         weights = weights * np.where(rule == y, 0.5 / (1 - error), 0.5 / error)
-    return BoostedRun(np.array(votes).reshape(-1, len(y)), np.array(errors))
+    return BoostedRun(np.array(votes), np.array(errors))
 
 
 class BoostedRuns(Population[BoostedRun]):
