@@ -64,7 +64,7 @@ class RegularisedPoints(eqx.Module):
 class DecayingGramMatrices(Population[GramMatrix]):
     """Matrices of scalar products of normal points whose coordinate j has the standard deviation 1/j."""
 
-    settings = Space(n=Integer(24, 2, 200, "points"), d=Integer(4, 1, 64, "dimension"))
+    settings = Space(n=Integer(24, 2, 200, "points"), d=Integer(4, 2, 64, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GramMatrix:
         x = jax.random.normal(key, (setting["n"], setting["d"])) / jnp.arange(1, setting["d"] + 1)
