@@ -14,6 +14,7 @@ from lemmata.functions import cube
 from lemmata.subjects.approximation import kinks
 from lemmata.subjects.depth import worst_case
 from lemmata.subjects.implicit import interpolants, margins
+from lemmata.subjects.interaction import TabularMDP
 from lemmata.subjects.queries import gradient_signal, information_exponent
 
 X = np.random.default_rng(0).normal(size=(400, 12))
@@ -39,6 +40,10 @@ RECORDS = {
     "margins": (lambda: margins(LogisticRegression().fit(X, X[:, 0] > 0), X, X[:, 0] > 0), 400),
     "information_exponent": (lambda: information_exponent(X, X[:, 2] ** 2, np.eye(12)[2]), 4),
     "gradient_signal": (signal_of_parities, 10),
+    "from_trajectories": (
+        lambda: TabularMDP.from_trajectories([[0, 0, 1.0, 1], [1, 1, 0.0, 0], [0, 0, 1.0, 1], [1, 0, 2.0, 1]], 0.5),
+        3,
+    ),
 }
 
 

@@ -75,6 +75,17 @@ def test_too_few_measurements_fail_a_condition():
     assert False in [c.holds for c in same.conditions]
 
 
+@pytest.mark.parametrize("m", [1, 3, 4])
+def test_no_measurement_beyond_the_latent_variables_bounds_no_error(m):
+    found = recover(LINEAR, A[:m], A[:m] @ LINEAR(np.ones(4)), 4, restarts=2)
+    assert found.error == np.inf
+    assert found.noise == np.inf
+    assert found.interval == (0.0, np.inf)
+    assert not np.isnan(found.deviations).any()
+    assert "nothing bounds the expected error" in str(found)
+    assert "nan" not in str(found)
+
+
 def test_tables_and_units():
     found = recover(LINEAR, A, B, 4, restarts=1)
     fixed = A.copy()

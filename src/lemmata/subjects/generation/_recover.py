@@ -32,13 +32,14 @@ class Recovery:
         latent: its latent variables.
         residual: the distance of its measurements from b.
         error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
-            variance in all measurements and the generator is linear near it.
+            variance in all measurements and the generator is linear near it. It is infinite where nothing bounds it:
+            without more measurements than latent variables, the noise cannot be estimated.
         interval: a confidence interval of this distance, by the quantiles of the noise's variance and of the distance.
         factor: by which a part of the signal outside the range enters the squared error, in the mean over directions,
             by the linearised generator and these measurements: 1 is the least.
         predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1); infinite if m is at most k + 1.
-        noise: the standard deviation of the residual for each measurement that the latent variables leave free; NaN if
-            none.
+        noise: the standard deviation of the residual for each measurement that the latent variables leave free;
+            infinite if none.
         deviations: the standard deviation of each entry of the signal by this noise.
         agreeing: the share of restarts that end with nearly the least residual.
         residuals: the residuals of all restarts, rising.
@@ -68,11 +69,13 @@ class Recovery:
 
     def __str__(self) -> str:
         low, high = self.interval
+        expected = f"expected error {self.error:.3g} ({100 * self.level:g} % interval {low:.3g} to {high:.3g})"
+        if not np.isfinite(self.error):
+            expected = "nothing bounds the expected error, even"
         lines = [
             f"{self.measurements} measurements of {len(self.signal)} entries, {self.dimension} latent variables: "
             f"residual {self.residual:.3g}",
-            f"expected error {self.error:.3g} ({100 * self.level:g} % interval {low:.3g} to {high:.3g}) "
-            "if the residual is noise",
+            f"{expected} if the residual is noise",
             f"what the generator cannot make enters the squared error {self.factor:.3g} times "
             f"(normal measurements: {self.predicted:.3g})",
         ]
@@ -209,9 +212,9 @@ def _predicted(
     factor = 1 + float(np.sum(outside**2)) / max(n - rank, 1) if sure else np.inf
     free = m - k
     residual = float(residuals[0])
-    noise = residual / np.sqrt(free) if free > 0 else np.nan
+    noise = residual / np.sqrt(free) if free > 0 else np.inf
     spread = float(np.linalg.norm(back))
-    error, limits = (noise * spread if sure else np.inf), (0.0, np.inf)
+    error, limits = (noise * spread if sure and free > 0 else np.inf), (0.0, np.inf)
     if sure and free > 0:
         # The squared error over its mean and the variance of the noise, as of a chi-square and its estimate.
         weights = np.linalg.svd(back, compute_uv=False) ** 2
@@ -221,7 +224,7 @@ def _predicted(
     agreeing = float(np.sum(residuals <= _SAME * residual + 1e-6 * float(residuals.max()))) / restarts
     return Recovery(
         signal, z, residual, float(error), limits, float(factor), 1 + k / (m - k - 1) if m > k + 1 else np.inf,
-        float(noise), noise * np.linalg.norm(back, axis=1), agreeing, residuals, m, k, level,
+        float(noise), _times(noise, np.linalg.norm(back, axis=1)), agreeing, residuals, m, k, level,
         (
             Condition("the measurements determine the latent variables near the solution (smallest singular value "
                       "over the largest)", float(singular[-1] / max(singular[0], 1e-300)) if rank else 0.0, sure,
@@ -236,6 +239,11 @@ def _predicted(
                       "else the noise cannot be estimated"),
         ),
     )  # fmt: skip
+
+
+def _times(noise: float, lengths: np.ndarray) -> np.ndarray:
+    """Deviations by the noise; 0 where no noise arrives, even if it is infinite."""
+    return np.where(lengths > 0, noise * np.where(lengths > 0, lengths, 1.0), 0.0)
 
 
 def _removable(slopes: np.ndarray, gap: np.ndarray, z: np.ndarray, size: float) -> float:
