@@ -41,7 +41,9 @@ RECORDS = {
     "information_exponent": (lambda: information_exponent(X, X[:, 2] ** 2, np.eye(12)[2]), 4),
     "gradient_signal": (signal_of_parities, 10),
     "from_trajectories": (
-        lambda: TabularMDP.from_trajectories([[0, 0, 1.0, 1], [1, 1, 0.0, 0], [0, 0, 1.0, 1], [1, 0, 2.0, 1]], 0.5),
+        lambda: TabularMDP.from_trajectories(
+            [[0, 0, 1.0, 1], [0, 1, 0.0, 0], [0, 0, 1.0, 1], [1, 0, 2.0, 1]], 0.5, unseen=0
+        ),
         3,
     ),
 }
