@@ -125,7 +125,7 @@ class SaturatedTail(Claim[PowerSpectrum]):
         lambda own: Hypothesis("r is above 2a (share)", own.share, ">", 1.0, "a rougher target is learned as n^-r"),
     )
     relation = Rate("n", _SIZES, margin=0.1, resolution=0.1)
-    control = Control("it falls as n^-r", lambda rate, problem: -problem.tail)
+    control = Control("it falls as n^(-2a - 1/2)", lambda rate, problem: rate - 0.5)
     controls = "the learning curve of kernel regression on smooth targets"
     unexplained = "kernels that are chosen for the smoothness of the target"
     trials = 24
