@@ -19,7 +19,6 @@ from ._inputs import as_discount, as_features, as_policy, as_rewards, as_start, 
 _ROUNDS = 1000
 _TIE = 1e-12  # relative to the largest difference of values or rewards
 _EPS = float(np.finfo(float).eps)
-_DRAWN = 40  # transitions in a picture
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -356,27 +355,20 @@ class EstimatedMDP(TabularMDP):
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The probabilities of next states that were seen, with their limits, as an Altair chart.
-
-        It shows the 40 transitions that were seen most often.
-        """
+        """The probabilities of the 40 transitions that were seen most often, with their limits, as an Altair chart."""
         import altair as alt
 
         low, high = self.limits
         seen = np.argwhere(self.counts > 0)
-        often = seen[np.argsort(-self.counts[tuple(seen.T)], kind="stable")][:_DRAWN]
+        often = seen[np.argsort(-self.counts[tuple(seen.T)], kind="stable")][:40]
         rows = [
             {"step": f"state {s}, action {a}, to {t}", "probability": float(self.transitions[s, a, t]),
              "low": float(low[s, a, t]), "high": float(high[s, a, t]), "count": int(self.counts[s, a, t])}
             for s, a, t in often.tolist()
         ]  # fmt: skip
         base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("step:N", sort=None, title=None))
-        reach = base.mark_rule().encode(
-            x=alt.X("low:Q", title="probability", scale=alt.Scale(domain=[0, 1])), x2="high:Q"
-        )
-        return (reach + base.mark_point(filled=True).encode(x="probability:Q", tooltip=["count:Q"])).properties(
-            width=320
-        )
+        reach = base.mark_rule().encode(x=alt.X("low:Q", title="probability"), x2="high:Q")
+        return reach + base.mark_point(filled=True).encode(x="probability:Q", tooltip=["count:Q"])
 
 
 def _certain(error: float, values: np.ndarray) -> Condition:
