@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -135,9 +136,16 @@ def _equivalent(spectrum, y, counts, ridges, intercept) -> EquivalentCurve:
     for ridge in np.unique(ridges):
         where = np.flatnonzero(ridges == ridge)
         order.append(where)
-        parts.append(deterministic_equivalent(spectrum, y, counts[where] - intercept, float(ridge)))
+        sizes = tuple((counts[where] - intercept).tolist())
+        parts.append(_at_sizes(spectrum, y, sizes, jnp.asarray(ridge, float), intercept))
     places = np.argsort(np.concatenate(order))
-    curve = jax.tree.map(lambda *points: jnp.concatenate(points)[places], *parts)
+    return jax.tree.map(lambda *points: jnp.asarray(np.concatenate(points)[places]), *parts)
+
+
+@eqx.filter_jit
+def _at_sizes(spectrum, y, sizes: tuple[float, ...], ridge: Float[Array, ""], intercept: bool) -> EquivalentCurve:
+    """Compiled as a whole, for all ridges: one by one, the operations take longer to compile than to run."""
+    curve = deterministic_equivalent(spectrum, y, sizes, ridge)
     return with_the_mean(curve) if intercept else curve
 
 
