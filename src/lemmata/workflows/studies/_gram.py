@@ -15,8 +15,8 @@ from ._architectures import Divide
 
 BLOCK, TILE, SMALL_TILE = 2048, 256, 64
 """Rows of a block and of a tile; tables of at most 64 rows are one small tile."""
-FEW = 1100
-"""Rows up to which NumPy computes the kernels of networks that it knows."""
+FEW = 2**22
+"""Entries of a matrix up to which NumPy computes the kernels of networks that it knows."""
 
 
 def padded_gram(
@@ -24,7 +24,7 @@ def padded_gram(
 ) -> Float[np.ndarray, "n columns"]:
     """The kernel between all rows and the first `columns` of them, all by default.
 
-    Of few rows it is computed by NumPy, if the kernel is known there, and of many in tiles of one shape, which is
+    A small matrix is computed by NumPy, if the kernel is known there, and a large one in tiles of one shape, which is
     compiled once: to compile a deep network's kernel costs more than to evaluate it on thousands of rows. Of tiles that
     mirror each other one is computed.
     """
@@ -48,7 +48,7 @@ def padded_gram(
 def _on_host(
     kernel: AbstractKernel, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"]
 ) -> Float[np.ndarray, "n m"] | None:
-    """The kernel by NumPy, with nothing to compile: of products and distances always, of networks on few rows."""
+    """The kernel by NumPy, with nothing to compile: of products and distances always, of networks in small matrices."""
     if isinstance(kernel, Compose) and isinstance(kernel.transform, Divide):
         a, b, kernel = kernel.transform(a), kernel.transform(b), kernel.kernel
     if isinstance(kernel, RBF):
@@ -58,7 +58,7 @@ def _on_host(
     if isinstance(kernel, SoftmaxTangent):
         products = a @ b.T
         return products * np.exp(float(kernel.sigma) ** 2 * products)
-    return cross_on_host(kernel, a, b) if len(a) <= FEW else None
+    return cross_on_host(kernel, a, b) if len(a) * len(b) <= FEW else None
 
 
 @eqx.filter_jit

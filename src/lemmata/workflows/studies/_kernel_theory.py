@@ -77,11 +77,11 @@ def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
     shown = np.unique(np.geomspace(1, total, SHOWN_MODES).astype(int))
     y = jnp.asarray(dataset.targets - dataset.targets.mean(axis=0))
     power, dimension, condition = _facts(measured.modes, y, jnp.asarray(measured.ridge))
-    aligned = np.cumsum(power) / max(float(np.sum(power)), np.finfo(float).tiny)  # a running sum is slow to compile
+    aligned = np.cumsum(np.asarray(power))  # which takes JAX long to compile
     return Spectral(
         shown.tolist(),
         np.asarray(measured.modes.eigenvalues)[shown - 1].tolist(),
-        aligned[shown - 1].tolist(),
+        (aligned[shown - 1] / max(float(aligned[-1]), np.finfo(float).tiny)).tolist(),
         float(dimension),
         float(condition),
     )
