@@ -44,11 +44,15 @@ def cross_on_host(
     if steps is None and layers is None:
         return None
     found = np.empty((len(x), len(y)))
-    for i in range(0, len(x), _TILE):
-        for j in range(0, len(y), _TILE):
-            left, right = x[i : i + _TILE], y[j : j + _TILE]
+    mirrored = np.shares_memory(x[:1], y[:1]) and np.array_equal(x[: len(y)], y)
+    for j in range(0, len(y), _TILE):
+        for i in range(j if mirrored else 0, len(x), _TILE):
+            rows, columns = slice(i, i + _TILE), slice(j, j + _TILE)
+            left, right = x[rows], y[columns]
             own = _homogeneous(steps, left, right) if steps is not None else _by_erf(layers or [], left, right)
-            found[i : i + _TILE, j : j + _TILE] = own
+            found[rows, columns] = own
+            if mirrored and j < i < len(y):
+                found[j : j + len(right), rows] = own.T[:, : len(y) - i]
     return found
 
 
