@@ -132,21 +132,26 @@ def _equivalent(spectrum, y, counts, ridges, intercept) -> EquivalentCurve:
     """`deterministic_equivalent` at each size with its ridge: one call for all sizes of a ridge."""
     if intercept:
         spectrum, y = between_contrasts(spectrum, y)
-    order, parts = [], []
-    for ridge in np.unique(ridges):
-        where = np.flatnonzero(ridges == ridge)
-        order.append(where)
-        sizes = tuple((counts[where] - intercept).tolist())
-        parts.append(_at_sizes(spectrum, y, sizes, jnp.asarray(ridge, float), intercept))
-    places = np.argsort(np.concatenate(order))
-    return jax.tree.map(lambda *points: jnp.asarray(np.concatenate(points)[places]), *parts)
+    values, of_value = np.unique(ridges, return_inverse=True)
+    groups: dict[tuple[float, ...], list[np.ndarray]] = {}  # by their sizes, the places of each ridge
+    for number in range(len(values)):
+        where = np.flatnonzero(of_value == number)
+        groups.setdefault(tuple((counts[where] - intercept).tolist()), []).append(where)
+    parts = [_at_sizes(spectrum, y, sizes, jnp.asarray([ridges[where[0]] for where in found], float), intercept)
+             for sizes, found in groups.items()]  # fmt: skip
+    places = np.argsort(np.concatenate([np.concatenate(found) for found in groups.values()]))
+    return jax.tree.map(lambda *points: jnp.asarray(np.concatenate(list(map(np.ravel, points)))[places]), *parts)
 
 
 @eqx.filter_jit
-def _at_sizes(spectrum, y, sizes: tuple[float, ...], ridge: Float[Array, ""], intercept: bool) -> EquivalentCurve:
-    """Compiled as a whole, for all ridges: one by one, the operations take longer to compile than to run."""
-    curve = deterministic_equivalent(spectrum, y, sizes, ridge)
-    return with_the_mean(curve) if intercept else curve
+def _at_sizes(spectrum, y, sizes: tuple[float, ...], ridges: Float[Array, " r"], intercept: bool) -> EquivalentCurve:
+    """For each ridge the curve at the sizes, compiled as a whole: one by one, operations take longer to compile."""
+
+    def at(ridge: Float[Array, ""]) -> EquivalentCurve:
+        curve = deterministic_equivalent(spectrum, y, sizes, ridge)
+        return with_the_mean(curve) if intercept else curve
+
+    return jax.lax.map(at, ridges)
 
 
 def _unmeasured(equivalent: EquivalentCurve) -> LearningCurve:

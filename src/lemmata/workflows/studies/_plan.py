@@ -57,7 +57,11 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
         # At the last size every row is held out once where that is not dear: few rows may hold much of the loss. Of a
         # kernel that is measured on all rows beyond, each is, so that a quick study need not.
         whole = math.ceil(total / held_out(total, n))
-        if n == sizes[-1] and not (quick and model.kernels and left_out(dataset)) and whole * model.price(n, d, k) <= WHOLE * seconds:
+        if (
+            n == sizes[-1]
+            and not (quick and model.kernels and left_out(dataset))
+            and whole * model.price(n, d, k) <= WHOLE * seconds
+        ):
             number = max(number, whole)
         if dataset.groups is not None:
             folds = folds_of(dataset.groups)
