@@ -122,6 +122,8 @@ def _of_file(path: Path, dataset: Dataset) -> Raw:
         how["sep"] = separator
     if text is not source and (encoding := _encoding(text.notes)):
         how["encoding"] = encoding
+    if any(line.strip() for line in plain.head().decode("utf-8-sig", errors="replace").splitlines()[:skipped]):
+        how["skiprows"] = skipped
     frame = table.frame
     if table.kept is None:
         read = pl.read_csv(
