@@ -27,9 +27,9 @@ _LOOK = 100
 _NO_NUMBER = frozenset((
     "-", "--", "---", "–", "—", ".", "..", "...", "*", "?", "#n/a", "#na", "#value!", "#div/0!", "#null!", "#num!",
     "#ref!", "#name?", "<na>", "nat", "na", "n.a.", "n.a", "n/a", "nan", "null", "none", "n.d.", "nd", "n.d", "k.a.",
-    "s/d", "missing", "unknown", "not available", "no data", "nil", "void", "empty", "unk", "not applicable", "not known",
-    "keine angabe", "k. a.", "unbekannt", "fehlt", "inconnu", "manquant", "non disponible", "sin datos", "sin dato",
-    "desconocido", "ns/nc", "n.s./n.c.", "sconosciuto", "desconhecido", "onbekend",
+    "s/d", "missing", "unknown", "not available", "no data", "nil", "void", "empty", "unk", "not known",
+    "not applicable", "keine angabe", "k. a.", "unbekannt", "fehlt", "inconnu", "manquant", "non disponible",
+    "sin datos", "sin dato", "desconocido", "ns/nc", "n.s./n.c.", "sconosciuto", "desconhecido", "onbekend",
 ))  # fmt: skip
 """Words that stand where there is no number, also among few different ones."""
 

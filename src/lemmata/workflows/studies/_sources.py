@@ -215,7 +215,9 @@ def with_tabs(source: Source, limit_bytes: int) -> Source:
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]
     words = {len(line.split()) for line in lines}
-    if len(lines) < 2 or len(words) != 1 or words == {1} or any(mark in lines[0] for mark in ',;\t|"'):
+    if len(lines) < 2 or all("\t" in line for line in lines[1:]):  # the first is a title
+        return source
+    if len(words) != 1 or words == {1} or any(mark in lines[0] for mark in ',;\t|"'):
         return source
     _fits(source.path, 2 * source.size, limit_bytes)
     text = source.head(source.size).decode("utf-8-sig")

@@ -23,7 +23,8 @@ def suspects(frame: pl.DataFrame) -> list[Finding]:
     """What to look at in columns that were read as numbers and texts.
 
     >>> import polars as pl
-    >>> [one.columns for one in suspects(pl.DataFrame({"x": [1.0, 2.5, 4.0, -999.0] * 9, "y": ["a", "A", "b", "c"] * 9}))]
+    >>> table = pl.DataFrame({"x": [1.0, 2.5, 4.0, -999.0] * 9, "y": ["a", "A", "b", "c"] * 9})
+    >>> [one.columns for one in suspects(table)]
     [('x',), ('y',)]
     """
     found = []
@@ -44,8 +45,8 @@ def _numbers(column: pl.Series) -> Iterable[Finding]:
             continue
         if np.abs(others - end).min() > np.ptp(others):
             text = (
-                f"{count(rows, 'row')} have {end:g} in {column.name!r}, far from all other values. If {end:g} stands for"
-                f" a missing value, add --na {end:g}."
+                f"{count(rows, 'row')} have {end:g} in {column.name!r}, far from all other values. If {end:g} stands "
+                f"for a missing value, add --na {end:g}."
             )
             yield Finding("missing", (column.name,), text)
 

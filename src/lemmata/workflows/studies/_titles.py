@@ -1,6 +1,7 @@
 """Lines of a title above the header of a table."""
 
 import csv
+import re
 from collections.abc import Sequence
 
 from lemmata.errors import shortened
@@ -15,7 +16,7 @@ def title_lines(lines: Sequence[str], separators: str) -> int:
     """How many of the first lines are a title, and not the header.
 
     A line of a title has one field, whatever the separator, or one that is not empty among empty ones. The header is
-    the first line with several fields that are not empty, and the line below it has as many fields.
+    the first line with several fields that are not empty. One of them has a letter, and the line below has as many.
 
     Args:
         lines: the first lines of a text.
@@ -30,8 +31,9 @@ def title_lines(lines: Sequence[str], separators: str) -> int:
         if any('"' in line and line.count('"') % 2 for line in first[: place + 1]):
             return 0
         if any(_full(own) > 1 for own in header):
-            wide = [len(own) == len(other) for own, other in zip(header, below, strict=True) if _full(own) > 1]
-            return place if any(wide) else 0
+            pairs = zip(header, below, strict=True)
+            names = [own for own, other in pairs if _full(own) > 1 and len(own) == len(other)]
+            return place if any(any(re.search(r"[^\W\d_]", field) for field in own) for own in names) else 0
         empty = max(len(own) - _full(own) for own in header)
         if empty and max(map(len, header)) < LEAST and first[place].strip():
             return 0
