@@ -215,7 +215,7 @@ def with_tabs(source: Source, limit_bytes: int) -> Source:
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]
     words = {len(line.split()) for line in lines}
-    if len(lines) < 2 or all("\t" in line for line in lines[1:]):  # the first is a title
+    if len(lines) < 2 or "\t" in lines[-1]:  # below a title
         return source
     if len(words) != 1 or words == {1} or any(mark in lines[0] for mark in ',;\t|"'):
         return source
