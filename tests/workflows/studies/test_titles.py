@@ -5,7 +5,9 @@ import polars as pl
 import pytest
 
 from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._final_columns import raw_table
 from lemmata.workflows.studies._titles import title_lines, title_rows
+from tests.workflows.studies.test_wild_tables import sheets
 
 ROWS = 40
 TABLE = pl.DataFrame({"a": np.arange(ROWS) % 7 + 0.5, "b": np.arange(ROWS) % 3, "y": np.arange(ROWS) * 1.0})
@@ -49,3 +51,22 @@ def test_rows_above_the_header_of_a_sheet(rows, titles):
 def test_lines_may_end_in_any_way(tmp_path, ends):
     (tmp_path / "t.csv").write_bytes(TABLE.write_csv().replace("\n", ends).encode())
     np.testing.assert_array_equal(load_dataset(tmp_path / "t.csv", "y").targets[:, 0], TABLE["y"])
+
+
+@pytest.mark.parametrize(("name", "title"), [("t.csv", "Sales\n\n"), ("t.csv", "\nSales of 2024,,\n"), ("t.csv", "")])
+def test_the_program_of_a_saved_model_leaves_the_title_out(tmp_path, name, title):
+    pandas = pytest.importorskip("pandas")
+    (tmp_path / name).write_text(title + TABLE.write_csv())
+    raw = raw_table(str(tmp_path / name), load_dataset(tmp_path / name, "y"))
+    function, settings = raw.reading
+    assert function == "pandas.read_csv"
+    assert pandas.read_csv(tmp_path / name, **settings).columns.tolist() == ["a", "b", "y"]
+
+
+@pytest.mark.parametrize("above", [[["Sales"]], [["Sales"], [""]], []])
+def test_a_sheet_with_a_title(tmp_path, above):
+    body = [TABLE.columns, *map(list, TABLE.iter_rows())]
+    sheets(tmp_path / "t.xlsx", {"Data": [*above, *body]})
+    found = load_dataset(tmp_path / "t.xlsx", "y")
+    np.testing.assert_array_equal(found.targets[:, 0], TABLE["y"])
+    assert raw_table(str(tmp_path / "t.xlsx"), found).reading[1] == ({"skiprows": len(above)} if above else {})

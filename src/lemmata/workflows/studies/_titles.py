@@ -63,6 +63,16 @@ def told(lines: Sequence[str]) -> str:
     return f"{number} line{'s' if number > 1 else ''} above the header left out, beginning {shortened(shown)!r}"
 
 
+def left_out_of(notes: Sequence[str]) -> int:
+    """How many lines the notes about a table say were left out above its header.
+
+    >>> left_out_of([told(["Sales of 2024", ""])]), left_out_of(["bundled with scikit-learn"])
+    (2, 0)
+    """
+    found = (re.match(r"(\d+) lines? above the header left out", note) for note in notes)
+    return next((int(match[1]) for match in found if match), 0)
+
+
 def _fields(line: str, separator: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=separator), [])
