@@ -49,7 +49,7 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     if least > COSTLY / (2 if quick else 1) and len(sizes) > 4:
         sizes = sizes[::-2][::-1]
     seconds = (QUICK_SIZE_SECONDS if quick else SIZE_SECONDS) * min(1.0, total / FEW_ROWS)
-    fewest = FEWEST_SPLITS if total < FEW_ROWS else 0
+    fewest = float(FEWEST_SPLITS) if total < FEW_ROWS else 0.0
     allowed = lambda n: max(seconds / max(model.price(n, d, k), 1e-9), fewest)
     if ordered:  # the same stretches at every size
         number = int(np.clip(allowed(sizes[-1]), LEAST_BLOCKS, BLOCKS))
