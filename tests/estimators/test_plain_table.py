@@ -80,3 +80,17 @@ def test_what_it_refuses():
 def test_it_is_cloned():
     plain = PlainTable(["a"], numbers=["a"], decimal=",")
     assert clone(plain).get_params() == plain.get_params()
+
+
+@pytest.mark.parametrize(("units", "odd"), [(None, "12 km"), ({"x": "kg"}, "800 g"), ({"x": "€"}, "$5")])
+def test_a_number_in_another_unit_is_not_missing_without_a_word(units, odd):
+    unit = "" if units is None else f" {units['x']}"
+    plain = PlainTable(["x"], numbers=["x"], units=units)
+    for table in both(pd.DataFrame({"x": [f"1{unit}", odd, "n.d.", ""]})):
+        with pytest.warns(UserWarning, match="1 cell of 'x' cannot be read as numbers, such as"):
+            assert plain.transform(table)["x"].to_list() == [1.0, None, None, None]
+
+
+def test_a_typeset_minus_is_a_minus():
+    for table in both(pd.DataFrame({"x": ["−1.5", "2", "−.5"]})):
+        assert PlainTable(["x"], numbers=["x"]).fit_transform(table)["x"].to_list() == [-1.5, 2.0, -0.5]

@@ -1,12 +1,13 @@
 """A data frame as scikit-learn's encoders can use it: texts that are numbers or dates become numbers."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 import polars as pl
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from lemmata.errors import DataError, SettingError
+from lemmata.errors import DataError, SettingError, shortened
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 YEAR = 365.2425
@@ -28,7 +29,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
     Args:
         columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
             `str`.
-        numbers: those of them whose cells are numbers. A cell that cannot be read as one is missing.
+        numbers: those of them whose cells are numbers. A cell that cannot be read as one is missing; if it has a digit,
+            a warning says so.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, the parts: some of "weekday", "year" and "day".
         formats: for each column of dates that are texts, their format, as "%d/%m/%Y"; without one the year is first.
@@ -148,7 +150,7 @@ def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype == pl.String:
-        texts = column.str.strip_chars()
+        texts = column.str.strip_chars().str.replace(r"^\u2212([\d.,])", "-$1")  # a typeset minus
         texts = texts.set(texts.is_in(list(missing)).fill_null(False), None)
         lower = texts.str.to_lowercase()
         texts = pl.select(pl.when(lower.is_in(list(_TRUTH))).then(lower.replace(_TRUTH)).otherwise(texts)).to_series()
@@ -157,9 +159,21 @@ def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
         bare = bare.str.replace(",", ".", literal=True) if decimal == "," else bare
         marked = texts.str.contains("[.,]|" + _GAPS) if decimal == "," else numbers.is_null()
         column = pl.select(pl.when(marked).then(bare.cast(pl.Float64, strict=False)).otherwise(numbers)).to_series()
+        _warn_of_unread(name, texts.filter(column.is_null() & texts.str.contains(r"\d").fill_null(False)))
     column = column.cast(pl.Float64, strict=False)
     none = [number for number in map(_number, missing) if number is not None]
     return column.set(~column.is_finite().fill_null(True) | column.is_in(none).fill_null(False), None).alias(name)
+
+
+def _warn_of_unread(name: str, cells: pl.Series) -> None:
+    """Warn of cells that have digits and are no numbers: a number in another unit is not missing."""
+    if len(cells):
+        warnings.warn(
+            f"{len(cells)} cell{'s' if len(cells) > 1 else ''} of {name!r} cannot be read as numbers, such as "
+            f"{shortened(str(cells[0]))!r}, and count as missing; write all numbers as in the table that the model was "
+            "fitted to",
+            stacklevel=4,
+        )
 
 
 def _number(text: Any) -> float | None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -131,14 +132,26 @@ def _equivalent(spectrum, y, counts, ridges, intercept) -> EquivalentCurve:
     """`deterministic_equivalent` at each size with its ridge: one call for all sizes of a ridge."""
     if intercept:
         spectrum, y = between_contrasts(spectrum, y)
-    order, parts = [], []
-    for ridge in np.unique(ridges):
-        where = np.flatnonzero(ridges == ridge)
-        order.append(where)
-        parts.append(deterministic_equivalent(spectrum, y, counts[where] - intercept, float(ridge)))
-    places = np.argsort(np.concatenate(order))
-    curve = jax.tree.map(lambda *points: jnp.concatenate(points)[places], *parts)
-    return with_the_mean(curve) if intercept else curve
+    values, of_value = np.unique(ridges, return_inverse=True)
+    groups: dict[tuple[float, ...], list[np.ndarray]] = {}  # by their sizes, the places of each ridge
+    for number in range(len(values)):
+        where = np.flatnonzero(of_value == number)
+        groups.setdefault(tuple((counts[where] - intercept).tolist()), []).append(where)
+    parts = [_at_sizes(spectrum, y, sizes, jnp.asarray([ridges[where[0]] for where in found], float), intercept)
+             for sizes, found in groups.items()]  # fmt: skip
+    places = np.argsort(np.concatenate([np.concatenate(found) for found in groups.values()]))
+    return jax.tree.map(lambda *points: jnp.asarray(np.concatenate(list(map(np.ravel, points)))[places]), *parts)
+
+
+@eqx.filter_jit
+def _at_sizes(spectrum, y, sizes: tuple[float, ...], ridges: Float[Array, " r"], intercept: bool) -> EquivalentCurve:
+    """For each ridge the curve at the sizes, compiled as a whole: one by one, operations take longer to compile."""
+
+    def at(ridge: Float[Array, ""]) -> EquivalentCurve:
+        curve = deterministic_equivalent(spectrum, y, sizes, ridge)
+        return with_the_mean(curve) if intercept else curve
+
+    return jax.lax.map(at, ridges)
 
 
 def _unmeasured(equivalent: EquivalentCurve) -> LearningCurve:

@@ -37,7 +37,7 @@ def test_every_section_is_filled(study):
     assert study.answers.best == "rbf"
     assert study.signal.found
     assert study.data.columns[0].distinct == 80
-    assert study.training == [{"name": "erf"}]
+    assert [trained["name"] for trained in study.training] == ["erf"]
     assert {entry["name"] for entry in study.claims} <= set(registry())
     assert all(entry["status"] in ("applies", "inapplicable", "failed") for entry in study.claims)
     assert len(study.residuals) == 16

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
+import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
@@ -50,13 +51,12 @@ def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKern
         "softmax": lambda: (
             "softmax network",
             f"<x, y> exp(σ²<x, y>), σ = {SOFTMAX_SIGMA:g}, |x| ≤ 1",
-            Compose(SoftmaxTangent(SOFTMAX_SIGMA), _Divide(radius)),
+            Compose(SoftmaxTangent(SOFTMAX_SIGMA), Divide(radius)),
         ),
     }
 
 
-@dataclasses.dataclass(frozen=True)
-class _Divide:
+class Divide(eqx.Module):
     """A map into the unit ball. The softmax kernel grows like exp |x|², and its theory asks for inputs of norm <= 1."""
 
     radius: float

@@ -22,6 +22,7 @@ from ._json_tables import is_one_object, layout_of
 from ._numbers import decimal_mark, without_unit
 from ._sources import Source, in_utf8, source_of, with_tabs
 from ._tables import header_of
+from ._titles import left_out_of
 
 PANDAS_MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
@@ -106,12 +107,10 @@ def _of_file(path: Path, dataset: Dataset) -> Raw:
     if source is None or kind != "text":
         found = {"sheet": "pandas.read_excel", "parquet": "polars.read_parquet", "arrow": "polars.read_ipc",
                  "lines": "polars.read_ndjson", "json": "pandas.read_json"}.get(kind, "")  # fmt: skip
-        return Raw(
-            table.frame,
-            table.frame,
-            (found, _how_json(source) if source is not None and kind == "json" else {}),
-            source=str(path),
-        )
+        how = _how_json(source) if source is not None and kind == "json" else {}
+        if kind == "sheet" and (title := left_out_of(table.notes)):
+            how = {"skiprows": title}
+        return Raw(table.frame, table.frame, (found, how), source=str(path))
     text = in_utf8(source, READ_BYTES)
     plain = with_tabs(text, READ_BYTES)
     skipped, separator, header, _ = header_of(plain)
@@ -122,6 +121,8 @@ def _of_file(path: Path, dataset: Dataset) -> Raw:
         how["sep"] = separator
     if text is not source and (encoding := _encoding(text.notes)):
         how["encoding"] = encoding
+    if any(line.strip() for line in plain.head().decode("utf-8-sig", errors="replace").splitlines()[:skipped]):
+        how["skiprows"] = skipped
     frame = table.frame
     if table.kept is None:
         read = pl.read_csv(

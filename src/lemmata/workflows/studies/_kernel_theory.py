@@ -9,9 +9,9 @@ from lemmata.spectra import (
     EquivalentCurve,
     Spectrum,
     condition_number,
-    cumulative_alignment,
     effective_dimension,
     measured_curve,
+    target_power,
 )
 from lemmata.workflows.records.studies import Spectral, TheoryPoint
 
@@ -60,13 +60,13 @@ def theory(measured: Measured, dataset: Dataset) -> list[TheoryPoint]:
     return [TheoryPoint(*map(float, row)) for row in zip(*columns, strict=True)]
 
 
-def _band(curve: EquivalentCurve, total: int) -> tuple[Array, Array]:
+def _band(curve: EquivalentCurve, total: int) -> tuple[np.ndarray, np.ndarray]:
     """The declared allowance, two standard errors of a measurement, and the drift towards leave-one-out."""
-    others = jnp.maximum(total - curve.sizes, 1)
-    sampling = curve.spread * jnp.sqrt((1 / curve.sizes + 1 / others) / SPLITS)
-    width = jnp.sqrt(ALLOWANCE**2 + (2 * sampling) ** 2)
-    lower = curve.error * jnp.exp(jnp.minimum(curve.drift, 0) - width)
-    return lower, curve.error * jnp.exp(jnp.maximum(curve.drift, 0) + width)
+    sizes, error, spread, drift = map(np.asarray, (curve.sizes, curve.error, curve.spread, curve.drift))
+    others = np.maximum(total - sizes, 1)
+    sampling = spread * np.sqrt((1 / sizes + 1 / others) / SPLITS)
+    width = np.sqrt(ALLOWANCE**2 + (2 * sampling) ** 2)
+    return error * np.exp(np.minimum(drift, 0) - width), error * np.exp(np.maximum(drift, 0) + width)
 
 
 def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
@@ -76,11 +76,12 @@ def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
     total = len(dataset.targets)
     shown = np.unique(np.geomspace(1, total, SHOWN_MODES).astype(int))
     y = jnp.asarray(dataset.targets - dataset.targets.mean(axis=0))
-    aligned, dimension, condition = _facts(measured.modes, y, jnp.asarray(measured.ridge))
+    power, dimension, condition = _facts(measured.modes, y, jnp.asarray(measured.ridge))
+    aligned = np.cumsum(np.asarray(power))  # which takes JAX long to compile
     return Spectral(
         shown.tolist(),
         np.asarray(measured.modes.eigenvalues)[shown - 1].tolist(),
-        np.asarray(aligned)[shown - 1].tolist(),
+        (aligned[shown - 1] / max(float(aligned[-1]), np.finfo(float).tiny)).tolist(),
         float(dimension),
         float(condition),
     )
@@ -89,4 +90,4 @@ def spectral(measured: Measured, dataset: Dataset) -> Spectral | None:
 @eqx.filter_jit
 def _facts(modes: Spectrum, y: Float[Array, "n k"], ridge: Float[Array, ""]) -> tuple[Array, Array, Array]:
     """Compiled as a whole: one compilation for the number of rows of a table, not one for each operation."""
-    return cumulative_alignment(modes, y), effective_dimension(modes, ridge), condition_number(modes)
+    return target_power(modes, y), effective_dimension(modes, ridge), condition_number(modes)

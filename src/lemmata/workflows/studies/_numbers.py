@@ -27,11 +27,15 @@ _LOOK = 100
 _NO_NUMBER = frozenset((
     "-", "--", "---", "–", "—", ".", "..", "...", "*", "?", "#n/a", "#na", "#value!", "#div/0!", "#null!", "#num!",
     "#ref!", "#name?", "<na>", "nat", "na", "n.a.", "n.a", "n/a", "nan", "null", "none", "n.d.", "nd", "n.d", "k.a.",
-    "s/d", "missing", "unknown", "not available", "no data", "nil", "void", "empty", "unk",
+    "s/d", "missing", "unknown", "not available", "no data", "nil", "void", "empty", "unk", "not known",
+    "not applicable", "keine angabe", "k. a.", "unbekannt", "fehlt", "inconnu", "manquant", "non disponible",
+    "sin datos", "sin dato", "desconocido", "ns/nc", "n.s./n.c.", "sconosciuto", "desconhecido", "onbekend",
 ))  # fmt: skip
 """Words that stand where there is no number, also among few different ones."""
 
 
+_IN_BRACKETS = re.compile(r"\([^\d()]{1,12}\)|\[[^\d\[\]]{1,12}\]")
+"""A unit in a row of its own below the header."""
 _SIGNS = "$€£¥₹₽₩₺₿¢"
 _UNITS = (
     r"%|‰|°C|°F|°|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL|kr|zł|€|\$|£|¥|₹|₽|₩|₺|kg|g|mg|µg|t|lb|lbs|oz"
@@ -116,7 +120,7 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     >>> found.column[:2].to_list(), found.words
     ([1.5, 2.25], {'n.d.': 1})
     """
-    column, unit = without_unit(column)
+    column, unit = without_unit(column.str.replace(r"^\u2212([\d.,])", "-$1"))  # a typeset minus
     texts = column if decimal is None else _with_points(column, decimal)
     numbers = texts.cast(pl.Float64, strict=False)
     present = column.len() - column.null_count()
@@ -150,6 +154,8 @@ def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
 
 def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
     """Whether words among numbers stand where there is none."""
+    if len(units := [word for word in words if _IN_BRACKETS.fullmatch(word)]) == 1 and words[units[0]] == 1:
+        words = {word: number for word, number in words.items() if word not in units}  # below the name of the column
     if len(words) > _MOST_WORDS or sum(words.values()) > (1 - _LEAST_NUMBERS) * present:
         return all(word.lower() in _NO_NUMBER for word in words) and sum(words.values()) <= present / 2
     if different <= _FEW:

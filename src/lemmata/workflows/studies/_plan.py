@@ -18,6 +18,9 @@ SMALLEST_TOP, STEPS_DOWN = 32, 200
 """A model that is too dear at the sizes of a table is measured up to fewer rows, at the least to so many."""
 SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
 """The price of all fits at one size, beyond the least number of splits."""
+FEW_ROWS, FEWEST_SPLITS = 400, 4
+"""Of fewer rows, a model costs less in proportion, since more splits hold out the same rows again; but so many splits
+are measured, whatever the price."""
 LEAST_BLOCKS = 4
 """Stretches of time on which a costly model is measured, at the least."""
 WHOLE = 6.0
@@ -45,8 +48,9 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     least = sum(number_of_splits(total, n, quick, 0.0) * model.price(n, d, k) for n in sizes)
     if least > COSTLY / (2 if quick else 1) and len(sizes) > 4:
         sizes = sizes[::-2][::-1]
-    seconds = QUICK_SIZE_SECONDS if quick else SIZE_SECONDS
-    allowed = lambda n: seconds / max(model.price(n, d, k), 1e-9)
+    seconds = (QUICK_SIZE_SECONDS if quick else SIZE_SECONDS) * min(1.0, total / FEW_ROWS)
+    fewest = float(FEWEST_SPLITS) if total < FEW_ROWS else 0.0
+    allowed = lambda n: max(seconds / max(model.price(n, d, k), 1e-9), fewest)
     if ordered:  # the same stretches at every size
         number = int(np.clip(allowed(sizes[-1]), LEAST_BLOCKS, BLOCKS))
         stretches = np.unique(np.linspace(0, BLOCKS - 1, number).round().astype(int)).tolist()
@@ -54,9 +58,14 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     plan = []
     for n in sizes:
         number = number_of_splits(total, n, quick, allowed(n))
-        # At the last size every row is held out once where that is not dear: few rows may hold much of the loss.
+        # At the last size every row is held out once where that is not dear: few rows may hold much of the loss. Of a
+        # kernel that is measured on all rows beyond, each is, so that a quick study need not.
         whole = math.ceil(total / held_out(total, n))
-        if n == sizes[-1] and whole * model.price(n, d, k) <= WHOLE * seconds:
+        if (
+            n == sizes[-1]
+            and not (quick and model.kernels and left_out(dataset))
+            and whole * model.price(n, d, k) <= WHOLE * seconds
+        ):
             number = max(number, whole)
         if dataset.groups is not None:
             folds = folds_of(dataset.groups)

@@ -15,6 +15,7 @@ from ._columns import count, listing, plain_column, stripped, with_dates
 from ._findings import identifiers
 from ._memory import Table
 from ._numbers import as_numbers, check_decimal, decimal_mark
+from ._suspects import suspects
 
 FEWEST_ROWS = 20
 _MANY_LOST = 0.05
@@ -165,6 +166,7 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
     frame = pl.DataFrame(
         [plain_column(column, "target" if column.name in roles.targets else "column") for column in read]
     )
+    findings += suspects(frame)
     for name in roles.asked:
         if name == roles.time and frame[name].dtype == pl.String:
             raise DataError(

@@ -99,7 +99,7 @@ def run_study(
             job.measure()
             job.examine()
         except KeyboardInterrupt:
-            if not job.candidates:
+            if not job.candidates or job.signal is None:
                 raise
             heeded()
             job.interrupted = True
@@ -144,7 +144,6 @@ class _Job:
     def measure(self) -> None:
         """The test for signal, and the curves of the models, beside each other."""
         self.progress("Looking for signal", 0, 1)
-        self.signal = signal(self.dataset, self.options.seed)
         # The longest first, so that the threads end together; but what people use first where time is limited.
         price = {model.name: model.price(len(self.dataset.targets), width_of(self.dataset),
                                          self.dataset.targets.shape[1]) for model in self.models}  # fmt: skip
@@ -154,6 +153,7 @@ class _Job:
         threads, end = min(MOST_THREADS, os.cpu_count() or 1), self.until(MEASURED_SHARE) - PAGE_SECONDS
         running: dict[concurrent.futures.Future[Candidate], Model] = {}
         pool = concurrent.futures.ThreadPoolExecutor(threads, initializer=_one_openmp_thread)
+        looking = pool.submit(self.look)
         try:
             while waiting or running:
                 late = time.monotonic() > end and (self.candidates or running)
@@ -167,18 +167,28 @@ class _Job:
                     model = waiting.pop(0)
                     running[pool.submit(self.candidate, model, deadline, end)] = model
                 ready, _ = concurrent.futures.wait(running, 0.2, concurrent.futures.FIRST_COMPLETED)
-                self.progress("Learning curves", sum(self.shares.values()), len(self.models))
+                if looking.done():
+                    self.signal = looking.result()
+                    self.progress("Learning curves", sum(self.shares.values()), len(self.models))
                 for future in ready:
                     self.finished(running.pop(future), future)
         finally:
             self.stopped.set()
             pool.shutdown(cancel_futures=True)
+            if not looking.cancelled() and looking.exception() is None:
+                self.signal = looking.result()
+        looking.result()
         if not self.candidates:
             raise DataError(
                 "no model could be fitted",
                 found=" ".join(item.text for item in self.findings),
                 rule="a study needs at least one model that can be fitted",
             )
+
+    def look(self) -> Signal:
+        """The test for signal, on any thread."""
+        with jax.enable_x64(True):  # a setting of each thread
+            return signal(self.dataset, self.options.seed)
 
     def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
         """A model's curve, what theory says of it where there is time, and how the curve goes on; on any thread."""

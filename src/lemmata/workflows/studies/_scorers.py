@@ -11,10 +11,14 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
+from ._ranked import mean_precision
+
 PARTS, FINE = 5, 40
 """Parts of the held-out rows, each of which is left out once, for the variance of a score that is no mean over rows.
 Each costs a call of scikit-learn; splits are many, so that their mean variance is known well for all that. One
 measurement on all rows takes the larger number."""
+RANKED = "average_precision"
+"""The scorer whose value on few rows of a class is too high."""
 UNSCORED = "its predictions cannot be scored: "
 BEYOND = 1e-9
 """A score that is better than that of perfect predictions by more than this is no measure of error."""
@@ -74,6 +78,7 @@ class Scored:
         several: the name of the scorer for three classes and more, where it is another one.
         labels: the classes as the scorer knows them, increasing; empty for 0, 1, ...
         order: for each of them, the column of the targets.
+        shares: the share of each of them in the table, of which average precision is told (`mean_precision`).
     """
 
     scorer: Any
@@ -84,6 +89,7 @@ class Scored:
     several: str | None = None
     labels: tuple[Any, ...] = ()
     order: tuple[int, ...] = ()
+    shares: tuple[float, ...] = ()
 
     def __call__(
         self,
@@ -120,12 +126,14 @@ class Scored:
         return max(found, 0.0)
 
     def score(self, y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"]) -> float:
-        """The score as the scorer gives it."""
+        """The score as the scorer gives it; average precision as `mean_precision` does."""
         rows = np.arange(len(y))
         if self.task == "regression":
             truth, said = (part[:, 0] if part.shape[1] == 1 else part for part in (y, output))
             return float(self._asked(_Numbers(said), rows, truth))
         order = list(self.order) or list(range(y.shape[1]))
+        if self.scorer == RANKED:
+            return mean_precision(y[:, order], output[:, order], self.shares)
         labels = np.asarray(self.labels) if self.labels else np.arange(len(order))
         kind = _Chances if self.probable else _Labels
         return float(self._asked(kind(output[:, order], labels), rows, labels[y[:, order].argmax(axis=1)]))

@@ -152,7 +152,7 @@ def _fits(path: Path, size: int, limit_bytes: int) -> None:
 
 
 def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
-    """The text in UTF-8: of UTF-16 and UTF-32, and of Windows-1252 where it is no UTF-8.
+    """The text in UTF-8: of UTF-16 and UTF-32, and of Windows-1252 where it is no UTF-8; its lines end with a newline.
 
     Args:
         source: a text.
@@ -172,7 +172,8 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
             rule="a CSV file is text",
             remedy="save the table as CSV in UTF-8, or as Parquet",
         )
-    if encoding == "utf-8":
+    returns = b"\n" not in head and b"\r" in head
+    if encoding == "utf-8" and not returns:
         return source
     _fits(source.path, 2 * source.size, limit_bytes)
     raw = source.head(source.size)
@@ -181,8 +182,12 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
     except UnicodeDecodeError:
         encoding = "latin-1" if encoding == "cp1252" else encoding
         text = raw.decode(encoding, errors="replace")
-    said = f"its text is {_NAMED.get(encoding, encoding.upper().removesuffix('-LE').removesuffix('-BE'))}"
-    return dataclasses.replace(source, content=text.removeprefix("\ufeff").encode(), notes=(*source.notes, said))
+    notes = list(source.notes)
+    if encoding != "utf-8":
+        notes.append(f"its text is {_NAMED.get(encoding, encoding.upper().removesuffix('-LE').removesuffix('-BE'))}")
+    if "\n" not in text and "\r" in text:
+        text = text.replace("\r", "\n")
+    return dataclasses.replace(source, content=text.removeprefix("\ufeff").encode(), notes=tuple(notes))
 
 
 def _encoding(head: bytes, whole: bool) -> str | None:
@@ -210,7 +215,9 @@ def with_tabs(source: Source, limit_bytes: int) -> Source:
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]
     words = {len(line.split()) for line in lines}
-    if len(lines) < 2 or len(words) != 1 or words == {1} or any(mark in lines[0] for mark in ',;\t|"'):
+    if len(lines) < 2 or "\t" in lines[-1]:  # below a title
+        return source
+    if len(words) != 1 or words == {1} or any(mark in lines[0] for mark in ',;\t|"'):
         return source
     _fits(source.path, 2 * source.size, limit_bytes)
     text = source.head(source.size).decode("utf-8-sig")

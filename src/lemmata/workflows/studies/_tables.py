@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import errno
+import functools
 import itertools
 import math
 import os
@@ -24,6 +25,7 @@ from ._memory import Table, check_names, check_width, table_in_memory
 from ._numbers import as_numbers, decimal_mark
 from ._sampling import drawn, group_codes, how_drawn
 from ._sources import BLANKS, KINDS, PACKED, Source, in_utf8, source_of, with_tabs
+from ._titles import LEAST, LOOK, title_lines, title_rows, told
 
 HEAD = 2**20
 """Bytes from the start of a CSV file that must hold its first line."""
@@ -206,7 +208,7 @@ def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str])
 
 
 def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
-    """Blank lines at the start, separator and column names: polars renames duplicates and takes numbers as names."""
+    """Lines above the header, separator and column names: polars renames duplicates and takes numbers as names."""
     path, head = source.path, source.head(HEAD)
     lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     if not any(line.strip() for line in lines):
@@ -214,6 +216,9 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     skipped = next(i for i, line in enumerate(head.removeprefix(b"\xef\xbb\xbf").split(b"\n")) if line.strip())
     lines = list(itertools.dropwhile(lambda line: not line.strip(), lines))
     separators = "\t,;|" if source.suffix in (".tsv", ".tab") else ",;\t|"
+    title = title_lines(lines, separators) if not lines[0].startswith("#") else 0
+    said = (told(lines[:title]),) if title else ()
+    skipped, lines = skipped + title, lines[title:]
     # A line that is cut off at the end of what was read would lose its last names.
     fields = {s: _fields(lines, s) for s in separators} if len(lines) > 1 or len(head) < HEAD else {}
     separator = max(separators, key=lambda s: len(fields.get(s, ())))
@@ -240,7 +245,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     check_names(path, names)
     blanks = separator == "\t" and BLANKS in source.notes
     notes = () if separator == "," or blanks else (f"fields are separated by {separator!r}",)
-    return skipped, separator, names, notes
+    return skipped, separator, names, (*said, *notes)
 
 
 def _fields(lines: list[str], separator: str) -> list[str]:
@@ -328,6 +333,15 @@ def _sheet(source: Source, how: Reading) -> Table:
     name, *others = full
     frame = full[name]
     unnamed = [own for own in frame.columns if own.startswith("__UNNAMED__")]
+    if len(unnamed) >= max(frame.width - 1, LEAST - 1):
+        sheet = functools.partial(pl.read_excel, source.readable, sheet_name=name, engine="calamine",
+                                  infer_schema_length=None)  # fmt: skip
+        cells = sheet(has_header=False, drop_empty_rows=False).head(LOOK)
+        if title := title_rows(cells.rows()):
+            frame = sheet(read_options={"header_row": title})
+            unnamed = [own for own in frame.columns if own.startswith("__UNNAMED__")]
+            above = [" ".join(str(cell) for cell in row if cell is not None) for row in cells.rows()[:title]]
+            source = dataclasses.replace(source, notes=(*source.notes, told(above)))
     if 2 * len(unnamed) > frame.width:
         raise DataError(
             f"sheet {name!r} of {source.path} seems to have no header",

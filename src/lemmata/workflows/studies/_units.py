@@ -15,7 +15,7 @@ from ._data import Dataset
 from ._metrics import DEFAULT, Distance, Loss, Metric, asked, metric
 from ._own import labels_of
 from ._row_losses import brier, wrong
-from ._scorers import UNSCORED, Scored, increasing
+from ._scorers import RANKED, UNSCORED, Scored, increasing
 
 TRIED = 2000
 """Rows of the table on which a scorer is tried, and on which the best guess is chosen, at the most."""
@@ -65,6 +65,9 @@ def bound(unit: Metric, dataset: Dataset) -> Metric:
             words = f"{words}, for the class {dataset.classes[rare]!r}"
     elif unit.of_class:
         words = f"{words}, a mean over classes"
+    if isinstance(rows, Scored) and rows.scorer == RANKED:
+        order = list(rows.order) or list(range(y.shape[1]))
+        rows = dataclasses.replace(rows, shares=tuple(y.mean(axis=0)[order].tolist()))
     made = dataclasses.replace(unit, rows=rows, words=words, most=most)
     some = _some(y)
     if isinstance(rows, Scored):

@@ -1,0 +1,77 @@
+"""Cells that may mean something else than they say: numbers that stand for none, spellings, numbers among texts."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import polars as pl
+
+from lemmata.errors import shortened
+from lemmata.workflows.records.studies import Finding
+
+from ._columns import count, listing
+
+FEWEST, SHARE = 3, 0.005
+"""A number that stands for a missing one is in so many rows, and in such a share of them."""
+NUMBERS = 0.8
+"""Share of the cells of a text that must be numbers for the others to be suspect."""
+_SENTINEL = frozenset(
+    sign * float(digit * length) for digit in "9876" for length in range(2, 8) for sign in (1, -1)
+) | {-1.0, -9.0}
+
+
+def suspects(frame: pl.DataFrame) -> list[Finding]:
+    """What to look at in columns that were read as numbers and texts.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"x": [1.0, 2.5, 4.0, -999.0] * 9, "y": ["a", "A", "b", "c"] * 9})
+    >>> [one.columns for one in suspects(table)]
+    [('x',), ('y',)]
+    """
+    found = []
+    for column in frame:
+        found += _numbers(column) if column.dtype.is_numeric() else _texts(column)
+    return found
+
+
+def _numbers(column: pl.Series) -> Iterable[Finding]:
+    """A number such as -999, which many rows have, and which is farther from all others than these lie apart."""
+    values = column.drop_nulls().to_numpy()
+    if len(values) < 2:
+        return
+    for end in {float(values.min()), float(values.max())} & _SENTINEL:
+        others = values[values != end]
+        rows = len(values) - len(others)
+        if rows < max(FEWEST, SHARE * len(values)) or len(np.unique(others)) < 3:
+            continue
+        if np.abs(others - end).min() > np.ptp(others):
+            text = (
+                f"{count(rows, 'row')} have {end:g} in {column.name!r}, far from all other values. If {end:g} stands "
+                f"for a missing value, add --na {end:g}."
+            )
+            yield Finding("missing", (column.name,), text)
+
+
+def _texts(column: pl.Series) -> Iterable[Finding]:
+    """Texts that differ only in capital letters or blanks, and few texts among numbers."""
+    values = column.drop_nulls()
+    known = values.unique().sort()
+    if 2 * len(known) > len(values):
+        return
+    odd = known.filter(known.cast(pl.Float64, strict=False).is_null())
+    rows = int(values.is_in(odd.to_list()).sum())
+    if odd.len() and rows <= (1 - NUMBERS) * len(values):
+        text = (
+            f"{column.name!r} has {listing([repr(shortened(one)) for one in odd], 5)} ({count(rows, 'cell')}) among "
+            f"numbers, so each of its {len(known)} values is a category. If it holds numbers, correct these cells."
+        )
+        yield Finding("categories", (column.name,), text)
+    alike: dict[str, list[str]] = {}
+    for text in known:
+        alike.setdefault("".join(text.split()).casefold(), []).append(repr(shortened(text)))
+    groups = [" and ".join(names) for names in alike.values() if len(names) > 1]
+    if groups:
+        text = (
+            f"{column.name!r} has values that differ only in capital letters or blanks: {listing(groups, 5)}. They are "
+            "different values here. If they mean the same, write them alike."
+        )
+        yield Finding("categories", (column.name,), text)

@@ -1,0 +1,84 @@
+"""Lines of a title above the header of a table."""
+
+import csv
+import re
+from collections.abc import Sequence
+
+from lemmata.errors import shortened
+
+LOOK = 12
+"""A title ends within so many lines."""
+LEAST = 3
+"""So many columns a table has, if a title is followed by empty fields."""
+
+
+def title_lines(lines: Sequence[str], separators: str) -> int:
+    """How many of the first lines are a title, and not the header.
+
+    A line of a title has one field, whatever the separator, or one that is not empty among empty ones. The header is
+    the first line with several fields that are not empty. One of them has a letter, and the line below has as many.
+
+    Args:
+        lines: the first lines of a text.
+        separators: what may separate its fields.
+
+    >>> title_lines(["Sales of 2024", "", "shop;sold", "north;3"], ",;"), title_lines(["shop;sold", "north;3"], ",;")
+    (2, 0)
+    """
+    first = lines[: LOOK + 2]
+    for place in range(min(LOOK, len(first) - 1)):
+        header, below = ([_fields(first[place + more], s) for s in separators] for more in (0, 1))
+        if any('"' in line and line.count('"') % 2 for line in first[: place + 1]):
+            return 0
+        if any(_full(own) > 1 for own in header):
+            pairs = zip(header, below, strict=True)
+            names = [own for own, other in pairs if _full(own) > 1 and len(own) == len(other)]
+            return place if any(any(re.search(r"[^\W\d_]", field) for field in own) for own in names) else 0
+        empty = max(len(own) - _full(own) for own in header)
+        if empty and max(map(len, header)) < LEAST and first[place].strip():
+            return 0
+    return 0
+
+
+def title_rows(rows: Sequence[Sequence[object]]) -> int:
+    """How many of the first rows of a sheet are a title: rows of at most one cell, above a row that has most cells.
+
+    Args:
+        rows: the first rows, None where a cell is empty.
+
+    >>> title_rows([("Sales of 2024", None, None), ("shop", "sold", "on"), ("north", 3, 1)])
+    1
+    """
+    for place, row in enumerate(rows[:LOOK]):
+        full = sum(cell is not None for cell in row)
+        if full > 1:
+            return place if len(row) >= LEAST and 2 * full > len(row) else 0
+    return 0
+
+
+def told(lines: Sequence[str]) -> str:
+    """A note about the lines that were left out."""
+    shown = next((line.strip() for line in lines if line.strip()), "")
+    number = len(lines)
+    return f"{number} line{'s' if number > 1 else ''} above the header left out, beginning {shortened(shown)!r}"
+
+
+def left_out_of(notes: Sequence[str]) -> int:
+    """How many lines the notes about a table say were left out above its header.
+
+    >>> left_out_of([told(["Sales of 2024", ""])]), left_out_of(["bundled with scikit-learn"])
+    (2, 0)
+    """
+    found = (re.match(r"(\d+) lines? above the header left out", note) for note in notes)
+    return next((int(match[1]) for match in found if match), 0)
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a field longer than the reader takes
+        return []
+
+
+def _full(fields: list[str]) -> int:
+    return sum(bool(field.strip()) for field in fields)

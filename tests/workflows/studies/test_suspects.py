@@ -1,0 +1,57 @@
+"""Cells that may mean something else are told: numbers that stand for none, spellings, numbers among texts."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lemmata.workflows.studies import load_dataset
+
+ROWS = 60
+
+
+def told(kind, **columns):
+    """The findings of this kind about a table with these columns."""
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"base": rng.normal(size=ROWS), **columns, "y": rng.normal(size=ROWS)})
+    return [finding.text for finding in load_dataset(table, "y").findings if finding.kind == kind]
+
+
+@pytest.mark.parametrize("stands", [-999.0, 9999.0, -1.0, 888888.0])
+def test_a_number_that_may_stand_for_none_is_told(stands):
+    values = 40 + 3 * np.sin(np.arange(ROWS))
+    if stands == -1.0:
+        values = values / 100
+    values[::10] = stands
+    (text,) = told("missing", x=values)
+    assert f"6 rows have {stands:g} in 'x'" in text
+    assert f"--na {stands:g}" in text
+
+
+PLACES = np.arange(ROWS)
+
+
+@pytest.mark.parametrize("values", [PLACES % 100 + 0.5, np.where(PLACES % 9, PLACES, 99.0),
+                                    np.where(PLACES, PLACES / 7, -999.0), np.full(ROWS, -999.0)])  # fmt: skip
+def test_numbers_like_the_others_are_not_told(values):
+    assert not told("missing", x=values)
+
+
+@pytest.mark.parametrize(("cells", "shown"), [(["yes", "Yes", "no"], "'Yes' and 'yes'"),
+                                              (["New York", "NewYork", "Rome"], "'New York' and 'NewYork'"),
+                                              (["a", "b", "B"], "'B' and 'b'")])  # fmt: skip
+def test_spellings_of_one_word_are_told(cells, shown):
+    (text,) = told("categories", x=[cells[i % len(cells)] for i in range(ROWS)])
+    assert "differ only in capital letters or blanks" in text
+    assert shown in text
+
+
+@pytest.mark.parametrize("odd", ["3 km", "4+", "< 2"])
+def test_few_texts_among_numbers_are_told(odd):
+    (text,) = told("categories", x=[odd if i % 20 == 0 else str(i % 9) for i in range(ROWS)])
+    assert repr(odd) in text
+    assert "(3 cells) among numbers, so each of its 10 values is a category" in text
+
+
+@pytest.mark.parametrize("cells", [["a", "b", "c"], ["A1", "A2", "B1"], ["1", "2", "x"]])
+def test_other_texts_are_not_told(cells):
+    assert not told("categories", x=[cells[i % len(cells)] for i in range(ROWS)])
