@@ -9,9 +9,9 @@ from jaxtyping import Array, Float
 
 from lemmata.core import check_whole, free_bytes
 from lemmata.errors import MemoryPlanError, SettingError
-from lemmata.kernels import AbstractKernel, gram_plan
+from lemmata.kernels import AbstractKernel
 
-from ._normal_equations import TILE
+from ._kernel_rows import KernelRows
 from ._operators import BLOCK_BYTES
 
 # K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and what a factorisation
@@ -135,7 +135,7 @@ def centres_plan(
         if value is not None:
             check_whole(name, value, 1, unit)
     n, p = len(x), len(z)
-    tile = gram_plan(kernel, x[:TILE], z, block=max(TILE, p)).working_bytes
+    tile = KernelRows(kernel, z.astype(x.dtype), n).bytes
     row = 8 * _COPIES * p
     if block is not None:
         return CentresPlan(n, p, outputs, ridges, min(block, n), tile + row * min(block, n))
