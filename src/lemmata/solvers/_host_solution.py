@@ -89,7 +89,7 @@ def host_solutions(
     factor: Float[np.ndarray, "p p"],
     y: Float[np.ndarray, "n k"],
     ridges: Float[np.ndarray, " s"],
-    tolerance: float | None,
+    tolerance: float,
 ) -> list[HostSolution]:
     """The solution for each ridge, from sums that are whitened last where that is allowed and was enough.
 

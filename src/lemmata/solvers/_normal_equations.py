@@ -47,14 +47,14 @@ def largest(product: Any, size: int) -> Float[Array, ""]:
 
 def normal_equations(
     kernel: AbstractKernel,
-    factor: Float[Array, "p p"],
-    z: Float[Array, "p d"],
-    x: Float[Array, "n d"],
-    y: Float[Array, "n k"],
+    factor: Float[Array | np.ndarray, "p p"],
+    z: Float[Array | np.ndarray, "p d"],
+    x: Float[Array | np.ndarray, "n d"],
+    y: Float[Array | np.ndarray, "n k"],
     rows: int,
     *,
     last: bool,
-) -> tuple[Float[Array, "p p"], Float[Array, "p k"]]:
+) -> tuple[Any, Any]:
     """W = sum_i f_i f_i^T and v = sum_i f_i y_i with f_i = L^-1 K(z, x_i), from blocks of rows; sums in float64.
 
     Whitened last, sums cost half as much, and |L^-1|² multiplies their rounding: `moved_by_rounding`.
@@ -75,9 +75,9 @@ def normal_equations(
 def summed_blocks(
     kernel: AbstractKernel,
     factor: Float[Array | np.ndarray, "p p"] | None,
-    z: Float[Array, "p d"],
-    x: Float[Array, "n d"],
-    y: Float[Array, "n k"],
+    z: Float[Array | np.ndarray, "p d"],
+    x: Float[Array | np.ndarray, "n d"],
+    y: Float[Array | np.ndarray, "n k"],
     rows: int,
 ) -> tuple[Any, Any]:
     """The sums of f_i f_i^T and f_i y_i over blocks of rows, with f_i = L^-1 K(z, x_i), or K(z, x_i) without a factor.
@@ -175,6 +175,7 @@ def whitened(
         if factor is not None:
             lower = np.ascontiguousarray(factor)
             square = dtrsm(1.0, lower.T, whitened_rows(lower, square), side=1, lower=0, overwrite_b=1)
+            mirror(square.T)
             product = whitened_rows(lower, np.asarray(product))
         return square, product
     if factor is not None:
