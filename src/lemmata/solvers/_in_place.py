@@ -6,6 +6,7 @@ from jaxtyping import Float, Int
 from scipy.linalg.blas import dsymm  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs  # pyright: ignore[reportAttributeAccessIssue]
 
+from lemmata.core import mirror
 from lemmata.errors import SolverError
 
 from ._ridge import JITTERS, require_positive_semidefinite
@@ -140,17 +141,3 @@ class SystemInPlace:
         mirror(self._matrix)
         np.fill_diagonal(self._matrix, self._diagonal)
         self._changed = False
-
-
-def mirror(matrix: Float[np.ndarray, "n columns"]) -> None:
-    """Copy the upper triangle of a matrix to the lower one.
-
-    Args:
-        matrix: it is changed in place.
-    """
-    for start in range(0, len(matrix), _BLOCK):
-        end = start + _BLOCK
-        matrix[end:, start:end] = matrix[start:end, end:].T
-        own = np.triu(matrix[start:end, start:end], 1)
-        np.fill_diagonal(own, np.diagonal(matrix[start:end, start:end]) / 2)
-        matrix[start:end, start:end] = own + own.T

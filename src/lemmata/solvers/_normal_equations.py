@@ -12,9 +12,9 @@ from jaxtyping import Array, Float
 from scipy.linalg.blas import dtrsm  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.linalg.lapack import dtrtri  # pyright: ignore[reportAttributeAccessIssue]
 
+from lemmata.core import mirror
 from lemmata.kernels import AbstractKernel
 
-from ._in_place import mirror
 from ._kernel_rows import TILE, KernelRows, on_host
 
 # Steps of power iteration for an end of a spectrum.
