@@ -1,7 +1,7 @@
 """Regression on 200,000 rows at equal error: our solver on centres against scikit-learn's Nystroem and RBFSampler.
 
-Ours is the direct solution (`subset_of_regressors`) on 375, 750 and 1,500 centres in float64. Nystroem makes features of
-the same kernel from the same centres, for scikit-learn's Ridge with the same ridge, so that only time and memory differ.
+Ours is the direct solution (`subset_of_regressors`) on 375, 750 and 1,500 centres in float64. Nystroem makes features
+of the same kernel from the same centres, for scikit-learn's Ridge with the same ridge: only time and memory differ.
 RBFSampler has the most random features of these numbers that fit in 6 GiB; it stands beside our solution on the fewest
 centres that reach its error.
 
@@ -109,8 +109,8 @@ measured = functools.cache(once)
 def compared(ours: Fit, peer: Fit, points: int) -> list[tuple[str, str, float]]:
     """Rows (what, peer, ratio to the peer) of the medians of all that is measured."""
     turns = [(once(ours, points), once(peer, points)) for _ in range(TURNS)]
-    medians = [{what: statistics.median(one[what] for one in side) for what in side[0]} for side in zip(*turns, strict=True)]
-    return [(f"{ours}, {what}", str(peer), medians[0][what] / medians[1][what]) for what in medians[0]]
+    median = lambda side, what: statistics.median(turn[side][what] for turn in turns)
+    return [(f"{ours}, {what}", str(peer), median(0, what) / median(1, what)) for what in turns[0][0]]
 
 
 def sampled(points: int) -> tuple[Fit, Fit]:

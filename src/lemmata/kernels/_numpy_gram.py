@@ -1,5 +1,6 @@
 """The Gram matrix of a kernel with a form in NumPy: nothing is compiled."""
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -30,7 +31,7 @@ def numpy_gram(kernel: AbstractKernel, x: Float[np.ndarray, "n *shape"]) -> Floa
         strip = kernel.numpy_cross(x[rows], x[start:])
         assert strip is not None
         if not np.isfinite(np.sum(strip)):
-            checked_finite(strip)
+            checked_finite(jnp.asarray(strip))
         corner = strip[:, : len(strip)]
         corner[...] = (corner + corner.T) / 2
         matrix[rows, start:] = strip

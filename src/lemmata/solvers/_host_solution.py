@@ -2,12 +2,11 @@
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg.blas import dsymv  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.linalg.lapack import dtrtrs  # pyright: ignore[reportAttributeAccessIssue]
 
 from lemmata.errors import NotPositiveDefiniteError, SolverError
@@ -39,9 +38,7 @@ def penalty_factor(
     return system.factor(), jitter
 
 
-def own_gram(
-    rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *shape"]
-) -> Float[np.ndarray, "p p"]:
+def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *shape"]) -> Float[np.ndarray, "p p"]:
     """K(z, z), exactly symmetric; `gram` says what is wrong with a kernel that is not symmetric to rounding.
 
     Args:
@@ -49,6 +46,8 @@ def own_gram(
         kernel: K.
         z: centres.
     """
+    if not rows.by_numpy:
+        kernel.diagonal(jnp.asarray(z))  # refuses points that the kernel refuses; compiled, it can refuse nothing
     matrix = rows(z)
     share = 2 * (z[0].size * float(np.finfo(float).eps)) ** 0.5  # as `gram` allows
     gap = np.abs(matrix - matrix.T)
@@ -59,7 +58,7 @@ def own_gram(
     return matrix
 
 
-class HostSolution:
+class HostSolution(NamedTuple):
     """(W + (ridge + shift) I) b = v for the whitened square W, and what is asked of its solution.
 
     Attributes:
@@ -70,18 +69,24 @@ class HostSolution:
         gain: |y|² minus the sum of squared errors.
     """
 
-    def __init__(self, system: SystemInPlace, product: np.ndarray, factor: np.ndarray, ridge: float):
-        self.shift = system.factorise(ridge)
-        b = system.solved(product)
-        image = system.product(b)
-        self.alpha = dtrtrs(factor.T, b, lower=0)[0]
-        unit = float(np.abs(product).max()) or 1.0  # the squares of a norm leave the range before its entries do
-        size = float(np.linalg.norm(product / unit))
-        self.residual = float(np.linalg.norm((image + ridge * b - product) / unit)) / (size or 1.0)
-        self.gain = float(np.sum(b * (2 * product - image)))
-        beside = ridge + self.shift
-        smallest = _largest(lambda u: system.solved(u), len(b))
-        self.condition = _largest(lambda u: system.product(u) + beside * u, len(b)) * smallest
+    alpha: Float[np.ndarray, "p k"]
+    shift: float
+    residual: float
+    condition: float
+    gain: float
+
+
+def _solution(system: SystemInPlace, product: np.ndarray, factor: np.ndarray, ridge: float) -> HostSolution:
+    shift = system.factorise(ridge)
+    b = system.solved(product)
+    image = system.product(b)
+    unit = float(np.abs(product).max()) or 1.0  # the squares of a norm leave the range before its entries do
+    size = float(np.linalg.norm(product / unit))
+    missed = float(np.linalg.norm((image + ridge * b - product) / unit))
+    largest = _largest(lambda u: system.product(u) + (ridge + shift) * u, len(b))
+    condition = largest * _largest(system.solved, len(b))
+    gain = float(np.sum(b * (2 * product - image)))
+    return HostSolution(dtrtrs(factor.T, b, lower=0)[0], shift, missed / (size or 1.0), condition, gain)
 
 
 def host_solutions(
@@ -103,7 +108,7 @@ def host_solutions(
     if tolerance > 0 and np.all(ridges > 0):
         with contextlib.suppress(NotPositiveDefiniteError, SolverError):
             system, product = _system(sums(last=True))
-            found = [HostSolution(system, product, factor, float(ridge)) for ridge in ridges]
+            found = [_solution(system, product, factor, float(ridge)) for ridge in ridges]
             moved = lambda one, ridge: moved_by_rounding(factor, system.columns, y, one.alpha, ridge)
             if all(
                 one.shift == 0 and (tolerance == np.inf or moved(one, ridge) <= tolerance)
@@ -112,7 +117,7 @@ def host_solutions(
                 return found
             del system
     system, product = _system(sums(last=False))
-    return [HostSolution(system, product, factor, float(ridge)) for ridge in ridges]
+    return [_solution(system, product, factor, float(ridge)) for ridge in ridges]
 
 
 def _system(sums: tuple[Any, Any]) -> tuple[SystemInPlace, np.ndarray]:

@@ -21,8 +21,8 @@ _KEPT = 3
 class KernelRows:
     """K(x, z) in float64 for points x in this machine's memory, for one set of points after another.
 
-    A kernel with a form in NumPy (`AbstractKernel.numpy_cross`) compiles nothing. Of others one program is compiled,
-    which computes a tile of rows, whatever the number of points; it stays compiled for the next `KernelRows`.
+    A kernel with a form in NumPy (`AbstractKernel.numpy_cross`) compiles nothing (`by_numpy`). Of others one program is
+    compiled, which computes a tile of rows, whatever the number of points; it stays compiled for the next `KernelRows`.
 
     Args:
         kernel: the kernel K.
@@ -32,9 +32,9 @@ class KernelRows:
 
     def __init__(self, kernel: AbstractKernel, z: Float[Array | np.ndarray, "p *shape"], rows: int = TILE):
         self._kernel, self._z, self._rows = kernel, np.asarray(z), max(1, min(rows, TILE))
-        self._by_numpy = self._z.ndim == 2 and kernel.numpy_cross(self._z[:1], self._z[:1]) is not None
+        self.by_numpy = self._z.ndim == 2 and kernel.numpy_cross(self._z[:1], self._z[:1]) is not None
         with jax.enable_x64(True):
-            self._centres: Any = None if self._by_numpy else jnp.asarray(z)
+            self._centres: Any = None if self.by_numpy else jnp.asarray(z)
 
     def __len__(self) -> int:
         """The number of centres."""
@@ -43,18 +43,21 @@ class KernelRows:
     @property
     def bytes(self) -> int:
         """Peak bytes beside points, centres and the result."""
-        if self._by_numpy:
+        if self.by_numpy:
             return 8 * (4 * 2**16 + 4 * self._z.size)
         with jax.enable_x64(True):
             tile = jnp.asarray(np.broadcast_to(self._z[:1], (self._rows, *self._z.shape[1:])))
-            found = _tile.lower(self._kernel, tile, self._centres).compile().compiled.memory_analysis()
-        if found is None:  # not every backend reports; no kernel of this library holds more than ten arrays of all pairs
+            program: Any = _tile
+            found = program.lower(self._kernel, tile, self._centres).compile().compiled.memory_analysis()
+        if (
+            found is None
+        ):  # not every backend reports; no kernel of this library holds more than ten arrays of all pairs
             return 80 * self._rows * len(self._z)
         return _KEPT * int(found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes)
 
     def __call__(self, x: Float[np.ndarray, "n *shape"]) -> Float[np.ndarray, "n p"]:
         """K(x, z), C-contiguous and in new memory."""
-        if self._by_numpy:
+        if self.by_numpy:
             found = self._kernel.numpy_cross(x, self._z)
             assert found is not None
             return found

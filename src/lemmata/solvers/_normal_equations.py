@@ -47,10 +47,10 @@ def largest(product: Any, size: int) -> Float[Array, ""]:
 
 def normal_equations(
     kernel: AbstractKernel,
-    factor: Float[Array | np.ndarray, "p p"],
-    z: Float[Array | np.ndarray, "p d"],
-    x: Float[Array | np.ndarray, "n d"],
-    y: Float[Array | np.ndarray, "n k"],
+    factor: Any,
+    z: Any,
+    x: Any,
+    y: Any,
     rows: int,
     *,
     last: bool,
@@ -74,10 +74,10 @@ def normal_equations(
 
 def summed_blocks(
     kernel: AbstractKernel,
-    factor: Float[Array | np.ndarray, "p p"] | None,
-    z: Float[Array | np.ndarray, "p d"],
-    x: Float[Array | np.ndarray, "n d"],
-    y: Float[Array | np.ndarray, "n k"],
+    factor: Any,
+    z: Any,
+    x: Any,
+    y: Any,
     rows: int,
 ) -> tuple[Any, Any]:
     """The sums of f_i f_i^T and f_i y_i over blocks of rows, with f_i = L^-1 K(z, x_i), or K(z, x_i) without a factor.
@@ -147,9 +147,7 @@ def summed_rows(
     return upper.T, product
 
 
-def whitened_rows(
-    factor: Float[np.ndarray, "p p"], features: Float[np.ndarray, "p n"]
-) -> Float[np.ndarray, "p n"]:
+def whitened_rows(factor: Float[np.ndarray, "p p"], features: Float[np.ndarray, "p n"]) -> Float[np.ndarray, "p n"]:
     """L^-1 f, in the place of f where it is Fortran-contiguous.
 
     Args:
@@ -159,9 +157,7 @@ def whitened_rows(
     return dtrsm(1.0, factor.T, features, lower=0, trans_a=1, overwrite_b=1)
 
 
-def whitened(
-    square: Any, product: Any, factor: Float[Array | np.ndarray, "p p"] | None
-) -> tuple[Float[Array | np.ndarray, "p p"], Float[Array | np.ndarray, "p k"]]:
+def whitened(square: Any, product: Any, factor: Float[Array | np.ndarray, "p p"] | None) -> tuple[Any, Any]:
     """L^-1 times the sums (times L^-T, the square), which stay as they are without a factor; the square symmetric.
 
     Args:

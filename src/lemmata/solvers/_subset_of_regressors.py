@@ -154,27 +154,30 @@ def subset_of_regressors(
         kernel, x, centres, outputs=math.prod(y.shape[1:]), ridges=ridges.size, block=block, working_set=working_set
     )
     plan.require(x)
-    z, eps = centres.astype(x.dtype), float(jnp.finfo(x.dtype).eps)
+    z, eps = jnp.asarray(centres).astype(x.dtype), float(jnp.finfo(x.dtype).eps)
     host = all(map(on_host, (x, y, centres, *jax.tree.leaves((kernel, ridges)))))
-    flat: Any = np.asarray(y, np.float64) if host else jnp.asarray(y, jnp.float64)
-    flat = flat.reshape(len(x), -1)
-    penalty = penalty_factor(kernel, np.asarray(centres, np.float64), eps) if host else None
-    factor, jitter = _penalty(kernel, centres, eps, flat.shape[1]) if penalty is None else penalty
+    numbers: Any = np if host else jnp
+    flat = numbers.asarray(y, np.float64).reshape(len(x), -1)
+    factor: Any
+    if host:
+        factor, jitter = penalty_factor(kernel, np.asarray(centres, np.float64), eps)
+    else:
+        factor, jitter = _penalty(kernel, centres, eps, flat.shape[1])
     sums = functools.partial(normal_equations, kernel, factor, z, x, flat, plan.block)
     if executor is not None:
         sums = shared_normal_equations(kernel, factor, z, x, flat, plan.block, executor, tasks, folder)
     if host:
-        allowed = math.inf if x.dtype != jnp.float64 else tolerance
-        found = host_solutions(sums, np.asarray(factor), flat, np.asarray(ridges).reshape(-1), allowed)
-        parts = [(one.alpha, one.shift, one.residual, one.condition, one.gain) for one in found]
+        allowed = math.inf if x.dtype != np.float64 else tolerance
+        parts = host_solutions(sums, np.asarray(factor), flat, np.asarray(ridges).reshape(-1), allowed)
     else:
         parts = _found(sums, factor, x, flat, ridges.reshape(-1), tolerance)
-    stack: Any = np.stack if host else jnp.stack
-    alpha, shift, residual, condition, gain = (stack(part) for part in zip(*parts, strict=True))
-    error = (jnp.sum(flat**2) - gain) / len(x) if not host else (np.sum(flat**2) - gain) / len(x)
-    told = [jnp.asarray(part.reshape(ridges.shape)) for part in (shift, residual, condition, error)]
+    alpha, shift, residual, condition, gain = (numbers.stack(part) for part in zip(*parts, strict=True))
+    error = (numbers.sum(flat**2) - gain) / len(x)
     alpha = jnp.asarray(alpha.reshape(*ridges.shape, len(centres), *y.shape[1:]))
-    return CentredRidge(kernel, jnp.asarray(z), alpha, ridges, jnp.asarray(jitter), *told, plan)
+    shift, residual, condition, error = (
+        jnp.asarray(part.reshape(ridges.shape)) for part in (shift, residual, condition, error)
+    )
+    return CentredRidge(kernel, z, alpha, ridges, jnp.asarray(jitter), shift, residual, condition, error, plan)
 
 
 def _checked(
