@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-# Entries of a tile: half a megabyte. And pairs that are repaired at once, times their coordinates.
-_TILE, _REPAIRED = 2**16, 2**20
+# Entries of a tile: two megabytes. And pairs that are repaired at once, times their coordinates.
+_TILE, _REPAIRED = 2**18, 2**20
 
 # Squares below this share of |x|² + |y|² have lost two digits in the product form (`squared_distances`).
 _NEAR = 1e-2

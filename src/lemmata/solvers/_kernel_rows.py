@@ -44,7 +44,7 @@ class KernelRows:
     def bytes(self) -> int:
         """Peak bytes beside points, centres and the result."""
         if self.by_numpy:
-            return 8 * (4 * 2**16 + 4 * self._z.size)
+            return 8 * (4 * 2**18 + 4 * self._z.size)
         with jax.enable_x64(True):
             tile = jnp.asarray(np.broadcast_to(self._z[:1], (self._rows, *self._z.shape[1:])))
             program: Any = _tile
