@@ -11,7 +11,7 @@ from lemmata.core import check_whole, free_bytes
 from lemmata.errors import MemoryPlanError, SettingError
 from lemmata.kernels import AbstractKernel
 
-from ._kernel_rows import KernelRows
+from ._kernel_rows import rows_bytes
 from ._operators import BLOCK_BYTES
 
 # K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and what a factorisation
@@ -132,7 +132,7 @@ def centres_plan(
         if value is not None:
             check_whole(name, value, 1, unit)
     n, p = len(x), len(z)
-    tile = KernelRows(kernel, z.astype(x.dtype), n).bytes
+    tile = rows_bytes(kernel, z.astype(x.dtype), n)
     row = 8 * _COPIES * p
     if block is not None:
         return CentresPlan(n, p, outputs, ridges, min(block, n), tile + row * min(block, n))

@@ -27,11 +27,13 @@ class KernelRows:
     Args:
         kernel: the kernel K.
         z: centres.
-        rows: of a tile, at most; fewer where fewer points are expected.
+        rows: how many points are expected at most.
     """
 
     def __init__(self, kernel: AbstractKernel, z: Float[Array | np.ndarray, "p *shape"], rows: int = TILE):
-        self._kernel, self._z, self._rows = kernel, np.asarray(z), max(1, min(rows, TILE))
+        self._kernel, self._z = kernel, np.asarray(z)
+        # Vectors beyond the last cost less than another compilation; fields may cost more.
+        self._rows = TILE if self._z.ndim == 2 else max(1, min(rows, TILE))
         self.by_numpy = self._z.ndim == 2 and kernel.numpy_cross(self._z[:1], self._z[:1]) is not None
         with jax.enable_x64(True):
             self._centres: Any = None if self.by_numpy else jnp.asarray(z)
@@ -75,6 +77,20 @@ class KernelRows:
         padded = np.pad(x, [(0, self._rows - len(x)), *((0, 0) for _ in x.shape[1:])], mode="edge")
         with jax.enable_x64(True):  # the setting of a caller does not reach its threads
             return _tile(self._kernel, jnp.asarray(padded), self._centres)
+
+
+def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -> int:
+    """`KernelRows.bytes`, also of traced arrays, of which only the shapes matter.
+
+    Args:
+        kernel: the kernel K.
+        z: centres.
+        rows: how many points are expected at most.
+    """
+    with jax.ensure_compile_time_eval():
+        known = lambda leaf: jnp.ones(leaf.shape, leaf.dtype) if isinstance(leaf, jax.core.Tracer) else leaf
+        kernel, z = jax.tree.map(known, (kernel, z))
+        return KernelRows(kernel, z, rows).bytes
 
 
 def centred_product(

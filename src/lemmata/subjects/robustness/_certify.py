@@ -22,7 +22,7 @@ from ._rounding import rounding
 
 METHODS = ("interval", "crown", "alpha", "lp", "exact")
 """From the cheapest to the tightest; each is at least as tight as those before it."""
-_STEPS = 30  # of ascent in the slopes
+_STEPS = 40  # of ascent in the slopes
 _PROGRAMMES = 2e-7  # what a bound by HiGHS is taken to be off by: twice the tolerance of its constraints
 
 _CLAIMS = {
@@ -97,10 +97,12 @@ def certify(
 ) -> Certificate:
     """Bound every margin of a ReLU network over all inputs within `radius` of x.
 
-        The methods start from the same bounds of the hidden units and are nested: intervals, CROWN, optimised slopes,
-    the triangle linear programme, the mixed-integer programme, which is exact where it ends in time. The bounds are
-    rounded down by what float64 may have lost, and those of the two programmes by 2e-7 of 1 + |bound|, twice the
-    tolerance of HiGHS.
+    The methods are nested: intervals, CROWN, optimised slopes, the triangle linear programme, the mixed-integer
+    programme, which is exact where it ends in time. The first two start from bounds of the hidden units by CROWN, the
+    others from tighter ones: each hidden unit that may be active or inactive is bounded by slopes of its own. (Where
+    there are so many such units that the matrices between them are four times as large as the network, the first
+    bounds stay.) The bounds are rounded down by what float64 may have lost, and those of the two programmes by 2e-7 of
+    1 + |bound|, twice the tolerance of HiGHS.
 
     Args:
         network: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its params; a
