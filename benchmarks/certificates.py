@@ -9,9 +9,9 @@ runs under 2.13:
     lirpa/bin/pip install --no-deps auto_LiRPA==0.3
     AUTO_LIRPA_PYTHON=lirpa/bin/python python benchmarks/run.py certificates
 
-Both optimise the slopes of the margins alone, from bounds of the hidden units by CROWN. On a few images the peer then
-optimises those of the hidden units, too, as it does where it is not told otherwise. The two take turns, so that a slow
-spell hits both. This file is also what the peer's Python runs.
+The peer's time is that of slopes of the margins alone, from bounds of the hidden units by CROWN; `certify` optimises
+those of the hidden units, too. On a few images the peer then does the same, as it does where it is not told otherwise.
+The two take turns, so that a slow spell hits both. This file is also what the peer's Python runs.
 """
 
 import itertools

@@ -106,10 +106,6 @@ class CalibrationWarning(UserWarning):
     """Too few rows for the probabilities of a classifier to be anything but those of chance."""
 
 
-class UnfinishedWarning(UserWarning):
-    """A solver took all the steps that it was allowed, and is not done; its answer says what remains."""
-
-
 class ApproximationWarning(UserWarning):
     """A fit of many rows is approximate, because nothing else was asked for: it is solved on some rows as centres."""
 

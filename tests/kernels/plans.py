@@ -107,6 +107,7 @@ def networks() -> dict[str, Job]:
 
 
 def solvers() -> dict[str, Job]:
+    from lemmata.architectures import TangentKernel, relu_network
     from lemmata.kernels import RBF
     from lemmata.networks import EmpiricalKernel
     from lemmata.solvers import centred_regression, centres_plan, subset_of_regressors
@@ -117,16 +118,24 @@ def solvers() -> dict[str, Job]:
     empirical = EmpiricalKernel(
         lambda p, a: jnp.tanh(a @ p["w"]) @ p["v"], {"w": weights, "v": weights[0]}, working_set=WORKING_SET
     )
-    few = points(1500)
-    run = centred_regression(kernel, x, y, 300, jax.random.key(0), epochs=1)
+    few, single, tangent = points(1500), x.astype(jnp.float32), TangentKernel(relu_network(depth=2))
+    run = centred_regression(kernel, x, y, 300, jax.random.key(0))
     return {
         "subset_of_regressors": (
             lambda: centres_plan(kernel, x, z, working_set=WORKING_SET).bytes,
             lambda: subset_of_regressors(kernel, x, y, z, 0.1, working_set=WORKING_SET).coefficients,
         ),
+        "subset_of_regressors, float32": (
+            lambda: centres_plan(kernel, single, single[:300], working_set=WORKING_SET).bytes,
+            lambda: subset_of_regressors(kernel, single, y, single[:300], 0.1, working_set=WORKING_SET).coefficients,
+        ),
+        "subset_of_regressors, tangent": (
+            lambda: centres_plan(tangent, x, z, working_set=WORKING_SET).bytes,
+            lambda: subset_of_regressors(tangent, x, y, z, 0.1, working_set=WORKING_SET).coefficients,
+        ),
         "centred_regression": (
             lambda: run.plan.bytes,
-            lambda: centred_regression(kernel, x, y, 300, jax.random.key(0), epochs=1).coefficients,
+            lambda: centred_regression(kernel, x, y, 300, jax.random.key(0)).coefficients,
         ),
         "EmpiricalKernel.gram": (
             lambda: empirical.plan("kernel", (few, few), "all").bytes,

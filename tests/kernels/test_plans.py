@@ -10,9 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 SLACK = 4 * 2**20
 """Bytes: whole pages, objects of Python, and what the system's allocator keeps."""
-PASSED = {"subset_of_regressors": 1.25}
-"""Plans that are known to be passed, and by which factor at most: the plan of least squares on centres is too low."""
-JOBS = {"plain": 12, "networks": 5, "solvers": 3}
+JOBS = {"plain": 12, "networks": 5, "solvers": 5}
 
 
 @pytest.mark.seconds(40)
@@ -25,6 +23,4 @@ def test_what_is_planned_is_not_passed(group):
     assert len(found) == JOBS[group]
     for name, planned, measured in found:
         assert measured > 2**20, f"{name}: nothing was measured"
-        assert measured <= PASSED.get(name, 1.0) * planned + SLACK, (
-            f"{name}: {planned} bytes planned, {measured} measured"
-        )
+        assert measured <= planned + SLACK, f"{name}: {planned} bytes planned, {measured} measured"

@@ -35,7 +35,7 @@ from lemmata.estimators import (
 from lemmata.functions import GaussianBumps
 from lemmata.kernels import RBF, AbstractKernel, Compose, gram
 from lemmata.networks import construct_transformer
-from lemmata.solvers import CentredSolution, EigenProPlan
+from lemmata.solvers import KernelOperator
 from lemmata.storage import load, load_transformer, save, save_transformer
 from lemmata.subjects.boolean import LowDegreeClassifier
 from lemmata.subjects.hardness import RuleLearner
@@ -229,15 +229,14 @@ def test_files_of_earlier_versions_load_and_a_digest_cannot_be_left_out(name, fi
 
 
 def test_an_answer_of_an_earlier_version_lacks_fields_with_defaults(tmp_path):
-    numbers = (1, 2, 0.5, 1.0, 1, jnp.zeros(()), np.ones(1), EigenProPlan(5, 3, 5, 3, 8))
-    found = CentredSolution(RBF(1.0), POINTS[:3], jnp.ones(3), *numbers, remaining=0.25, done=True)
+    found = KernelOperator(RBF(1.0), POINTS[:3], block=2)
     path = save(found, tmp_path / "file")
     with safe_open(path, framework="numpy") as file:
         metadata, tensors = file.metadata(), {part: file.get_tensor(part) for part in file.keys()}  # noqa: SIM118
-    value = metadata["value"].replace(f', "remaining": {found.remaining!r}', "")
+    value = metadata["value"].replace(', "block": 2', "")
     assert value != metadata["value"]
     save_file(tensors, tmp_path / "earlier", {"format": "lemmata", "version": "1", "value": value})
-    assert np.isnan(load(tmp_path / "earlier").remaining)
+    assert load(tmp_path / "earlier").block is None
 
 
 class Trap:

@@ -1,4 +1,4 @@
-"""Least squares on centres, solved directly: against explicit matrices, its plan, and the choice beside EigenPro."""
+"""Least squares on centres, solved directly: against explicit matrices, and its plan."""
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +15,8 @@ from lemmata.errors import (
 )
 from lemmata.kernels import RBF, AbstractKernel, Linear, Matern, gram
 from lemmata.solvers import (
-    CentredRidge,
-    CentredSolution,
     centred_regression,
     centres_plan,
-    eigenpro,
     kernel_ridge,
     subset_of_regressors,
 )
@@ -202,19 +199,15 @@ def test_no_rows_by_centres_matrix_is_formed_and_the_plan_says_the_bytes(monkeyp
     assert "0.00 GiB that are free" in str(refused.value)
 
 
-def test_the_number_of_centres_chooses_the_solver():
-    key, four = jax.random.key(4), 5 * 8 * 4**2
-    for centres, kind in ((4, CentredRidge), (5, CentredSolution)):
-        found = centred_regression(KERNEL, X, F, centres, key, working_set=four)
-        assert isinstance(found, kind)
-        np.testing.assert_array_equal(
-            found.centres, eigenpro(KERNEL, X, F, centres, key, epochs=1, tolerance=0.0).centres
-        )
-    # EigenPro knows no ridge.
-    direct = centred_regression(KERNEL, X, F, 5, key, ridge=0.5, working_set=four)
+def test_centres_are_random_rows_solved_for_directly():
+    key = jax.random.key(4)
+    found = centred_regression(KERNEL, X, F, 5, key, ridge=0.5)
     np.testing.assert_array_equal(
-        direct.coefficients, subset_of_regressors(KERNEL, X, F, direct.centres, 0.5).coefficients
+        found.coefficients, subset_of_regressors(KERNEL, X, F, found.centres, 0.5).coefficients
     )
+    rows = {tuple(row) for row in np.asarray(X).tolist()}
+    assert len({tuple(row) for row in np.asarray(found.centres).tolist()} & rows) == 5
+    np.testing.assert_array_equal(found.centres, centred_regression(KERNEL, X, F, 5, key).centres)
     for wrong in ({"centres": 258}, {"centres": 0}, {"centres": True}, {"working_set": 0}, {"ridge": -1.0}):
         with pytest.raises(SettingError, match=next(iter(wrong))):
             centred_regression(KERNEL, X, F, **({"centres": 5, "key": key} | wrong))

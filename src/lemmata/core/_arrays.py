@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
+from jaxtyping import Float
 
 from lemmata.errors import DataError, PrecisionError, ShapeError
 
@@ -100,3 +101,17 @@ def check_gram(name: str, matrix: Any) -> None:
             rule="a symmetric Gram matrix",
             remedy="compute it with gram(kernel, x), or use (A + A.T) / 2 if the asymmetry is only rounding",
         )
+
+
+def mirror(matrix: Float[np.ndarray, "n columns"]) -> None:
+    """Copy the upper triangle of a matrix to the lower one.
+
+    Args:
+        matrix: it is changed in place.
+    """
+    for start in range(0, len(matrix), _BLOCK):
+        end = start + _BLOCK
+        matrix[end:, start:end] = matrix[start:end, end:].T
+        own = np.triu(matrix[start:end, start:end], 1)
+        np.fill_diagonal(own, np.diagonal(matrix[start:end, start:end]) / 2)
+        matrix[start:end, start:end] = own + own.T

@@ -15,6 +15,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Real
 
+from lemmata.core import known
+
 from ._parameters import check_number, counting, learnable
 
 
@@ -47,6 +49,16 @@ class AbstractKernel(eqx.Module):
     def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The vector K(x_i, x_i)."""
         return jax.vmap(lambda a: self(a, a))(x)
+
+    def numpy_cross(
+        self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
+    ) -> Float[np.ndarray, "n m"] | None:
+        """The matrix K(x_i, y_j) in float64 and new memory, where the kernel has a form that compiles nothing.
+
+        Solvers on the processor ask for it first: with few points, a compilation takes longer than the matrix. None
+        where there is no such form, where a parameter is traced, or where the points are not float64.
+        """
+        return None
 
     # The operations are kernels themselves, so their module needs this class first: it is imported when one is built.
 
@@ -84,6 +96,13 @@ class Sum(AbstractKernel):
         """The sum of the two cross matrices."""
         return self.left.cross(x, y) + self.right.cross(x, y)
 
+    def numpy_cross(
+        self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
+    ) -> Float[np.ndarray, "n m"] | None:
+        """The sum of the two cross matrices, where all parts have such a form."""
+        left, right = self.left.numpy_cross(x, y), self.right.numpy_cross(x, y)
+        return None if left is None or right is None else np.add(left, right, out=left)
+
     def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The sum of the two diagonals."""
         return self.left.diagonal(x) + self.right.diagonal(x)
@@ -102,6 +121,13 @@ class Product(AbstractKernel):
     def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The entrywise product of the two cross matrices."""
         return self.left.cross(x, y) * self.right.cross(x, y)
+
+    def numpy_cross(
+        self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
+    ) -> Float[np.ndarray, "n m"] | None:
+        """The entrywise product of the two cross matrices, where all parts have such a form."""
+        left, right = self.left.numpy_cross(x, y), self.right.numpy_cross(x, y)
+        return None if left is None or right is None else np.multiply(left, right, out=left)
 
     def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The entrywise product of the two diagonals."""
@@ -129,6 +155,13 @@ class Scale(AbstractKernel):
         """The multiple of the cross matrix."""
         return self.factor * self.kernel.cross(x, y)
 
+    def numpy_cross(
+        self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
+    ) -> Float[np.ndarray, "n m"] | None:
+        """The multiple of the cross matrix, where all parts have such a form."""
+        factor, found = known(self.factor), self.kernel.numpy_cross(x, y)
+        return None if factor is None or found is None else np.multiply(found, factor, out=found)
+
     def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The multiple of the diagonal."""
         return self.factor * self.kernel.diagonal(x)
@@ -151,6 +184,13 @@ class Power(AbstractKernel):
     def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The entrywise power of the cross matrix."""
         return self.kernel.cross(x, y) ** self.exponent
+
+    def numpy_cross(
+        self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
+    ) -> Float[np.ndarray, "n m"] | None:
+        """The entrywise power of the cross matrix, where all parts have such a form."""
+        found = self.kernel.numpy_cross(x, y)
+        return None if found is None else np.power(found, self.exponent, out=found)
 
     def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The entrywise power of the diagonal."""

@@ -80,7 +80,7 @@ def check_number(
             )
 
 
-def for_columns(name: str, value: Any, x: Array) -> Any:
+def for_columns(name: str, value: Any, x: Array | np.ndarray) -> Any:
     """One number, or one for each column of the points, in their precision.
 
     Raises:

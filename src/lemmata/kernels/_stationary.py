@@ -8,6 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.core import known
@@ -16,6 +17,7 @@ from lemmata.errors import SettingError
 from ._base import AbstractKernel
 from ._distance import squared_distance, squared_distances
 from ._matern import matern_function
+from ._numpy_distance import numpy_distances, numpy_matern
 from ._parameters import check_number, for_columns, learnable
 
 # Beyond these orders, the Matérn kernel is to rounding 0 between different points, and the Gaussian kernel.
@@ -50,6 +52,18 @@ class _Stationary(AbstractKernel):
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """Exactly 1."""
         return jnp.ones(x.shape[0], x.dtype)
+
+    def numpy_cross(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"] | None:
+        """The cross matrix by NumPy, of kernels whose profile is a polynomial times an exponential."""
+        length, profile = known(self.lengthscale), self._numpy_profile()
+        if profile is None or length is None or not x.dtype == y.dtype == np.float64:
+            return None
+        length = for_columns(f"{type(self).__name__}.lengthscale", np.asarray(length, np.float64), x)
+        return numpy_distances(x, y, length, profile)
+
+    def _numpy_profile(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        """The kernel from |x - y|² / lengthscale² by NumPy, which may overwrite it."""
+        return None
 
     def _squares(self, distances: Callable[..., Array], x: Array, y: Array) -> Array:
         length = for_columns(f"{type(self).__name__}.lengthscale", self.lengthscale, x)
@@ -86,6 +100,9 @@ class RBF(_Stationary):
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return jnp.exp(-0.5 * squares)
 
+    def _numpy_profile(self) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda squares: np.exp(np.multiply(squares, -0.5, out=squares), out=squares)
+
 
 class Laplace(_Stationary):
     """K(x, y) = exp(-|x - y| / lengthscale) with the Euclidean distance.
@@ -103,6 +120,9 @@ class Laplace(_Stationary):
 
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return matern_function(0.5, squares)
+
+    def _numpy_profile(self) -> Callable[[np.ndarray], np.ndarray]:
+        return numpy_matern(0.5)
 
 
 def _order(nu: Any) -> float:
@@ -160,3 +180,6 @@ class Matern(_Stationary):
     def _profile(self, squares: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         nu = min(max(self.nu, _ROUGHEST), _SMOOTHEST)
         return matern_function(nu, 2 * nu * squares)
+
+    def _numpy_profile(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        return numpy_matern(self.nu) if self.nu in (0.5, 1.5, 2.5) else None

@@ -8,6 +8,7 @@ from lemmata.core import available_bytes
 from lemmata.errors import MemoryPlanError
 
 from ._base import AbstractKernel
+from ._numpy_gram import numpy_gram
 from ._plan import size
 from ._points import checked_problem
 from ._tiles import checked_finite, checked_symmetric, cross_tile
@@ -51,6 +52,8 @@ def writable_gram(kernel: AbstractKernel, x: Float[Array, "n *shape"]) -> Float[
             rule=f"at most the {size(free)} that are free",
             remedy="use fewer points, or solve on centres (an estimator's centres='auto')",
         )
+    if (found := numpy_gram(kernel, np.asarray(x))) is not None:
+        return found
     kernel.diagonal(x)  # a kernel that refuses points refuses them here; compiled, it can refuse nothing
     matrix = np.empty((n, n), x.dtype)
     # The last tiles go back to the size of the others: one shape is compiled, and what they repeat is written twice.

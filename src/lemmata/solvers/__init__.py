@@ -12,9 +12,6 @@ from ._conjugate_gradients import Iterations as Iterations
 from ._conjugate_gradients import conjugate_gradient_path as conjugate_gradient_path
 from ._conjugate_gradients import conjugate_gradients as conjugate_gradients
 from ._cross_entropy import cross_entropy_flow as cross_entropy_flow
-from ._eigenpro import CentredSolution as CentredSolution
-from ._eigenpro import eigenpro as eigenpro
-from ._eigenpro_plan import EigenProPlan as EigenProPlan
 from ._ensemble import Ensemble as Ensemble
 from ._ensemble import OtherPoints as OtherPoints
 from ._ensemble import gradient_descent_ensemble as gradient_descent_ensemble

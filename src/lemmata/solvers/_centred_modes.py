@@ -5,9 +5,8 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-from jaxtyping import Array, Float, Int
-from scipy.linalg.blas import dsyrk  # pyright: ignore[reportAttributeAccessIssue]
-from scipy.linalg.lapack import dpotrf, dtrtri  # pyright: ignore[reportAttributeAccessIssue]
+from jaxtyping import Float, Int
+from scipy.linalg.lapack import dtrtri  # pyright: ignore[reportAttributeAccessIssue]
 
 from lemmata.core import require_float64
 from lemmata.errors import ShapeError
@@ -15,8 +14,9 @@ from lemmata.kernels import AbstractKernel
 
 from ._centres_plan import CentresPlan, centres_plan
 from ._checks import check_numbers, check_targets
-from ._normal_equations import kernel_block
-from ._ridge import factored, require_positive_semidefinite
+from ._host_solution import penalty_factor
+from ._kernel_rows import KernelRows
+from ._normal_equations import summed_rows, whitened
 
 # Rounding of sums that are whitened last may move the fit by this share of the targets; beyond it rows are whitened.
 _TOLERANCE = 1e-5
@@ -156,16 +156,16 @@ def centred_modes(
     check_targets(y, len(x))
     if centres.shape[1:] != x.shape[1:]:
         raise ShapeError("centres", found=f"shape {centres.shape}", rule=f"points of the shape {x.shape[1:]} of x")
-    z = jnp.asarray(centres, float)
-    block = _Block(kernel, z, min(max(len(z), _ROWS), max(256, _BYTES // (8 * len(z)))))
-    _plan(kernel, x, z, y.shape[1], block.rows).require(z)
-    lower, jitter = _penalty_factor(block(centres))
+    z, rows = np.asarray(centres, float), min(max(len(centres), _ROWS), max(256, _BYTES // (8 * len(centres))))
+    _plan(kernel, x, z, y.shape[1], rows).require()
+    entries = KernelRows(kernel, z, len(x))
+    lower, jitter = penalty_factor(kernel, z, float(np.finfo(float).eps))
     weight = np.ones(len(x)) if roots is None else roots
-    own, targets = block(x[aside]) * weight[aside, None], y[aside]
+    own, targets = entries(x[aside]) * weight[aside, None], y[aside]
     last = ridge > 0 and _may_whiten_last(lower, own, targets, len(x) / len(aside), ridge)
-    square, product = _sums(block, None if last else lower, x, y, roots)
-    if last:
-        square, product = _whitened(lower, _whitened(lower, square).T), _whitened(lower, product)
+    square, product = whitened(
+        *summed_rows(entries, None if last else lower, x, y, rows, roots), lower if last else None
+    )
     features = _whitened(lower, own.T).T
     prior = weight[aside] ** 2 * np.asarray(kernel.diagonal(jnp.asarray(x[aside])))
     missed = float(np.mean(np.maximum(prior - np.sum(features**2, axis=1), 0.0)))
@@ -174,42 +174,11 @@ def centred_modes(
     return CentredModes(levels, targets, aside, missed, jitter)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Block:
-    """K(x, z) for points x in blocks of one number of rows: one compilation."""
-
-    kernel: AbstractKernel
-    z: Array
-    rows: int
-
-    def started(self, x: np.ndarray) -> Array:
-        """K(x, z) of at most a block of points, and rows of no meaning below; it may still be computed."""
-        padded = np.pad(x, [(0, self.rows - len(x)), *((0, 0) for _ in x.shape[1:])], mode="edge")
-        return kernel_block(self.kernel, jnp.asarray(padded), self.z)
-
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        """K(x, z), in new memory."""
-        parts = [x[start : start + self.rows] for start in range(0, len(x), self.rows)]
-        return np.concatenate([np.asarray(self.started(part))[: len(part)] for part in parts])
-
-
-def _plan(kernel: AbstractKernel, x: np.ndarray, z: Array, outputs: int, rows: int) -> CentresPlan:
+def _plan(kernel: AbstractKernel, x: np.ndarray, z: np.ndarray, outputs: int, rows: int) -> CentresPlan:
     """What will be held; of kernels of fields the compiler says what a tile takes, of others a tile is small."""
     if x.ndim > 2:
-        return centres_plan(kernel, jnp.asarray(x[:rows]), z, outputs=outputs, block=rows)
+        return centres_plan(kernel, jnp.asarray(x[:rows]), jnp.asarray(z), outputs=outputs, block=rows)
     return CentresPlan(len(x), len(z), outputs, 1, rows, 32 * rows * len(z))
-
-
-def _penalty_factor(matrix: np.ndarray) -> tuple[np.ndarray, float]:
-    """The Cholesky factor of K_zz + jitter I; a jitter of 16 eps tr K_zz lies above its rounding."""
-    matrix = (matrix + matrix.T) / 2
-    jitter = 16 * float(np.finfo(float).eps) * float(np.trace(matrix))
-    factor, failed = dpotrf(matrix + jitter * np.eye(len(matrix)), lower=1)
-    if not failed:
-        return factor, jitter
-    require_positive_semidefinite(jnp.asarray(matrix), "the Gram matrix of the centres")
-    solved = factored(jnp.asarray(matrix), jnp.zeros((len(matrix), 1)), jitter)
-    return np.asarray(solved.factor), float(solved.ridge + solved.jitter)
 
 
 def _modes(lower: np.ndarray, square: np.ndarray, product: np.ndarray, features: np.ndarray, size: int) -> Modes:
@@ -218,26 +187,6 @@ def _modes(lower: np.ndarray, square: np.ndarray, product: np.ndarray, features:
     basis = np.zeros((len(lower), size))
     basis[:size] = scipy.linalg.solve_triangular(lower[:size, :size], vectors, lower=True, trans=1, check_finite=False)
     return Modes(basis, np.maximum(values, 0.0), vectors.T @ product[:size], features[:, :size] @ vectors)
-
-
-def _sums(
-    block: _Block, lower: np.ndarray | None, x: np.ndarray, y: np.ndarray, roots: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The sums of w_i f_i f_i^T and of f_i y_i; the next block is computed while one is added."""
-    square, product = np.zeros((len(block.z), len(block.z)), order="F"), np.zeros((len(block.z), y.shape[1]))
-    following = block.started(x[: block.rows])
-    for start in range(0, len(x), block.rows):
-        current, part = following, slice(start, start + block.rows)
-        if start + block.rows < len(x):
-            following = block.started(x[start + block.rows : start + 2 * block.rows])
-        features = np.asarray(current)[: len(y[part])].T
-        features = features if roots is None else features * roots[part]
-        if lower is not None:
-            features = _whitened(lower, features)
-        square = dsyrk(1.0, features, beta=1.0, c=square, lower=1, overwrite_c=1)
-        product += features @ y[part]
-    square += np.tril(square, -1).T  # the upper triangle was 0
-    return square, product
 
 
 def _whitened(lower: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -9,9 +9,9 @@ from jaxtyping import Array, Float
 
 from lemmata.core import check_whole, free_bytes
 from lemmata.errors import MemoryPlanError, SettingError
-from lemmata.kernels import AbstractKernel, gram_plan
+from lemmata.kernels import AbstractKernel
 
-from ._normal_equations import TILE
+from ._kernel_rows import rows_bytes
 from ._operators import BLOCK_BYTES
 
 # K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and what a factorisation
@@ -19,6 +19,8 @@ from ._operators import BLOCK_BYTES
 _SQUARES = 5
 # A block in float64, its whitened form, and the next block, beside what the kernel holds while it computes one.
 _COPIES = 3
+# A block has at most so many bytes, which the allocator uses again for the next one, or so many rows.
+_BLOCK, _FEW_ROWS = 2**24, 1024
 # Plans above this many bytes are printed.
 _ANNOUNCED = 2**30
 
@@ -46,7 +48,7 @@ class CentresPlan:
     @property
     def square_bytes(self) -> int:
         """Bytes of the p x p matrices in float64 that are alive at once, whatever the block."""
-        return squares(self.centres)
+        return _squares(self.centres)
 
     @property
     def bytes(self) -> int:
@@ -82,12 +84,7 @@ class CentresPlan:
         )
 
 
-def squares(centres: int) -> int:
-    """Bytes of the p x p matrices in float64 that a direct solution on p centres holds at once.
-
-    Args:
-        centres: p.
-    """
+def _squares(centres: int) -> int:
     return _SQUARES * 8 * centres**2
 
 
@@ -135,11 +132,11 @@ def centres_plan(
         if value is not None:
             check_whole(name, value, 1, unit)
     n, p = len(x), len(z)
-    tile = gram_plan(kernel, x[:TILE], z, block=max(TILE, p)).working_bytes
+    tile = rows_bytes(kernel, z.astype(x.dtype), n)
     row = 8 * _COPIES * p
     if block is not None:
         return CentresPlan(n, p, outputs, ridges, min(block, n), tile + row * min(block, n))
-    beside = squares(p) + _columns(n, p, outputs, ridges)
+    beside = _squares(p) + _columns(n, p, outputs, ridges)
     limit = 2 * BLOCK_BYTES if working_set is None else working_set - beside
     if limit < tile + row:
         raise MemoryPlanError(
@@ -148,7 +145,7 @@ def centres_plan(
             rule=f"at least {tile + row} bytes for a block, which one row of this kernel needs",
             remedy=f"set working_set to at least {beside + tile + row} bytes, or use fewer centres",
         )
-    rows = min(n, (limit - tile) // row)
+    rows = min(n, (limit - tile) // row, max(_FEW_ROWS, _BLOCK // (8 * p)))
     return CentresPlan(n, p, outputs, ridges, rows, tile + row * rows)
 
 

@@ -6,6 +6,7 @@ from jaxtyping import Float, Int
 from scipy.linalg.blas import dsymm  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs  # pyright: ignore[reportAttributeAccessIssue]
 
+from lemmata.core import mirror
 from lemmata.errors import SolverError
 
 from ._ridge import JITTERS, require_positive_semidefinite
@@ -23,6 +24,7 @@ class SystemInPlace:
 
     Args:
         matrix: A, of both triangles, C-contiguous, in float64; it is overwritten.
+        upper: whether only the upper triangle of the matrix has meaning.
 
     Example:
         >>> import numpy as np
@@ -34,10 +36,10 @@ class SystemInPlace:
         [[1.0], [2.0]]
     """
 
-    def __init__(self, matrix: Float[np.ndarray, "n columns"]):
+    def __init__(self, matrix: Float[np.ndarray, "n columns"], upper: bool = False):
         self._matrix = matrix
         self._diagonal = np.diagonal(matrix).copy()
-        self._factorised = False
+        self._changed = upper  # whether the lower triangle is not that of A
 
     @property
     def trace(self) -> float:
@@ -88,7 +90,7 @@ class SystemInPlace:
             np.fill_diagonal(self._matrix, self._diagonal + ridge + jitter)
             # The transpose of an array of C is one of Fortran; its upper triangle is the lower one of the matrix.
             _, failed = dpotrf(self._matrix.T, lower=0, clean=0, overwrite_a=1)
-            self._factorised = True
+            self._changed = True
             if not failed:
                 return jitter
             if jitter == 0:
@@ -134,12 +136,8 @@ class SystemInPlace:
         return self._matrix
 
     def _restore(self) -> None:
-        if not self._factorised:
+        if not self._changed:
             return
-        for start in range(0, len(self._matrix), _BLOCK):
-            end = start + _BLOCK
-            self._matrix[end:, start:end] = self._matrix[start:end, end:].T
-            own = np.triu(self._matrix[start:end, start:end], 1)
-            self._matrix[start:end, start:end] = own + own.T
+        mirror(self._matrix)
         np.fill_diagonal(self._matrix, self._diagonal)
-        self._factorised = False
+        self._changed = False

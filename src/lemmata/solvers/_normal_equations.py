@@ -1,5 +1,6 @@
 """The normal equations of least squares on centres, summed over blocks of rows and whitened by the centres' factor."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import equinox as eqx
@@ -7,16 +8,19 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg
 import numpy as np
-import scipy.linalg
 from jaxtyping import Array, Float
+from scipy.linalg.blas import dtrsm  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.linalg.lapack import dtrtri  # pyright: ignore[reportAttributeAccessIssue]
 
+from lemmata.core import mirror
 from lemmata.kernels import AbstractKernel
 
-# Rows of the kernel that are computed at once, inside a block: their intermediate arrays stay in the cache. An entry of
-# an RBF kernel in ten dimensions took 10.6 ns in such tiles, and 17.7 ns in one of 8192 rows (1000 centres, float64).
-TILE = 256
+from ._kernel_rows import TILE, KernelRows, on_host
+
 # Steps of power iteration for an end of a spectrum.
-_POWERS = 30
+POWERS = 30
+# Strips of a symmetric product, and the columns of one at least: narrow strips waste little, and wide ones are fast.
+_STRIPS, _STRIP = 8, 128
 
 
 @jax.jit
@@ -37,20 +41,20 @@ def largest(product: Any, size: int) -> Float[Array, ""]:
         size: entries of u.
     """
     start = jax.random.normal(jax.random.key(0), (size,), jnp.float64)
-    unit = jax.lax.fori_loop(0, _POWERS, lambda _, u: (w := product(u)) / jnp.linalg.norm(w), start)
+    unit = jax.lax.fori_loop(0, POWERS, lambda _, u: (w := product(u)) / jnp.linalg.norm(w), start)
     return jnp.linalg.norm(product(unit))
 
 
 def normal_equations(
     kernel: AbstractKernel,
-    factor: Float[Array, "p p"],
-    z: Float[Array, "p d"],
-    x: Float[Array, "n d"],
-    y: Float[Array, "n k"],
+    factor: Any,
+    z: Any,
+    x: Any,
+    y: Any,
     rows: int,
     *,
     last: bool,
-) -> tuple[Float[Array, "p p"], Float[Array, "p k"]]:
+) -> tuple[Any, Any]:
     """W = sum_i f_i f_i^T and v = sum_i f_i y_i with f_i = L^-1 K(z, x_i), from blocks of rows; sums in float64.
 
     Whitened last, sums cost half as much, and |L^-1|² multiplies their rounding: `moved_by_rounding`.
@@ -70,16 +74,15 @@ def normal_equations(
 
 def summed_blocks(
     kernel: AbstractKernel,
-    factor: Float[Array, "p p"] | None,
-    z: Float[Array, "p d"],
-    x: Float[Array, "n d"],
-    y: Float[Array, "n k"],
+    factor: Any,
+    z: Any,
+    x: Any,
+    y: Any,
     rows: int,
 ) -> tuple[Any, Any]:
     """The sums of f_i f_i^T and f_i y_i over blocks of rows, with f_i = L^-1 K(z, x_i), or K(z, x_i) without a factor.
 
-    Kernel entries are computed by JAX. On the processor sums are NumPy's: a product of a matrix with its own transpose
-    costs half of one, which XLA does not see. The next block is computed while one is added.
+    On the processor sums are those of BLAS (`summed_rows`), and only the lower triangle of the square has meaning.
 
     Args:
         kernel: the kernel K.
@@ -89,51 +92,101 @@ def summed_blocks(
         y: targets.
         rows: of a block.
     """
-    square, product, following = 0.0, 0.0, kernel_block(kernel, x[:rows], z)
-    buffer = None  # fresh memory for every block's square costs as much as a tenth of the square
+    if all(map(on_host, (z, x, y, factor))):
+        own = KernelRows(kernel, z, min(rows, len(x)))
+        return summed_rows(own, None if factor is None else np.asarray(factor), np.asarray(x), np.asarray(y), rows)
+    square, product = 0.0, 0.0
     for start in range(0, len(x), rows):
         first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
-        block, host = following, _on_host(following)
-        if start + rows < len(x):
-            begin = min(start + rows, len(x) - rows)
-            following = kernel_block(kernel, x[begin : begin + rows], z)
-        features = (np.asarray(block) if host else block)[start - first : rows].T
+        features = kernel_block(kernel, x[first : first + rows], z)[start - first : rows].T
         if factor is not None:
-            features = _solved(factor, features, host)
-        if host and buffer is not None:
-            square += np.matmul(features, features.T, out=buffer)
-        else:
-            square = square + features @ features.T
-            buffer = np.empty_like(square) if host else None
-        product = product + features @ y[start : first + rows]
+            features = jax.scipy.linalg.solve_triangular(factor, features, lower=True)
+        square, product = square + features @ features.T, product + features @ y[start : first + rows]
     return square, product
 
 
-def whitened(
-    square: Any, product: Any, factor: Float[Array, "p p"] | None
-) -> tuple[Float[Array, "p p"], Float[Array, "p k"]]:
+def summed_rows(
+    kernel: KernelRows,
+    factor: Float[np.ndarray, "p p"] | None,
+    x: Float[np.ndarray, "n *shape"],
+    y: Float[np.ndarray, "n k"],
+    rows: int,
+    roots: Float[np.ndarray, " n"] | None = None,
+) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, "p k"]]:
+    """`summed_blocks` by BLAS and LAPACK, in place; the next block is computed while one is added.
+
+    Only the lower triangle of the square has meaning, and little more is computed: strips of columns, by NumPy's matrix
+    product. (BLAS has a function for the half, but SciPy's holds the lock of the interpreter, so that no thread could
+    compute the next block.)
+
+    Args:
+        kernel: K(., z).
+        factor: L, C-contiguous, or None.
+        x: points.
+        y: targets, times the roots of the weights.
+        rows: of a block.
+        roots: the roots of the weights of f_i; None is 1 for each row.
+    """
+    size = len(kernel)
+    upper, product = np.zeros((size, size)), np.zeros((size, y.shape[1]))
+    width = max(_STRIP, -(-size // _STRIPS))
+    with ThreadPoolExecutor(1) as ahead:
+        following = ahead.submit(kernel, x[:rows])
+        for start in range(0, len(x), rows):
+            part, features = slice(start, start + rows), following.result()
+            if start + rows < len(x):
+                following = ahead.submit(kernel, x[start + rows : start + 2 * rows])
+            if roots is not None:
+                features *= roots[part, None]
+            features = features.T
+            if factor is not None:
+                features = whitened_rows(factor, features)
+            for first in range(0, size, width):
+                upper[first : first + width, first:] += features[first : first + width] @ features[first:].T
+            product += features @ y[part]
+    return upper.T, product
+
+
+def whitened_rows(factor: Float[np.ndarray, "p p"], features: Float[np.ndarray, "p n"]) -> Float[np.ndarray, "p n"]:
+    """L^-1 f, in the place of f where it is Fortran-contiguous.
+
+    Args:
+        factor: L, C-contiguous.
+        features: f.
+    """
+    return dtrsm(1.0, factor.T, features, lower=0, trans_a=1, overwrite_b=1)
+
+
+def whitened(square: Any, product: Any, factor: Float[Array | np.ndarray, "p p"] | None) -> tuple[Any, Any]:
     """L^-1 times the sums (times L^-T, the square), which stay as they are without a factor; the square symmetric.
 
     Args:
-        square: the sum of f_i f_i^T.
+        square: the sum of f_i f_i^T, of which only the lower triangle has meaning; on the processor it is overwritten.
         product: the sum of f_i y_i.
         factor: L, or None.
     """
+    if all(map(on_host, (square, product))):
+        square = np.asfortranarray(square)
+        mirror(square.T)
+        if factor is not None:
+            lower = np.ascontiguousarray(factor)
+            square = dtrsm(1.0, lower.T, whitened_rows(lower, square), side=1, lower=0, overwrite_b=1)
+            mirror(square.T)
+            product = whitened_rows(lower, np.asarray(product))
+        return square, product
     if factor is not None:
-        host = _on_host(square)
-        square = _solved(factor, _solved(factor, square, host).T, host)
-        product = _solved(factor, product, host)
-    return _symmetric(jnp.asarray(square)), jnp.asarray(product)
+        square = _solved(factor, _solved(factor, square).T)
+        product = _solved(factor, product)
+    return _symmetric(square), product
 
 
-@jax.jit
 def moved_by_rounding(
-    factor: Float[Array, "p p"],
-    square: Float[Array, "p p"],
-    y: Float[Array, "n k"],
-    alpha: Float[Array, "p k"],
-    ridge: Float[Array, ""],
-) -> Float[Array, ""]:
+    factor: Float[Array | np.ndarray, "p p"],
+    square: Float[Array | np.ndarray, "p p"],
+    y: Float[Array | np.ndarray, "n k"],
+    alpha: Float[Array | np.ndarray, "p k"],
+    ridge: float | Float[Array, ""],
+) -> float:
     """How far rounding of sums that were whitened last may move the fit on the training points, as a share of |y|.
 
     Sums of K_zn K_nz and K_zn y have errors of some eps s_j s_l and eps s_j |y| with s_j = |K(z_j, x)|, taken for
@@ -148,12 +201,13 @@ def moved_by_rounding(
         alpha: coefficients of the kernel.
         ridge: the ridge, above 0.
     """
-    sizes = jnp.sqrt(jnp.sum((factor @ square) * factor, axis=1))[:, None]
-    inverse = jax.scipy.linalg.solve_triangular(factor, jnp.eye(len(factor)), lower=True)
-    amplified = jnp.sqrt(jnp.sum((inverse * sizes[:, 0]) ** 2))
-    size, eps = jnp.linalg.norm(y), jnp.finfo(jnp.float64).eps
-    moved = 8 * eps * amplified * (jnp.linalg.norm(sizes * alpha) + size) / (2 * jnp.sqrt(ridge))
-    return moved / jnp.where(size > 0, size, 1.0)
+    lower = np.asarray(factor)
+    sizes = np.sqrt(np.einsum("ij,ij->i", lower @ np.asarray(square), lower))[:, None]
+    inverse = dtrtri(lower, lower=1)[0]
+    amplified = float(np.linalg.norm(inverse * sizes[:, 0]))
+    size, eps = float(np.linalg.norm(y)), float(np.finfo(float).eps)
+    moved = 8 * eps * amplified * (float(np.linalg.norm(sizes * np.asarray(alpha))) + size) / (2 * float(ridge) ** 0.5)
+    return moved / (size or 1.0)
 
 
 @eqx.filter_jit
@@ -165,18 +219,8 @@ def kernel_block(kernel: AbstractKernel, x: Array, z: Array) -> Float[Array, "ro
     return jax.lax.map(lambda part: kernel.cross(part, z).astype(jnp.float64), parts).reshape(len(padded), len(z))
 
 
-def _on_host(array: Any) -> bool:
-    """Whether the numbers lie in this machine's memory, and not on a device or in a trace."""
-    try:
-        return not isinstance(array, jax.Array) or all(device.platform == "cpu" for device in array.devices())
-    except jax.errors.ConcretizationTypeError:
-        return False
-
-
-def _solved(factor: Array, right: Any, host: bool) -> Any:
-    if not host:
-        return jax.scipy.linalg.solve_triangular(factor, right, lower=True)
-    return scipy.linalg.solve_triangular(np.asarray(factor), right, lower=True, check_finite=False)
+def _solved(factor: Any, right: Any) -> Any:
+    return jax.scipy.linalg.solve_triangular(factor, right, lower=True)
 
 
 @jax.jit

@@ -7,6 +7,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,16 +20,16 @@ from lemmata.kernels import AbstractKernel, problem_digest
 from ._normal_equations import summed_blocks, whitened
 from ._shared_vectors import runs_of_rows, scratch
 
-Sums = Callable[..., tuple[Float[Array, "p p"], Float[Array, "p k"]]]
+Sums = Callable[..., tuple[Any, Any]]
 _PARTS = ("x", "y", "z", "factor")
 
 
 def shared_normal_equations(
     kernel: AbstractKernel,
-    factor: Float[Array, "p p"],
+    factor: Float[Array | np.ndarray, "p p"],
     z: Float[Array, "p d"],
     x: Float[Array, "n d"],
-    y: Float[Array, "n k"],
+    y: Float[Array | np.ndarray, "n k"],
     rows: int,
     executor: Executor,
     tasks: int,
@@ -55,7 +56,7 @@ def shared_normal_equations(
     shape = (len(z), len(z) + y.shape[1])
     runs = runs_of_rows(len(x), rows, tasks)
 
-    def sums(*, last: bool) -> tuple[Float[Array, "p p"], Float[Array, "p k"]]:
+    def sums(*, last: bool) -> tuple[Any, Any]:
         with _place(folder, lambda: _name(kernel, arrays, rows, runs, last)) as place:
             for name, array in arrays.items():
                 write_array(place / f"{name}.npy", array)
@@ -89,7 +90,7 @@ def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int
             None if last else jnp.asarray(factor),
             jnp.asarray(z),
             jnp.asarray(x[start:end]),
-            jnp.asarray(y[start:end]),
+            y[start:end],
             min(rows, end - start),
         )
         write_array(folder / f"rows-{start}-{end}.npy", np.concatenate([np.asarray(part) for part in sums], axis=1))

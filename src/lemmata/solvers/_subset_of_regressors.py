@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import pathlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -20,8 +21,9 @@ from lemmata.kernels import AbstractKernel, gram
 
 from ._centres_plan import CentresPlan, centres_plan
 from ._checks import check_at_least, check_numbers, check_targets
+from ._host_solution import host_solutions, penalty_factor
+from ._kernel_rows import centred_product, on_host
 from ._normal_equations import largest, largest_of_inverse, moved_by_rounding, normal_equations
-from ._operators import kernel_product
 from ._ridge import factored
 from ._shared_equations import shared_normal_equations
 
@@ -60,10 +62,10 @@ class CentredRidge(eqx.Module):
     def __call__(self, x: Float[Array, "t d"]) -> Float[Array, "..."]:
         """Predictions (t, *k), or (s, t, *k) for s ridges, computed in blocks."""
         if self.ridge.ndim == 0:
-            return kernel_product(self.kernel, x, self.centres, self.coefficients)
+            return centred_product(self.kernel, x, self.centres, self.coefficients)
         # One pass over the kernel's blocks serves all ridges.
         columns = jnp.moveaxis(self.coefficients, 0, 1)
-        found = kernel_product(self.kernel, x, self.centres, columns.reshape(len(columns), -1))
+        found = centred_product(self.kernel, x, self.centres, columns.reshape(len(columns), -1))
         return jnp.moveaxis(found.reshape(len(x), *columns.shape[1:]), 1, 0)
 
 
@@ -148,22 +150,34 @@ def subset_of_regressors(
     check_at_least("tolerance", tolerance, 0.0)
     check_executor(executor)
     check_whole("tasks", tasks, 1)
-    flat = jnp.asarray(y, jnp.float64).reshape(len(x), -1)
     plan = centres_plan(
-        kernel, x, centres, outputs=flat.shape[1], ridges=ridges.size, block=block, working_set=working_set
+        kernel, x, centres, outputs=math.prod(y.shape[1:]), ridges=ridges.size, block=block, working_set=working_set
     )
     plan.require(x)
-    factor, jitter = _penalty(kernel, centres, float(jnp.finfo(x.dtype).eps), flat.shape[1])
-    z = centres.astype(x.dtype)
+    z, eps = jnp.asarray(centres).astype(x.dtype), float(jnp.finfo(x.dtype).eps)
+    host = all(map(on_host, (x, y, centres, *jax.tree.leaves((kernel, ridges)))))
+    numbers: Any = np if host else jnp
+    flat = numbers.asarray(y, np.float64).reshape(len(x), -1)
+    factor: Any
+    if host:
+        factor, jitter = penalty_factor(kernel, np.asarray(centres, np.float64), eps)
+    else:
+        factor, jitter = _penalty(kernel, centres, eps, flat.shape[1])
     sums = functools.partial(normal_equations, kernel, factor, z, x, flat, plan.block)
     if executor is not None:
         sums = shared_normal_equations(kernel, factor, z, x, flat, plan.block, executor, tasks, folder)
-    parts = _found(sums, factor, x, flat, ridges.reshape(-1), tolerance)
-    alpha, shift, residual, condition, gain = (jnp.stack(part) for part in zip(*parts, strict=True))
-    error = (jnp.sum(flat**2) - gain) / len(x)
-    shift, residual, condition, error = (part.reshape(ridges.shape) for part in (shift, residual, condition, error))
-    alpha = alpha.reshape(*ridges.shape, len(centres), *y.shape[1:])
-    return CentredRidge(kernel, z, alpha, ridges, jitter, shift, residual, condition, error, plan)
+    if host:
+        allowed = math.inf if x.dtype != np.float64 else tolerance
+        parts = host_solutions(sums, np.asarray(factor), flat, np.asarray(ridges).reshape(-1), allowed)
+    else:
+        parts = _found(sums, factor, x, flat, ridges.reshape(-1), tolerance)
+    alpha, shift, residual, condition, gain = (numbers.stack(part) for part in zip(*parts, strict=True))
+    error = (numbers.sum(flat**2) - gain) / len(x)
+    alpha = jnp.asarray(alpha.reshape(*ridges.shape, len(centres), *y.shape[1:]))
+    shift, residual, condition, error = (
+        jnp.asarray(part.reshape(ridges.shape)) for part in (shift, residual, condition, error)
+    )
+    return CentredRidge(kernel, z, alpha, ridges, jnp.asarray(jitter), shift, residual, condition, error, plan)
 
 
 def _checked(

@@ -4,11 +4,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ._network import ReluNetwork
+from ._open_units import OpenNetwork
 from ._relaxation import Ball
 
 
 def attack(
-    network: ReluNetwork,
+    network: ReluNetwork | OpenNetwork,
     ball: Ball,
     rows: Float[np.ndarray, "r k"],
     starts: Float[np.ndarray, "r d"] | None = None,

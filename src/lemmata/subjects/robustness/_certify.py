@@ -14,6 +14,7 @@ from lemmata.printable import preformatted
 from ._attack import attack
 from ._inputs import as_point, as_radius
 from ._network import ReluNetwork
+from ._open_units import open_network, tightened_bounds
 from ._programs import exact, triangle
 from ._reading import read_network
 from ._relaxation import NORMS, Ball, crown, interval, optimised, pre_activation_bounds
@@ -21,6 +22,7 @@ from ._rounding import rounding
 
 METHODS = ("interval", "crown", "alpha", "lp", "exact")
 """From the cheapest to the tightest; each is at least as tight as those before it."""
+_STEPS = 40  # of ascent in the slopes
 _PROGRAMMES = 2e-7  # what a bound by HiGHS is taken to be off by: twice the tolerance of its constraints
 
 _CLAIMS = {
@@ -95,10 +97,12 @@ def certify(
 ) -> Certificate:
     """Bound every margin of a ReLU network over all inputs within `radius` of x.
 
-        The methods start from the same bounds of the hidden units and are nested: intervals, CROWN, optimised slopes,
-    the triangle linear programme, the mixed-integer programme, which is exact where it ends in time. The bounds are
-    rounded down by what float64 may have lost, and those of the two programmes by 2e-7 of 1 + |bound|, twice the
-    tolerance of HiGHS.
+    The methods are nested: intervals, CROWN, optimised slopes, the triangle linear programme, the mixed-integer
+    programme, which is exact where it ends in time. The first two start from bounds of the hidden units by CROWN, the
+    others from tighter ones: each hidden unit that may be active or inactive is bounded by slopes of its own. (Where
+    there are so many such units that the matrices between them are four times as large as the network, the first
+    bounds stay.) The bounds are rounded down by what float64 may have lost, and those of the two programmes by 2e-7 of
+    1 + |bound|, twice the tolerance of HiGHS.
 
     Args:
         network: a list of (weight, bias) of dense layers with ReLU between them; a `Serial`, with its params; a
@@ -131,8 +135,10 @@ def certify(
     ball = _ball(read, point, radius, norm, method)
     chosen, rows, rivals = _margins(read, ball, label)
     bounds = pre_activation_bounds(read, ball)
-    margins, starts, ended = _lower(read, ball, bounds, rows, method, positive("seconds", seconds))
-    found, points = attack(read, ball, rows, starts)
+    tight = bounds if method in ("interval", "crown") else tightened_bounds(read, ball, bounds)
+    margins, starts, ended = _lower(read, ball, bounds, tight, rows, method, positive("seconds", seconds))
+    _, points = attack(open_network(read, tight) or read, ball, rows, starts)
+    found = (read(points) * rows).sum(axis=1)
     margins = np.minimum(margins - rounding(read, ball, bounds, rows), found)
     fooled = np.array([_class(read, one) != chosen for one in points])
     wins_ties = np.array([chosen < rival for rival in rivals])
@@ -195,8 +201,13 @@ def _margins(network: ReluNetwork, ball: Ball, label: int | None):
     return chosen, np.eye(classes)[chosen] - np.eye(classes)[list(rivals)], rivals
 
 
-def _lower(network: ReluNetwork, ball: Ball, bounds, rows: Float[np.ndarray, "r k"], method: str, seconds: float):
-    """Lower bounds, a guess of the worst input of each row, and how many searches ended."""
+def _lower(
+    network: ReluNetwork, ball: Ball, bounds, tight, rows: Float[np.ndarray, "r k"], method: str, seconds: float
+):
+    """Lower bounds, a guess of the worst input of each row, and how many searches ended.
+
+    Intervals and CROWN start from `bounds` of the hidden units, all others from the tighter ones.
+    """
     found = interval(network, ball, bounds, rows)
     starts, ended = np.tile(ball.center, (len(rows), 1)), 0
     if method == "interval":
@@ -204,12 +215,16 @@ def _lower(network: ReluNetwork, ball: Ball, bounds, rows: Float[np.ndarray, "r 
     found = np.maximum(found, crown(network, ball, bounds, rows))
     if method == "crown":
         return found, starts, ended
-    own, starts = optimised(network, ball, bounds, rows)
+    net = open_network(network, tight)
+    if net is None:
+        own, starts = optimised(network, ball, tight, rows)
+    else:
+        own, starts = net.optimised(ball, rows @ net.last, _STEPS)
     found = np.maximum(found, own)
     if method in ("lp", "exact"):
-        found = np.maximum(found, _below(triangle(network, ball, bounds, rows)))
+        found = np.maximum(found, _below(triangle(network, ball, tight, rows)))
     if method == "exact":
-        best, starts = exact(network, ball, bounds, rows, seconds)
+        best, starts = exact(network, ball, tight, rows, seconds)
         reached = (network(starts) * rows).sum(axis=1)
         ended = int((reached - best <= 1e-6 * (1 + np.abs(reached))).sum())
         found = np.maximum(found, _below(best))

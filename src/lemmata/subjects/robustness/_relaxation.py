@@ -105,8 +105,13 @@ class _Backward:
         return ball.least(self.rows) + self.offset
 
 
-def _lines(bounds: Bounds, slopes: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Slopes below and above, and the offset above, of each layer's units."""
+def lines(bounds: Bounds, slopes: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Slopes below and above, and the offset above, of each layer's units.
+
+    Args:
+        bounds: of the units.
+        slopes: below open units.
+    """
     found = []
     for (low, high), slope in zip(bounds, slopes, strict=True):
         open_ = (low < 0) & (high > 0)
@@ -119,9 +124,9 @@ def _lines(bounds: Bounds, slopes: list[np.ndarray]) -> list[tuple[np.ndarray, n
 def _backward(network: ReluNetwork, bounds: Bounds, rows: np.ndarray, slopes: list[np.ndarray]) -> _Backward:
     offset, signs = rows @ network.biases[-1], []
     rows = rows @ network.weights[-1]
-    lines = _lines(bounds, slopes)
+    chords = lines(bounds, slopes)
     for position in range(len(bounds) - 1, -1, -1):
-        below, above, constant = lines[position]
+        below, above, constant = chords[position]
         signs.insert(0, rows)
         down = np.minimum(rows, 0.0)
         offset = offset + down @ constant
@@ -174,7 +179,7 @@ def _slope_gradients(
     network: ReluNetwork, bounds: Bounds, slopes: list[np.ndarray], found: _Backward, points: np.ndarray
 ) -> list[np.ndarray]:
     gradients, a = [], points
-    for position, (below, above, constant) in enumerate(_lines(bounds, slopes)):
+    for position, (below, above, constant) in enumerate(lines(bounds, slopes)):
         low, high = bounds[position]
         z = a @ network.weights[position].T + network.biases[position]
         sign = found.signs[position]

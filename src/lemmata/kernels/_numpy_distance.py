@@ -1,0 +1,85 @@
+"""Squared Euclidean distances by NumPy, in tiles that stay in the cache: nothing is compiled."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+# Entries of a tile: two megabytes. And pairs that are repaired at once, times their coordinates.
+_TILE, _REPAIRED = 2**18, 2**20
+
+# Squares below this share of |x|² + |y|² have lost two digits in the product form (`squared_distances`).
+_NEAR = 1e-2
+
+
+def numpy_distances(
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, "m d"],
+    lengths: Float[np.ndarray, "*columns"],
+    profile: Callable[[Float[np.ndarray, "a m"]], Float[np.ndarray, "a m"]],
+) -> Float[np.ndarray, "n m"]:
+    """The matrix profile(sum_k (x_ik - y_jk)² / lengths_k²), with squares as accurate as `squared_distances`.
+
+    Squares are products of the points about the mean of y; those that lose two digits or more are computed again from
+    differences, so that equal points are exactly 0 apart. On one core an RBF entry in 10 dimensions takes a quarter of
+    the processor's time of the compiled form.
+
+    Args:
+        x: points.
+        y: points.
+        lengths: one, or one a column.
+        profile: from squares, which it overwrites.
+    """
+    centre = y.mean(axis=0)
+    found = np.empty((len(x), len(y)))
+    with np.errstate(over="ignore", invalid="ignore"):  # squares that overflow are found again from differences
+        b = (y - centre) / lengths
+        norms = np.einsum("ij,ij->i", b, b)
+        # Norms are summed by the product, as two more columns.
+        right = np.stack([*(-2.0 * b.T), np.ones(len(y)), norms])
+        step = max(1, _TILE // max(1, len(y)))
+        for start in range(0, len(x), step):
+            part = slice(start, start + step)
+            a = (x[part] - centre) / lengths
+            own = np.einsum("ij,ij->i", a, a)
+            squares = np.matmul(np.column_stack([a, own, np.ones(len(a))]), right, out=found[part])
+            _repair(squares, own, norms, x[part], y, lengths)
+            profile(squares)
+    return found
+
+
+def _repair(
+    squares: np.ndarray, own: np.ndarray, norms: np.ndarray, x: np.ndarray, y: np.ndarray, lengths: np.ndarray
+) -> None:
+    """Compute again what the product form has lost, in place."""
+    rows = np.flatnonzero(~(squares.min(axis=1) >= _NEAR * (own + norms.max())))
+    if not len(rows):
+        return
+    near = ~(squares[rows] >= _NEAR * (own[rows, None] + norms))
+    at, columns = np.nonzero(near)
+    step = max(1, _REPAIRED // x.shape[1])
+    for start in range(0, len(at), step):
+        i, j = rows[at[start : start + step]], columns[start : start + step]
+        squares[i, j] = np.sum(((x[i] - y[j]) / lengths) ** 2, axis=1)
+
+
+def numpy_matern(nu: float) -> Callable[[Float[np.ndarray, "a m"]], Float[np.ndarray, "a m"]]:
+    """The Matérn kernel from squares of |x - y| / lengthscale, which it overwrites, for nu = 1/2, 3/2 or 5/2.
+
+    Args:
+        nu: the order.
+    """
+
+    def profile(squares: np.ndarray) -> np.ndarray:
+        squares *= 2 * nu
+        root = np.sqrt(squares)
+        if nu < 1:
+            return np.exp(-root, out=squares)
+        decay = np.exp(-root)
+        root += 1
+        if nu > 2:
+            squares /= 3
+            root += squares
+        return np.multiply(root, decay, out=squares)
+
+    return profile

@@ -1,0 +1,134 @@
+"""Least squares on centres once the sums are known, by LAPACK and in place: nothing is compiled."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg.lapack import dtrtrs  # pyright: ignore[reportAttributeAccessIssue]
+
+from lemmata.errors import NotPositiveDefiniteError, SolverError
+from lemmata.kernels import AbstractKernel, gram
+
+from ._in_place import SystemInPlace
+from ._kernel_rows import KernelRows
+from ._normal_equations import POWERS, moved_by_rounding
+
+
+def penalty_factor(
+    kernel: AbstractKernel, z: Float[np.ndarray, "p *shape"], eps: float
+) -> tuple[Float[np.ndarray, "p p"], float]:
+    """The lower Cholesky factor of K_zz + jitter I, C-contiguous, and the jitter: 16 eps tr K_zz, or more if needed.
+
+    Args:
+        kernel: the kernel K.
+        z: centres, in float64.
+        eps: the rounding of the blocks' entries.
+
+    Raises:
+        SettingError: if an entry is not finite, or the kernel is not symmetric.
+        NotPositiveDefiniteError: if the kernel is not positive semidefinite on the centres.
+    """
+    matrix = own_gram(KernelRows(kernel, z, len(z)), kernel, z)
+    system = SystemInPlace(matrix)
+    jitter = 16 * eps * system.trace
+    jitter += system.factorise(jitter)
+    return system.factor(), jitter
+
+
+def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *shape"]) -> Float[np.ndarray, "p p"]:
+    """K(z, z), exactly symmetric; `gram` says what is wrong with a kernel that is not symmetric to rounding.
+
+    Args:
+        rows: K(., z).
+        kernel: K.
+        z: centres.
+    """
+    if not rows.by_numpy:
+        kernel.diagonal(jnp.asarray(z))  # refuses points that the kernel refuses; compiled, it can refuse nothing
+    matrix = rows(z)
+    share = 2 * (z[0].size * float(np.finfo(float).eps)) ** 0.5  # as `gram` allows
+    gap = np.abs(matrix - matrix.T)
+    if not gap.max() <= share * np.abs(matrix).max():
+        gram(kernel, jnp.asarray(z))
+    matrix += matrix.T.copy()
+    matrix /= 2
+    return matrix
+
+
+class HostSolution(NamedTuple):
+    """(W + (ridge + shift) I) b = v for the whitened square W, and what is asked of its solution.
+
+    Attributes:
+        alpha: L^-T b.
+        shift: what was added to the ridge; 0 where it has a factor.
+        residual: |(W + ridge I) b - v| / |v|, without the shift.
+        condition: of W + (ridge + shift) I, as power iteration finds it, from below.
+        gain: |y|² minus the sum of squared errors.
+    """
+
+    alpha: Float[np.ndarray, "p k"]
+    shift: float
+    residual: float
+    condition: float
+    gain: float
+
+
+def _solution(system: SystemInPlace, product: np.ndarray, factor: np.ndarray, ridge: float) -> HostSolution:
+    shift = system.factorise(ridge)
+    b = system.solved(product)
+    image = system.product(b)
+    unit = float(np.abs(product).max()) or 1.0  # the squares of a norm leave the range before its entries do
+    size = float(np.linalg.norm(product / unit))
+    missed = float(np.linalg.norm((image + ridge * b - product) / unit))
+    largest = _largest(lambda u: system.product(u) + (ridge + shift) * u, len(b))
+    condition = largest * _largest(system.solved, len(b))
+    gain = float(np.sum(b * (2 * product - image)))
+    return HostSolution(dtrtrs(factor.T, b, lower=0)[0], shift, missed / (size or 1.0), condition, gain)
+
+
+def host_solutions(
+    sums: Callable[..., Any],
+    factor: Float[np.ndarray, "p p"],
+    y: Float[np.ndarray, "n k"],
+    ridges: Float[np.ndarray, " s"],
+    tolerance: float,
+) -> list[HostSolution]:
+    """The solution for each ridge, from sums that are whitened last where that is allowed and was enough.
+
+    Args:
+        sums: `normal_equations` of the problem but for `last`.
+        factor: L, C-contiguous.
+        y: targets.
+        ridges: the ridges.
+        tolerance: how far rounding may move the fit, as a share of |y|; infinite allows any, 0 whitens every block.
+    """
+    if tolerance > 0 and np.all(ridges > 0):
+        with contextlib.suppress(NotPositiveDefiniteError, SolverError):
+            system, product = _system(sums(last=True))
+            found = [_solution(system, product, factor, float(ridge)) for ridge in ridges]
+            moved = lambda one, ridge: moved_by_rounding(factor, system.columns, y, one.alpha, ridge)
+            if all(
+                one.shift == 0 and (tolerance == np.inf or moved(one, ridge) <= tolerance)
+                for one, ridge in zip(found, ridges, strict=True)
+            ):
+                return found
+            del system
+    system, product = _system(sums(last=False))
+    return [_solution(system, product, factor, float(ridge)) for ridge in ridges]
+
+
+def _system(sums: tuple[Any, Any]) -> tuple[SystemInPlace, np.ndarray]:
+    square, product = (np.asarray(part) for part in sums)
+    # The transpose of a symmetric array of Fortran is one of C.
+    return SystemInPlace(square.T if square.flags.f_contiguous else square), product
+
+
+def _largest(product: Callable[[np.ndarray], np.ndarray], size: int) -> float:
+    """The largest eigenvalue, as steps of power iteration from a random start find it, from below."""
+    unit = np.random.default_rng(0).normal(size=(size, 1))
+    for _ in range(POWERS):
+        unit = product(unit / np.linalg.norm(unit))
+    return float(np.linalg.norm(product(unit / np.linalg.norm(unit))))

@@ -1,0 +1,133 @@
+"""Rows K(x, z) of a kernel at given centres as arrays of NumPy: one small program is compiled, or none."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.kernels import AbstractKernel
+
+from ._operators import kernel_product, rows_of_a_block
+
+# Rows that are computed at once: their intermediate arrays stay in the cache.
+TILE = 256
+# The allocator keeps what is freed, and resident memory was up to three times what a compiled tile holds.
+_KEPT = 3
+
+
+class KernelRows:
+    """K(x, z) in float64 for points x in this machine's memory, for one set of points after another.
+
+    A kernel with a form in NumPy (`AbstractKernel.numpy_cross`) compiles nothing (`by_numpy`). Of others one program is
+    compiled, which computes a tile of rows, whatever the number of points; it stays compiled for the next `KernelRows`.
+
+    Args:
+        kernel: the kernel K.
+        z: centres.
+        rows: how many points are expected at most.
+    """
+
+    def __init__(self, kernel: AbstractKernel, z: Float[Array | np.ndarray, "p *shape"], rows: int = TILE):
+        self._kernel, self._z = kernel, np.asarray(z)
+        # Vectors beyond the last cost less than another compilation; fields may cost more.
+        self._rows = TILE if self._z.ndim == 2 else max(1, min(rows, TILE))
+        self.by_numpy = self._z.ndim == 2 and kernel.numpy_cross(self._z[:1], self._z[:1]) is not None
+        with jax.enable_x64(True):
+            self._centres: Any = None if self.by_numpy else jnp.asarray(z)
+
+    def __len__(self) -> int:
+        """The number of centres."""
+        return len(self._z)
+
+    @property
+    def bytes(self) -> int:
+        """Peak bytes beside points, centres and the result."""
+        if self.by_numpy:
+            return 8 * (4 * 2**18 + 4 * self._z.size)
+        with jax.enable_x64(True):
+            tile = jnp.asarray(np.broadcast_to(self._z[:1], (self._rows, *self._z.shape[1:])))
+            program: Any = _tile
+            found = program.lower(self._kernel, tile, self._centres).compile().compiled.memory_analysis()
+        if (
+            found is None
+        ):  # not every backend reports; no kernel of this library holds more than ten arrays of all pairs
+            return 80 * self._rows * len(self._z)
+        return _KEPT * int(found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes)
+
+    def __call__(self, x: Float[np.ndarray, "n *shape"]) -> Float[np.ndarray, "n p"]:
+        """K(x, z), C-contiguous and in new memory."""
+        if self.by_numpy:
+            found = self._kernel.numpy_cross(x, self._z)
+            assert found is not None
+            return found
+        found = np.empty((len(x), len(self._z)))
+        following = self._started(x[: self._rows])
+        for start in range(0, len(x), self._rows):
+            current, end = following, min(start + self._rows, len(x))
+            if end < len(x):  # the next tile is computed while this one is copied
+                following = self._started(x[end : end + self._rows])
+            found[start:end] = np.asarray(current)[: end - start]
+        return found
+
+    def _started(self, x: np.ndarray) -> Array:
+        """K of at most a tile of points, and rows of no meaning below; it may still be computed."""
+        padded = np.pad(x, [(0, self._rows - len(x)), *((0, 0) for _ in x.shape[1:])], mode="edge")
+        with jax.enable_x64(True):  # the setting of a caller does not reach its threads
+            return _tile(self._kernel, jnp.asarray(padded), self._centres)
+
+
+def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -> int:
+    """`KernelRows.bytes`, also of traced arrays, of which only the shapes matter.
+
+    Args:
+        kernel: the kernel K.
+        z: centres.
+        rows: how many points are expected at most.
+    """
+    with jax.ensure_compile_time_eval():
+        known = lambda leaf: jnp.ones(leaf.shape, leaf.dtype) if isinstance(leaf, jax.core.Tracer) else leaf
+        kernel, z = jax.tree.map(known, (kernel, z))
+        return KernelRows(kernel, z, rows).bytes
+
+
+def centred_product(
+    kernel: AbstractKernel, x: Float[Array, "n d"], z: Float[Array, "p e"], v: Float[Array, "rows *k"]
+) -> Float[Array, "n *k"]:
+    """`kernel_product` of K(x, z) and v, by `KernelRows` where all numbers lie in this machine's memory.
+
+    Args:
+        kernel: the kernel K.
+        x: points.
+        z: centres.
+        v: one row for each centre.
+
+    Raises:
+        ShapeError: if the shapes of x, z and v do not fit each other, or one of them is empty.
+    """
+    fits = x.shape[1:] == z.shape[1:] and 0 not in x.shape and x.dtype == jnp.float64
+    if not fits or not all(map(on_host, (x, z, v, *jax.tree.leaves(kernel)))):
+        return kernel_product(kernel, x, z, v)
+    rows, points, flat = KernelRows(kernel, z, len(x)), np.asarray(x), np.asarray(v).reshape(len(z), -1)
+    step = min(rows_of_a_block(None, len(z), 8), len(x))
+    found = np.concatenate([rows(points[start : start + step]) @ flat for start in range(0, len(x), step)])
+    return jnp.asarray(found.reshape(len(x), *v.shape[1:]))
+
+
+@eqx.filter_jit
+def _tile(kernel: AbstractKernel, x: Array, z: Array) -> Float[Array, "rows p"]:
+    return kernel.cross(x, z).astype(jnp.float64)
+
+
+def on_host(array: Any) -> bool:
+    """Whether the numbers lie in this machine's memory, and not on a device or in a trace.
+
+    Args:
+        array: of NumPy or JAX; what is none counts as on the host.
+    """
+    try:
+        return not isinstance(array, jax.Array) or all(device.platform == "cpu" for device in array.devices())
+    except jax.errors.ConcretizationTypeError:
+        return False

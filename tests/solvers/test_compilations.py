@@ -1,0 +1,93 @@
+"""What is compiled: nothing for kernels of the distance, one program for others; the same answers by both ways."""
+
+import jax
+import numpy as np
+import pytest
+
+from lemmata.architectures import NNGPKernel, relu_network
+from lemmata.estimators import KernelRegressor
+from lemmata.kernels import RBF, AbstractKernel, Laplace, Matern
+from lemmata.solvers import centred_modes, subset_of_regressors
+
+RNG = np.random.default_rng(0)
+EPS = np.finfo(float).eps
+DISTANCES = [RBF(1.5), Laplace(2.0), 0.5 * Matern(2.5, 1.0) + RBF(3.0)]
+
+
+class Compiled(AbstractKernel):
+    """A kernel without its form in NumPy."""
+
+    kernel: AbstractKernel
+
+    def __call__(self, x, y):
+        return self.kernel(x, y)
+
+    def cross(self, x, y):
+        return self.kernel.cross(x, y)
+
+
+def programs(run):
+    """The programs that a call compiles, without single operations on arrays."""
+    found = []
+
+    def heard(event, seconds, fun_name="", **_):
+        if event.endswith("backend_compile_duration"):
+            found.append(fun_name)
+
+    jax.monitoring.register_event_duration_secs_listener(heard)
+    try:
+        run()
+    finally:
+        jax.monitoring.unregister_event_duration_listener(heard)
+    return [name for name in found if name not in ("jit(stage)", "jit(convert_element_type)")]
+
+
+def problem(rows):
+    x = RNG.normal(size=(rows, 3))
+    return x, np.sin(x[:, 0])
+
+
+@pytest.mark.parametrize("kernel", DISTANCES, ids=str)
+def test_kernels_of_the_distance_compile_nothing(kernel):
+    x, y = problem(317)
+    # The first call of a process compiles operations that have nothing to do with the problem.
+    subset_of_regressors(kernel, x[:9], y[:9], x[:3], 0.1)(x[:2])
+    assert not programs(lambda: subset_of_regressors(kernel, x, y, x[:29], 0.1, tolerance=1e-6)(x[:11]))
+    x, y = problem(2003)  # so many that the factor takes the place of the matrix
+    assert not programs(lambda: KernelRegressor(kernel).fit(x, y))
+
+
+def test_other_kernels_compile_one_program_for_all_rows():
+    x, y = problem(331)
+    kernel = NNGPKernel(relu_network(depth=2))
+    found = programs(lambda: subset_of_regressors(kernel, x, y, x[:37], 0.1)(x[:13]))
+    assert sorted(found) == ["jit(_diagonal)", "jit(_tile)"]
+
+
+@pytest.mark.parametrize("kernel", DISTANCES, ids=str)
+@pytest.mark.parametrize("tolerance", [0.0, 1e-3])
+def test_both_ways_are_one_solution(kernel, tolerance):
+    x, y = problem(700)
+    z, ridge = x[:300], 0.1
+    one, other = (
+        subset_of_regressors(k, x, y, z, ridge, block=128, tolerance=tolerance) for k in (kernel, Compiled(kernel))
+    )
+    traced = jax.jit(lambda *given: subset_of_regressors(kernel, *given)(given[0]))(x, y, z, ridge)
+    # Entries differ by 100 eps, as squares of distances do; a fit moves by that over the root of the ridge at most.
+    allowed = 100 * EPS * 700 / ridge * np.linalg.norm(y) + tolerance * np.linalg.norm(y)
+    assert np.linalg.norm(one(x) - other(x)) <= allowed
+    assert np.linalg.norm(one(x) - traced) <= allowed + tolerance * np.linalg.norm(y)
+
+
+def test_weighted_fits_on_centres_are_those_of_the_compiled_kernel():
+    x, y = problem(900)
+    roots = RNG.uniform(0.5, 2.0, size=900)
+    aside = np.arange(0, 900, 9)
+    with jax.enable_x64(True):
+        found = [
+            centred_modes(kernel, x, (y * roots)[:, None], x[:50], aside, roots=roots, ridge=0.1)
+            for kernel in (RBF(1.5), Compiled(RBF(1.5)))
+        ]
+    weights = [one.modes.filtered(0.1) for one in found]
+    fits = [one.modes.features @ (w[:, None] * one.modes.moments) for one, w in zip(found, weights, strict=True)]
+    np.testing.assert_allclose(fits[0], fits[1], rtol=0, atol=1e-8)
