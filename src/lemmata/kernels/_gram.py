@@ -10,14 +10,17 @@ from jaxtyping import Array, Float, Int
 from lemmata.core import free_bytes
 from lemmata.errors import MemoryPlanError
 
-from ._base import AbstractKernel
+from ._base import AbstractKernel, Compose
+from ._filled import filled, has_cheap_points
 from ._plan import GramPlan, check_blocks, gram_plan, size
-from ._points import checked_problem, entries
+from ._points import UNKNOWN, checked_problem, entries
 from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 
 # Matrices of fewer bytes than the first number are computed at once without a question, those of more than the second
 # never; between, where memory for four of them is free.
 _SMALL, _LARGE = 2**26, 2**30
+# Entries of a matrix that is computed as a whole.
+_AT_ONCE = 2**20
 
 
 def gram(
@@ -71,9 +74,32 @@ def gram(
         block = plan.block
     if block is not None:
         return _tiled(kernel, x, y, block)
+    if known and (matrix := _in_cached_tiles(kernel, x, y)) is not None:
+        return matrix
     matrix = entries(kernel.cross, x, other)
     given = y is not None or kernel.exactly_symmetric
     return checked_finite(matrix) if given else checked_symmetric(x, *symmetrised(matrix))
+
+
+def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array | None:
+    """The matrix by way of tiles that stay in the processor's cache, or None where they would not be faster."""
+    points = [x] if y is None else [x, y]
+    while isinstance(kernel, Compose):  # its points are mapped once
+        points, kernel = [jax.vmap(kernel.transform)(each) for each in points], kernel.kernel
+    flat = all(each.ndim == 2 for each in points)
+    if not (flat and len(points[0]) * len(points[-1]) > _AT_ONCE and has_cheap_points(kernel)):
+        return None
+    points = [jnp.asarray(each) for each in points]
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in [*jax.tree.leaves(kernel), *points]):
+        return None
+    places = {device for each in points for device in each.devices()}
+    if len(places) > 1 or next(iter(places)).platform != "cpu":
+        return None
+    try:
+        matrix = filled(kernel, points[0], None if y is None else points[1])
+    except UNKNOWN:  # the kernel holds a traced value that is not among its leaves
+        return None
+    return jax.device_put(matrix, next(iter(places)) if points[0].committed else None, may_alias=True)
 
 
 def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Array:
