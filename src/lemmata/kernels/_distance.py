@@ -86,25 +86,28 @@ def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array
     squares = jnp.where(diagonal, 0.0, norms - 2 * _product(a, b))
     # Near, and where the norms overflow: inf - inf. The repair finds them again, since what it is given is stored.
     near = lambda: ~(squares >= _NEAR * norms) & ~diagonal
-    repaired = lambda: _repaired(_in_units(x, unit), _in_units(y, unit), scales, squares, near())
+    repaired = lambda: _repaired(own, _in_units(x, unit), _in_units(y, unit), scales, squares, near())
     return jax.lax.cond(jnp.any(near()), repaired, lambda: squares)
 
 
-def _repaired(x: Array, y: Array, scales: Array | None, squares: Array, near: Array) -> Float[Array, "n m"]:
+def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Array, near: Array) -> Array:
     """The squares, those of near pairs from their differences."""
-    # One near pair a row is the rule where points of one set are in the other: it is repaired for all rows at once, and
-    # further near pairs (clusters, duplicates) row by row, only if there are any. Repairs take the points as given:
-    # centring them rounds, which a small difference would feel.
+    # Repairs take the points as given: centring them rounds, which a small difference would feel.
     exact = lambda point, others: jnp.sum(_in_units(point - others, None, scales) ** 2, axis=1)
-    rows, nearest = jnp.arange(len(x)), jnp.argmin(jnp.where(near, squares, jnp.inf), axis=1)
-    first = jnp.where(near[rows, nearest], exact(x, y[nearest]), squares[rows, nearest])
-    squares, near = squares.at[rows, nearest].set(first), near.at[rows, nearest].set(False)
 
-    def repair_row(row):
+    def repair_row(row: tuple[Array, Array, Array]) -> Array:
         point, found, wrong = row
         return jax.lax.cond(jnp.any(wrong), lambda: jnp.where(wrong, exact(point, y), found), lambda: found)
 
-    return jax.lax.cond(jnp.any(near), lambda: jax.lax.map(repair_row, (x, squares, near)), lambda: squares)
+    by_rows = lambda squares, near: jax.lax.map(repair_row, (x, squares, near))
+    if own:
+        return by_rows(squares, near)
+    # One near pair a row is the rule where points of one set are in the other: it is repaired for all rows at once, and
+    # further near pairs (clusters, duplicates) row by row, only if there are any.
+    rows, nearest = jnp.arange(len(x)), jnp.argmin(jnp.where(near, squares, jnp.inf), axis=1)
+    first = jnp.where(near[rows, nearest], exact(x, y[nearest]), squares[rows, nearest])
+    squares, near = squares.at[rows, nearest].set(first), near.at[rows, nearest].set(False)
+    return jax.lax.cond(jnp.any(near), by_rows, lambda squares, _: squares, squares, near)
 
 
 @_by_product.defjvp
