@@ -14,9 +14,9 @@ from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile
 # Rows of a tile: one of float32 and its points fit into the cache of a core. It is an odd multiple of 8, since in
 # arrays whose rows are a power of two of bytes apart, columns share few places of a cache, and a transpose takes three
 # times as long.
-_SIDE, _STEP = 504, 16
+_SIDE, _STEP = 680, 16
 # Where work for a point alone is not cheap, a point is in half as many tiles.
-_WIDE_SIDE = 1016
+_WIDE_SIDE = 1160
 # Tiles that are computed while one is written.
 _AHEAD = 2
 # JAX takes over without a copy what begins at a multiple of so many bytes.

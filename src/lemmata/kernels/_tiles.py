@@ -1,5 +1,6 @@
 """The tiles of a Gram matrix: the compiled functions that compute one, and where each begins."""
 
+import math
 from collections.abc import Callable
 
 import equinox as eqx
@@ -97,17 +98,17 @@ def checked_symmetric(
     Raises:
         SettingError: if the numbers are known and not finite, or the kernel is not symmetric.
     """
-    share = 2 * (x[0].size * float(jnp.finfo(mean.dtype).eps)) ** 0.5
+    share = 2 * (math.prod(x.shape[1:]) * float(jnp.finfo(mean.dtype).eps)) ** 0.5
     try:
-        asymmetric = bool(gap > share * largest)
-        if not jnp.isfinite(largest):  # the largest of numbers one of which is NaN is NaN
-            checked_finite(mean, (first, first))
+        apart, most = float(gap), float(largest)
     except jax.errors.ConcretizationTypeError:
         return mean
-    if asymmetric:
+    if not math.isfinite(most):  # the largest of numbers one of which is NaN is NaN
+        checked_finite(mean, (first, first))
+    if apart > share * most:
         raise SettingError(
             "kernel",
-            found=f"|K(x, y) - K(y, x)| of up to {float(gap):.3g}, with entries of up to {float(largest):.3g}",
+            found=f"|K(x, y) - K(y, x)| of up to {apart:.3g}, with entries of up to {most:.3g}",
             rule=f"a symmetric function, for which the two agree up to {share:.1e} of the largest entry",
             remedy="use a symmetric function, such as (k(x, y) + k(y, x)) / 2",
         )
