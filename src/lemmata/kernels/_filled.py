@@ -101,9 +101,7 @@ def _aligned(shape: tuple[int, int], dtype: np.dtype) -> Float[np.ndarray, "n m"
     return room[first : first + count].view(dtype).reshape(shape)
 
 
-def _write(
-    matrix: np.ndarray, place: tuple[int, int], tile: tuple[Any, ...], rows: _Axis, columns: _Axis
-) -> None:
+def _write(matrix: np.ndarray, place: tuple[int, int], tile: tuple[Any, ...], rows: _Axis, columns: _Axis) -> None:
     """Put a tile where it belongs, and its transpose where the matrix is symmetric; refused where not finite."""
     (i, j) = place
     row, column = rows.starts[i], columns.starts[j]

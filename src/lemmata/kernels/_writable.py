@@ -1,6 +1,5 @@
 """A Gram matrix as an array of NumPy that may be overwritten: the peak of memory is the matrix and a few tiles."""
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
