@@ -75,7 +75,8 @@ def _symmetric(entries: NetworkEntries, x: Array, diagonal: Array) -> Array:
     Two programs: in one, entries would be computed anew for the transpose, where products and sums may be fused
     otherwise.
     """
-    shape = side, _ = _tile(entries, x, x, _SYMMETRIC_TILE)
+    # A matrix of up to four tiles is computed whole: it is itself a tile of `gram`, or as quick in one.
+    shape = side, _ = _tile(entries, x, x, _TILE if len(x) < 2 * _TILE else _SYMMETRIC_TILE)
     if side == len(x):
         return _evened(_rectangle(entries, x, None), diagonal)
     return _symmetric_tiles(entries, x, diagonal, shape)

@@ -1,4 +1,4 @@
-"""Gram and cross matrices: at once where they are small, in tiles under a plan where they are not."""
+"""Gram and cross matrices: whole where they are small, in tiles of the cache, and under a plan where they are large."""
 
 from functools import partial
 
@@ -33,10 +33,12 @@ def gram(
 ) -> Float[Array, "n m"]:
     """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) where `y` is given.
 
-    The symmetric form is exactly symmetric. With `block` or `working_set` the matrix is computed in square tiles, and
-    the peak of memory is the output, the working set, and once some 100 MiB for the compiler, which no plan counts; the
-    symmetric form then computes only the tiles on and above the diagonal. Matrices above 1 GiB always are, their plan
-    (`gram_plan`) is printed to standard error, and they are refused where the plan does not fit into free memory.
+    The symmetric form is exactly symmetric. It computes the tiles on and above the diagonal alone, where there are
+    tiles: on a CPU, for vectors and more than 2^20 entries, tiles that stay in the cache, if the kernel says that it
+    does little for one point alone (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square, and
+    the peak of memory is the output, the working set, and once some 100 MiB for the compiler, which no plan counts.
+    Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are refused where the
+    plan does not fit into free memory.
 
     Args:
         kernel: the kernel K.
