@@ -68,13 +68,11 @@ def test_the_matrix_is_that_of_the_whole(kernel, in_tiles):
     # tests/laws compare `cross` with single pairs.
     x = points(61)
     whole, found = np.asarray(kernel.cross(x, x + 0.0)), gram(kernel, x)
-    near = {"rtol": 1e-12, "atol": 1e-12 * np.abs(whole).max()}
+    near: dict = {"rtol": 1e-12, "atol": 1e-12 * np.abs(whole).max()}
     np.testing.assert_array_equal(found, found.T)
     np.testing.assert_array_equal(found, writable_gram(kernel, x))
-    np.testing.assert_allclose(found, whole, rtol=1e-12, atol=1e-12 * np.abs(whole).max())
-    np.testing.assert_allclose(
-        gram(kernel, x, x[:43] + 0.0), whole[:, :43], rtol=1e-12, atol=1e-12 * np.abs(whole).max()
-    )
+    np.testing.assert_allclose(found, whole, **near)
+    np.testing.assert_allclose(gram(kernel, x, x[:43] + 0.0), whole[:, :43], **near)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 200), (200, 1), (24, 25), (25, 24), (23, 49), (100, 3)])

@@ -115,7 +115,8 @@ def _by_product_jvp(own, primals, tangents):
     # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, in products about the same centre: the repair above is a matter of
     # rounding alone and must not be differentiated.
     (x, y, unit, _), (dx, dy, _, _) = primals, tangents
-    return _by_product(own, x, y, unit, None), _moved_points(*(_in_units(each, unit) for each in (x, y, dx, dy)), None)
+    u, v, du, dv = (_in_units(each, unit) for each in (x, y, dx, dy))
+    return _by_product(own, x, y, unit, None), _moved_points(u, v, du, dv, None)
 
 
 def _moved_points(x: Array, y: Array, dx: Array, dy: Array, scales: Array | None) -> Float[Array, "n m"]:

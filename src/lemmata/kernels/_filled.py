@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -35,6 +35,22 @@ class _Axis(NamedTuple):
     tiles: list[Array]
 
 
+class _Tile(NamedTuple):
+    """A tile that is being computed.
+
+    Attributes:
+        i: tile row.
+        j: tile column.
+        values: its entries.
+        told: on the diagonal of a symmetric matrix, what `checked_symmetric` asks.
+    """
+
+    i: int
+    j: int
+    values: Array
+    told: tuple[Array, Array] | None
+
+
 def filled(
     kernel: AbstractKernel, x: Float[Array, "n *shape"], y: Float[Array, "m *shape"] | None
 ) -> Float[np.ndarray, "n columns"]:
@@ -54,15 +70,16 @@ def filled(
     side = _SIDE if has_cheap_points(kernel) else _WIDE_SIDE
     rows = _axis(x, side)
     columns = rows if y is None else _axis(y, max(side, side**2 // len(rows.tiles[0])))
-    shape = len(x), len(x if y is None else y)
-    matrix, ahead = None, deque()
-    for place, tile in _tiles(kernel, rows, columns, y is None):
-        matrix = _aligned(shape, tile[0].dtype) if matrix is None else matrix
-        ahead.append((place, tile))
+    started = _started(kernel, rows, columns, y is None)
+    first = next(started)
+    matrix = _aligned((len(x), len(x if y is None else y)), first.values.dtype)
+    ahead = deque([first])
+    for tile in started:
+        ahead.append(tile)
         if len(ahead) > _AHEAD:
-            _write(matrix, *ahead.popleft(), rows, columns)
-    for place, tile in ahead:
-        _write(matrix, place, tile, rows, columns)
+            _write(matrix, ahead.popleft(), rows, columns)
+    for tile in ahead:
+        _write(matrix, tile, rows, columns)
     return matrix
 
 
@@ -83,15 +100,16 @@ def _axis(points: Array, most: int) -> _Axis:
     return _Axis(starts, [jnp.asarray(given[start : start + side]) for start in starts])
 
 
-def _tiles(
-    kernel: AbstractKernel, rows: _Axis, columns: _Axis, symmetric: bool
-) -> Iterator[tuple[tuple[int, int], tuple[Array, ...]]]:
-    """Tile row, tile column, and what has begun to be computed there."""
+def _started(kernel: AbstractKernel, rows: _Axis, columns: _Axis, symmetric: bool) -> Iterator[_Tile]:
+    """The tiles, each of which has begun to be computed."""
     # By rows: what the last tile repeats is written again, at last by the one on the diagonal.
     for i, left in enumerate(rows.tiles):
         for j in range(i if symmetric else 0, len(columns.tiles)):
-            own = symmetric and i == j
-            yield (i, j), diagonal_tile(kernel, left) if own else (cross_tile(kernel, left, columns.tiles[j]),)
+            if symmetric and i == j:
+                values, *told = diagonal_tile(kernel, left)
+                yield _Tile(i, j, values, (told[0], told[1]))
+            else:
+                yield _Tile(i, j, cross_tile(kernel, left, columns.tiles[j]), None)
 
 
 def _aligned(shape: tuple[int, int], dtype: np.dtype) -> Float[np.ndarray, "n m"]:
@@ -101,14 +119,15 @@ def _aligned(shape: tuple[int, int], dtype: np.dtype) -> Float[np.ndarray, "n m"
     return room[first : first + count].view(dtype).reshape(shape)
 
 
-def _write(matrix: np.ndarray, place: tuple[int, int], tile: tuple[Any, ...], rows: _Axis, columns: _Axis) -> None:
+def _write(matrix: np.ndarray, tile: _Tile, rows: _Axis, columns: _Axis) -> None:
     """Put a tile where it belongs, and its transpose where the matrix is symmetric; refused where not finite."""
-    (i, j) = place
-    row, column = rows.starts[i], columns.starts[j]
-    own = len(tile) > 1
-    found = checked_symmetric(rows.tiles[i], *tile, row) if own else checked_finite(tile[0], (row, column))
+    row, column = rows.starts[tile.i], columns.starts[tile.j]
+    if tile.told is None:
+        found = checked_finite(tile.values, (row, column))
+    else:
+        found = checked_symmetric(rows.tiles[tile.i], tile.values, *tile.told, row)
     values = np.asarray(found)
     below, beside = row + len(values), column + values.shape[1]
     matrix[row:below, column:beside] = values
-    if rows is columns and not own:
+    if rows is columns and tile.told is None:
         matrix[column:beside, row:below] = values.T

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
-from lemmata.core import free_bytes
+from lemmata.core import free_bytes, known
 from lemmata.errors import MemoryPlanError
 
 from ._base import AbstractKernel, Compose
@@ -35,7 +35,7 @@ def gram(
 
     The symmetric form is exactly symmetric. It computes the tiles on and above the diagonal alone, where there are
     tiles: on a CPU, for vectors and more than 2^20 entries, tiles that stay in the cache, if the kernel says that it
-    does little for one point alone (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square, and
+    does little for one point alone (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square and
     the peak of memory is the output, the working set, and once some 100 MiB for the compiler, which no plan counts.
     Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are refused where the
     plan does not fit into free memory.
@@ -63,20 +63,20 @@ def gram(
         >>> gram(Linear(), jnp.eye(3), working_set=10_000).tolist()
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    x, y, known = checked_problem(kernel, x, y)
+    x, y, is_known = checked_problem(kernel, x, y)
     other = x if y is None else y
     check_blocks(block, working_set)
     if 0 in (len(x), len(other)):
         return jnp.zeros((len(x), len(other)), x.dtype)
     plan = None
-    if working_set is not None or (block is None and known and _is_large(x, other)):
+    if working_set is not None or (block is None and is_known and _is_large(x, other)):
         plan = gram_plan(kernel, x, y, working_set=working_set)
         _refuse_too_large(plan, x)
         plan.announce()
         block = plan.block
     if block is not None:
         return _tiled(kernel, x, y, block)
-    if known and (matrix := _in_cached_tiles(kernel, x, y)) is not None:
+    if is_known and (matrix := _in_cached_tiles(kernel, x, y)) is not None:
         return matrix
     matrix = entries(kernel.cross, x, other)
     given = y is not None or kernel.exactly_symmetric
@@ -85,17 +85,17 @@ def gram(
 
 def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array | None:
     """The matrix by way of tiles that stay in the processor's cache, or None where they would not be faster."""
-    points = [x] if y is None else [x, y]
+    points = [jnp.asarray(each) for each in ((x,) if y is None else (x, y))]
+    places, mapped = {device for each in points for device in each.devices()}, kernel
+    if len(points[0]) * len(points[-1]) <= _AT_ONCE or len(places) > 1 or next(iter(places)).platform != "cpu":
+        return None
+    while isinstance(mapped, Compose):
+        mapped = mapped.kernel
+    if not has_cheap_points(mapped) or any(known(leaf) is None for leaf in jax.tree.leaves(kernel)):
+        return None
     while isinstance(kernel, Compose):  # its points are mapped once
         points, kernel = [jax.vmap(kernel.transform)(each) for each in points], kernel.kernel
-    flat = all(each.ndim == 2 for each in points)
-    if not (flat and len(points[0]) * len(points[-1]) > _AT_ONCE and has_cheap_points(kernel)):
-        return None
-    points = [jnp.asarray(each) for each in points]
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in [*jax.tree.leaves(kernel), *points]):
-        return None
-    places = {device for each in points for device in each.devices()}
-    if len(places) > 1 or next(iter(places)).platform != "cpu":
+    if any(each.ndim != 2 or known(each) is None for each in points):
         return None
     try:
         matrix = filled(kernel, points[0], None if y is None else points[1])
