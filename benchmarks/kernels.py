@@ -1,4 +1,4 @@
-"""The kernels of an infinitely wide ReLU network against the plain matrix product of the same size.
+"""Gram matrices of kernels of the distance, of the inner product and of wide networks beside the plain matrix product.
 
 Where a kernel is computed from a series in the angle, the recursion over layers that it replaces is a row beside it.
 """
@@ -22,11 +22,26 @@ from lemmata.architectures import (
     fully_connected,
     relu_network,
 )
-from lemmata.kernels import RBF, gram
+from lemmata.kernels import RBF, AbstractKernel, Laplace, Linear, Matern, PolyharmonicCovariance, Polynomial, gram
 
 POINTS, DIMENSIONS, REPEATS, IMAGES = 4000, 784, 7, 100
 DEPTHS = (3, 10, 30)
 TOY = {"POINTS": 12, "DIMENSIONS": 3, "REPEATS": 1, "DEPTHS": (1,), "IMAGES": 2}
+
+
+def plain_kernels() -> dict[str, AbstractKernel]:
+    """Kernels of the distance and of the inner product; the typical distance of the points is the unit."""
+    length = (2.0 * DIMENSIONS) ** 0.5
+    return {
+        "RBF": RBF(length),
+        "Laplace": Laplace(length),
+        "Matern(1.5)": Matern(1.5, length),
+        "Matern(0.8)": Matern(0.8, length),
+        "PolyharmonicCovariance": PolyharmonicCovariance(),
+        "RBF * Linear + Laplace": RBF(length) * Linear() + Laplace(length),
+        "Linear": Linear(),
+        "Polynomial": Polynomial(3),
+    }
 
 
 class UnknownRelu(Relu):
@@ -53,7 +68,9 @@ def main() -> list[tuple[str, str, float]]:
     product, cross_product = jax.jit(lambda a: a @ a.T), jax.jit(lambda a, b: a @ b.T)
     peer, cross_peer = f"x @ x.T, n={POINTS}, d={DIMENSIONS}", f"x @ y.T, n=m={POINTS}, d={DIMENSIONS}"
     contenders = {peer: lambda: product(x), cross_peer: lambda: cross_product(x, other)}
-    contenders["gram(RBF), symmetric"] = lambda: gram(RBF(), x)
+    for name, kernel in plain_kernels().items():
+        contenders[f"gram({name}), symmetric"] = lambda kernel=kernel: gram(kernel, x)
+        contenders[f"gram({name}), cross"] = lambda kernel=kernel: gram(kernel, x, other)
     for depth in DEPTHS:
         for name, kind in (("NNGP", NNGPKernel), ("NTK", TangentKernel)):
             kernel, layers = kind(relu_network(depth)), fully_connected(UnknownRelu(), depth, weight_std=2**0.5)

@@ -23,6 +23,7 @@ class AbstractNetworkKernel(AbstractKernel):
     network: AbstractLayer
     face: ClassVar[Face]
     exactly_symmetric = True
+    cheap_points = True
 
     def __check_init__(self):
         check_network(self.network)

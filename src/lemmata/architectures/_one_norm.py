@@ -55,6 +55,7 @@ class AngularKernel(AbstractKernel):
     dimension: int = eqx.field(static=True)
     series: tuple[float, ...] | None = eqx.field(static=True)
     exactly_symmetric = True
+    cheap_points = True
 
     def __init__(self, kernel: AbstractNetworkKernel, *, norm: float, dimension: int):
         if not isinstance(kernel, AbstractNetworkKernel):

@@ -245,13 +245,15 @@ def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
     What a network does not ask for, the versine or the centred moments, a compiler leaves out.
     """
     left, right = jnp.mean(x, axis=1)[:, None], jnp.mean(y, axis=1)[:, None]
-    nngp, xx, yy, versine = _matrix_moments(x, y)
-    centred = Centred(*_matrix_moments(less_mean(x), less_mean(y)))
+    own = y is x
+    nngp, xx, yy, versine = _matrix_moments(x, None if own else y)
+    centred = Centred(*_matrix_moments(less_mean(x), None if own else less_mean(y)))
     means = Means(left, right.T)
     return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[1], INPUTS, means, versine=versine, centred=centred)
 
 
 @jax.jit
-def _matrix_moments(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> tuple[Array, Array, Array, Array]:
-    nngp, xx, yy = x @ y.T / x.shape[1], _squares(x)[:, None], _squares(y)[None, :]
-    return nngp, xx, yy, input_versines(x, y, nngp, xx, yy)
+def _matrix_moments(x: Float[Array, "n d"], y: Float[Array, "m d"] | None) -> tuple[Array, Array, Array, Array]:
+    other = x if y is None else y
+    nngp, xx, yy = x @ other.T / x.shape[1], _squares(x)[:, None], _squares(other)[None, :]
+    return nngp, xx, yy, input_versines(x, other, nngp, xx, yy, own=y is None)

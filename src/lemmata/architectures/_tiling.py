@@ -61,7 +61,8 @@ def _tile(entries: NetworkEntries, x: Array, y: Array, side: int) -> tuple[int, 
 
 
 @eqx.filter_jit
-def _rectangle(entries: NetworkEntries, x: Array, y: Array) -> Array:
+def _rectangle(entries: NetworkEntries, x: Array, y: Array | None) -> Array:
+    y = x if y is None else y
     shape = rows, columns = _tile(entries, x, y, _TILE)
     if shape == (len(x), len(y)):
         return entries(x, y)
@@ -74,9 +75,10 @@ def _symmetric(entries: NetworkEntries, x: Array, diagonal: Array) -> Array:
     Two programs: in one, entries would be computed anew for the transpose, where products and sums may be fused
     otherwise.
     """
-    shape = side, _ = _tile(entries, x, x, _SYMMETRIC_TILE)
+    # A matrix of up to four tiles is computed whole: it is itself a tile of `gram`, or as quick in one.
+    shape = side, _ = _tile(entries, x, x, _TILE if len(x) < 2 * _TILE else _SYMMETRIC_TILE)
     if side == len(x):
-        return _evened(_rectangle(entries, x, x), diagonal)
+        return _evened(_rectangle(entries, x, None), diagonal)
     return _symmetric_tiles(entries, x, diagonal, shape)
 
 

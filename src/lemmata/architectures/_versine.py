@@ -4,6 +4,7 @@ A correlation within eps of 1 knows its angle to sqrt(eps); the versine, half of
 states carry it beside the covariances, whose sign is that of c, where a layer has a form for it that does not cancel.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -23,13 +24,13 @@ _FEW_COORDINATES, _FEW_NUMBERS = 8, 2**20
 _NEAR = 1e-2
 
 
-@jax.custom_jvp
 def input_versines(
     x: Float[Array, "n d"],
     y: Float[Array, "m d"],
     nngp: Float[Array, "n m"],
     xx: Float[Array, "n 1"],
     yy: Float[Array, "1 m"],
+    own: bool = False,
 ) -> Float[Array, "n m"]:
     """1 - |cos| of the angle between points: |x/|x| -+ y/|y||² / 2 where that is small; 1 at a point 0.
 
@@ -39,19 +40,25 @@ def input_versines(
         nngp: <x, y> / d.
         xx: |x|² / d.
         yy: |y|² / d.
+        own: whether y are x, so that the diagonal is 0 without a repair.
     """
+    return _input_versines(own, x, y, nngp, xx, yy)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _input_versines(own: bool, x: Array, y: Array, nngp: Array, xx: Array, yy: Array) -> Float[Array, "n m"]:
     left, right = _unit(x, xx), _unit(y, yy.T)
     if x.shape[1] <= _FEW_COORDINATES or 1 in (len(x), len(y)) or len(x) * y.size <= _FEW_NUMBERS:
         found = 0.5 * jnp.sum((left[:, None, :] - sign_of(nngp)[:, :, None] * right[None, :, :]) ** 2, axis=-1)
     else:
-        found = _repaired(left, right, _cosine(nngp, xx, yy))
+        found = _repaired(left, right, _cosine(nngp, xx, yy), own)
     return jnp.where((xx > 0) & (yy > 0), _settled(jnp.minimum(found, 1.0)), 1.0)
 
 
-@input_versines.defjvp
-def _input_versines_jvp(primals, tangents):
+@_input_versines.defjvp
+def _input_versines_jvp(own, primals, tangents):
     (x, y, nngp, xx, yy), (_, _, dnngp, dxx, dyy) = primals, tangents
-    found = input_versines(x, y, nngp, xx, yy)
+    found = _input_versines(own, x, y, nngp, xx, yy)
     scale, safe = safe_sqrt(xx) * safe_sqrt(yy), lambda values: jnp.where(values > 0, values, 1.0)
     slope = 0.5 * (1.0 - found) * (dxx / safe(xx) + dyy / safe(yy)) - sign_of(nngp) * dnngp / safe(scale)
     return found, jnp.where(scale > 0, slope, 0.0)
@@ -72,10 +79,16 @@ def _cosine(nngp: Array, xx: Array, yy: Array) -> Array:
     return nngp / jnp.where(scale > 0, scale, 1.0)
 
 
-def _repaired(left: Float[Array, "n d"], right: Float[Array, "m d"], c: Float[Array, "n m"]) -> Float[Array, "n m"]:
+def _repaired(
+    left: Float[Array, "n d"], right: Float[Array, "m d"], c: Float[Array, "n m"], own: bool
+) -> Float[Array, "n m"]:
     """1 - |c|, from differences or sums of the normalised points where it has lost digits."""
     side, found = sign_of(c), 1.0 - jnp.abs(c)
+    if own:
+        found = jnp.where(jnp.eye(len(left), dtype=bool), 0.0, found)
     near = found < _NEAR
+    if own:
+        near &= ~jnp.eye(len(left), dtype=bool)
 
     def repair(found: Array, sign: Array) -> tuple[Array, None]:
         wrong = near & (side == sign)

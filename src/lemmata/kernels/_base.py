@@ -31,9 +31,12 @@ class AbstractKernel(eqx.Module):
 
     Attributes:
         exactly_symmetric: whether `cross(x, x)`, given one array twice, is symmetric to the bit already.
+        cheap_points: whether the work for one point alone is known to be little beside that for its pairs. If this
+            holds for all parts of a kernel, `gram` computes tiles that stay in the cache, each of which repeats it.
     """
 
     exactly_symmetric: ClassVar[bool] = False
+    cheap_points: ClassVar[bool] = False
 
     # A NumPy number on the left then leaves `number * kernel` to the kernel.
     __array_ufunc__ = None
@@ -87,6 +90,7 @@ class Sum(AbstractKernel):
 
     left: AbstractKernel
     right: AbstractKernel
+    cheap_points = True
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The sum of the two kernels at (x, y)."""
@@ -113,6 +117,7 @@ class Product(AbstractKernel):
 
     left: AbstractKernel
     right: AbstractKernel
+    cheap_points = True
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The product of the two kernels at (x, y)."""
@@ -143,6 +148,7 @@ class Scale(AbstractKernel):
 
     kernel: AbstractKernel
     factor: Float[Array, ""] = eqx.field(converter=learnable)
+    cheap_points = True
 
     def __check_init__(self):
         check_number("Scale.factor", self.factor)
@@ -176,6 +182,7 @@ class Power(AbstractKernel):
 
     kernel: AbstractKernel
     exponent: int = eqx.field(static=True, converter=counting("Power.exponent"))
+    cheap_points = True
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The power of the kernel at (x, y)."""

@@ -28,6 +28,7 @@ class Linear(AbstractKernel):
     """
 
     scale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+    cheap_points = True
 
     def __check_init__(self):
         check_number("Linear.scale", self.scale)
@@ -59,6 +60,7 @@ class Polynomial(AbstractKernel):
     degree: int = eqx.field(static=True, converter=counting("Polynomial.degree"))
     offset: Float[Array, ""] = eqx.field(converter=learnable, default=0.0)
     scale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+    cheap_points = True
 
     def __check_init__(self):
         check_number("Polynomial.offset", self.offset, zero_allowed=True)
@@ -80,6 +82,7 @@ class ExponentialDotProduct(AbstractKernel):
     """
 
     scale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+    cheap_points = True
 
     def __check_init__(self):
         check_number("ExponentialDotProduct.scale", self.scale)

@@ -1,4 +1,4 @@
-"""Gram and cross matrices: at once where they are small, in tiles under a plan where they are not."""
+"""Gram and cross matrices: whole where they are small, in tiles of the cache, and under a plan where they are large."""
 
 from functools import partial
 
@@ -7,17 +7,20 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
-from lemmata.core import free_bytes
+from lemmata.core import free_bytes, known
 from lemmata.errors import MemoryPlanError
 
-from ._base import AbstractKernel
+from ._base import AbstractKernel, Compose
+from ._filled import filled, has_cheap_points
 from ._plan import GramPlan, check_blocks, gram_plan, size
-from ._points import checked_problem, entries
+from ._points import UNKNOWN, checked_problem, entries
 from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 
 # Matrices of fewer bytes than the first number are computed at once without a question, those of more than the second
 # never; between, where memory for four of them is free.
 _SMALL, _LARGE = 2**26, 2**30
+# Entries of a matrix that is computed as a whole.
+_AT_ONCE = 2**20
 
 
 def gram(
@@ -30,10 +33,12 @@ def gram(
 ) -> Float[Array, "n m"]:
     """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) where `y` is given.
 
-    The symmetric form is exactly symmetric. With `block` or `working_set` the matrix is computed in square tiles, and
-    the peak of memory is the output, the working set, and once some 100 MiB for the compiler, which no plan counts; the
-    symmetric form then computes only the tiles on and above the diagonal. Matrices above 1 GiB always are, their plan
-    (`gram_plan`) is printed to standard error, and they are refused where the plan does not fit into free memory.
+    The symmetric form is exactly symmetric. It computes the tiles on and above the diagonal alone, where there are
+    tiles: on a CPU, for vectors and more than 2^20 entries, tiles that stay in the cache, if the kernel says that it
+    does little for one point alone (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square and
+    the peak of memory is the output, the working set, and once some 100 MiB for the compiler, which no plan counts.
+    Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are refused where the
+    plan does not fit into free memory.
 
     Args:
         kernel: the kernel K.
@@ -58,22 +63,45 @@ def gram(
         >>> gram(Linear(), jnp.eye(3), working_set=10_000).tolist()
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    x, y, known = checked_problem(kernel, x, y)
+    x, y, is_known = checked_problem(kernel, x, y)
     other = x if y is None else y
     check_blocks(block, working_set)
     if 0 in (len(x), len(other)):
         return jnp.zeros((len(x), len(other)), x.dtype)
     plan = None
-    if working_set is not None or (block is None and known and _is_large(x, other)):
+    if working_set is not None or (block is None and is_known and _is_large(x, other)):
         plan = gram_plan(kernel, x, y, working_set=working_set)
         _refuse_too_large(plan, x)
         plan.announce()
         block = plan.block
     if block is not None:
         return _tiled(kernel, x, y, block)
+    if is_known and (matrix := _in_cached_tiles(kernel, x, y)) is not None:
+        return matrix
     matrix = entries(kernel.cross, x, other)
     given = y is not None or kernel.exactly_symmetric
     return checked_finite(matrix) if given else checked_symmetric(x, *symmetrised(matrix))
+
+
+def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array | None:
+    """The matrix by way of tiles that stay in the processor's cache, or None where they would not be faster."""
+    points = [jnp.asarray(each) for each in ((x,) if y is None else (x, y))]
+    places, mapped = {device for each in points for device in each.devices()}, kernel
+    if len(points[0]) * len(points[-1]) <= _AT_ONCE or len(places) > 1 or next(iter(places)).platform != "cpu":
+        return None
+    while isinstance(mapped, Compose):
+        mapped = mapped.kernel
+    if not has_cheap_points(mapped) or any(known(leaf) is None for leaf in jax.tree.leaves(kernel)):
+        return None
+    while isinstance(kernel, Compose):  # its points are mapped once
+        points, kernel = [jax.vmap(kernel.transform)(each) for each in points], kernel.kernel
+    if any(each.ndim != 2 or known(each) is None for each in points):
+        return None
+    try:
+        matrix = filled(kernel, points[0], None if y is None else points[1])
+    except UNKNOWN:  # the kernel holds a traced value that is not among its leaves
+        return None
+    return jax.device_put(matrix, next(iter(places)) if points[0].committed else None, may_alias=True)
 
 
 def _tiled(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Array:

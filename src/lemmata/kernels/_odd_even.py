@@ -51,6 +51,7 @@ class OddEvenKernel(AbstractKernel):
     odd_even_lengthscale: Float[Array, "*others"] = eqx.field(converter=learnable, default=1.0)
     weight: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
     parities: tuple[int, ...] | None = eqx.field(static=True, default=None)
+    cheap_points = True
 
     def __check_init__(self):
         for name in ("lengthscale", "odd_even_lengthscale"):

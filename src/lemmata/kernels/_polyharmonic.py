@@ -53,6 +53,7 @@ class PolyharmonicCovariance(AbstractKernel):
 
     slope: Float[Array, ""] = eqx.field(converter=learnable, default=5.0)
     level: Float[Array, ""] = eqx.field(converter=learnable, default=400.0)
+    cheap_points = True
 
     def __check_init__(self):
         check_number("PolyharmonicCovariance.level", self.level)

@@ -37,6 +37,7 @@ class SoftmaxTangent(AbstractKernel):
     """
 
     sigma: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+    cheap_points = True
 
     def __check_init__(self):
         check_number("SoftmaxTangent.sigma", self.sigma, zero_allowed=True)

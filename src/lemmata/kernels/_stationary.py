@@ -33,6 +33,7 @@ class _Stationary(AbstractKernel):
     """
 
     lengthscale: eqx.AbstractVar[Float[Array, "*columns"]]
+    cheap_points = True
 
     def __check_init__(self):
         check_number(f"{type(self).__name__}.lengthscale", self.lengthscale, each_column=True)
@@ -69,8 +70,8 @@ class _Stationary(AbstractKernel):
         length = for_columns(f"{type(self).__name__}.lengthscale", self.lengthscale, x)
         unit = _unit(length, x)
         if length.ndim:
-            return distances(x * unit, y * unit, length * unit)
-        return distances(x * unit, y * unit) / (length * unit) ** 2
+            return distances(x, y, length * unit, unit)
+        return distances(x, y, unit=unit) / (length * unit) ** 2
 
 
 def _unit(length: Any, x: Array) -> Float[Array, "*columns"]:

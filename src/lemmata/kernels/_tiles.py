@@ -1,5 +1,6 @@
 """The tiles of a Gram matrix: the compiled functions that compute one, and where each begins."""
 
+import math
 from collections.abc import Callable
 
 import equinox as eqx
@@ -10,7 +11,7 @@ from jaxtyping import Array, Float
 from lemmata.errors import SettingError
 
 from ._base import AbstractKernel
-from ._points import UNKNOWN, has_finite_sum
+from ._points import UNKNOWN, entries, has_finite_sum
 
 
 def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Callable[[int, int], Float[Array, "a b"]]:
@@ -25,9 +26,7 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
     Raises:
         SettingError: from the function, if a tile on the diagonal is not symmetric.
     """
-    # A kernel that refuses points refuses them here; compiled, it can refuse nothing.
-    for points in (x,) if y is None else (x, y):
-        kernel.diagonal(points)
+    refuse_points(kernel, x, y)
     other = x if y is None else y
     if y is None and block == 1:  # tiles of one entry say nothing
         checked_symmetric(x, *diagonal_tile(kernel, x[:2]))
@@ -41,25 +40,31 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
         (left, down), (right, across) = rows(x, i), rows(other, j)
         own = y is None and i == j
         values = (
-            checked_symmetric(left, *diagonal_tile(kernel, left))
+            checked_symmetric(left, *diagonal_tile(kernel, left), i * block - down)
             if own
-            else checked_finite(cross_tile(kernel, left, right))
+            else checked_finite(cross_tile(kernel, left, right), (i * block - down, j * block - across))
         )
         return values[down:, across:] if down or across else values
 
     return tile
 
 
+def refuse_points(kernel: AbstractKernel, x: Array, y: Array | None) -> None:
+    """Let a kernel that refuses points refuse them: compiled, it can refuse nothing."""
+    for points in (x,) if y is None else (x, y):
+        kernel.diagonal(points)
+
+
 @eqx.filter_jit
 def cross_tile(kernel: AbstractKernel, x: Array, y: Array) -> Array:
     """K(x_i, y_j) for two sets of points, compiled as a whole."""
-    return kernel.cross(x, y)
+    return entries(kernel.cross, x, y)
 
 
 @eqx.filter_jit
 def diagonal_tile(kernel: AbstractKernel, x: Array) -> tuple[Array, Array, Array]:
     """K(x_i, x_j), exactly symmetric, and what `checked_symmetric` asks, compiled as a whole."""
-    return symmetrised(kernel.cross(x, x))
+    return symmetrised(entries(kernel.cross, x, x))
 
 
 @jax.jit
@@ -71,7 +76,11 @@ def symmetrised(matrix: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float
 
 
 def checked_symmetric(
-    x: Float[Array, "_ *shape"], mean: Float[Array, "n n"], gap: Float[Array, ""], largest: Float[Array, ""]
+    x: Float[Array, "_ *shape"],
+    mean: Float[Array, "n n"],
+    gap: Float[Array, ""],
+    largest: Float[Array, ""],
+    first: int = 0,
 ) -> Float[Array, "n n"]:
     """The mean, first of the three results of `symmetrised`, refused where not finite or not symmetric to rounding.
 
@@ -84,32 +93,34 @@ def checked_symmetric(
         mean: the symmetric matrix.
         gap: the largest |K(x, y) - K(y, x)|.
         largest: the largest |K(x, y)|.
+        first: the row of all points at which these begin.
 
     Raises:
         SettingError: if the numbers are known and not finite, or the kernel is not symmetric.
     """
-    share = 2 * (x[0].size * float(jnp.finfo(mean.dtype).eps)) ** 0.5
+    share = 2 * (math.prod(x.shape[1:]) * float(jnp.finfo(mean.dtype).eps)) ** 0.5
     try:
-        asymmetric = bool(gap > share * largest)
-        if not jnp.isfinite(largest):  # the largest of numbers one of which is NaN is NaN
-            checked_finite(mean)
+        apart, most = float(gap), float(largest)
     except jax.errors.ConcretizationTypeError:
         return mean
-    if asymmetric:
+    if not math.isfinite(most):  # the largest of numbers one of which is NaN is NaN
+        checked_finite(mean, (first, first))
+    if apart > share * most:
         raise SettingError(
             "kernel",
-            found=f"|K(x, y) - K(y, x)| of up to {float(gap):.3g}, with entries of up to {float(largest):.3g}",
+            found=f"|K(x, y) - K(y, x)| of up to {apart:.3g}, with entries of up to {most:.3g}",
             rule=f"a symmetric function, for which the two agree up to {share:.1e} of the largest entry",
             remedy="use a symmetric function, such as (k(x, y) + k(y, x)) / 2",
         )
     return mean
 
 
-def checked_finite(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
+def checked_finite(matrix: Float[Array, "n m"], first: tuple[int, int] = (0, 0)) -> Float[Array, "n m"]:
     """The matrix, refused where an entry is known not to be finite: inner products overflow before the points do.
 
     Args:
         matrix: entries of a kernel at pairs of points.
+        first: the row of x and the row of y at which it begins.
 
     Raises:
         SettingError: if an entry is not finite; the message names one.
@@ -122,7 +133,8 @@ def checked_finite(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
     row, column = divmod(int(jnp.argmin(jnp.isfinite(matrix))), matrix.shape[1])
     raise SettingError(
         "kernel",
-        found=f"K(x, y) = {float(matrix[row, column])} at row {row} of x and row {column} of y (counted from 0)",
+        found=f"K(x, y) = {float(matrix[row, column])} at row {first[0] + row} of x and row {first[1] + column} of y "
+        "(counted from 0)",
         rule="finite values",
         remedy="use float64, or points of smaller norm (divide all columns by the same number)",
     )

@@ -34,6 +34,7 @@ class TorusSobolev(AbstractKernel):
     """
 
     order: int = eqx.field(static=True, converter=counting("TorusSobolev.order"))
+    cheap_points = True
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """The product over coordinates of k_s(x_i - y_i)."""
@@ -84,6 +85,7 @@ class Periodic(AbstractKernel):
 
     period: Float[Array, "*periods"] = eqx.field(converter=learnable, default=1.0)
     lengthscale: Float[Array, "*columns"] = eqx.field(converter=learnable, default=1.0)
+    cheap_points = True
 
     def __check_init__(self):
         check_number("Periodic.period", self.period, each_column=True)

@@ -1,6 +1,5 @@
 """A Gram matrix as an array of NumPy that may be overwritten: the peak of memory is the matrix and a few tiles."""
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -8,13 +7,10 @@ from lemmata.core import available_bytes
 from lemmata.errors import MemoryPlanError
 
 from ._base import AbstractKernel
+from ._filled import filled
 from ._numpy_gram import numpy_gram
 from ._plan import size
 from ._points import checked_problem
-from ._tiles import checked_finite, checked_symmetric, cross_tile
-
-# Rows of a tile: 8 MiB of float64, which a few arrays of the kernel's own still keep near the cache.
-_TILE = 1024
 
 
 def writable_gram(kernel: AbstractKernel, x: Float[Array, "n *shape"]) -> Float[np.ndarray, "n columns"]:
@@ -43,7 +39,6 @@ def writable_gram(kernel: AbstractKernel, x: Float[Array, "n *shape"]) -> Float[
     """
     x, _, _ = checked_problem(kernel, x, None)
     n = len(x)
-    block = -(-n // max(1, -(-n // _TILE)))  # tiles of nearly equal size
     needed, free = n * n * x.dtype.itemsize, available_bytes()
     if needed > free:
         raise MemoryPlanError(
@@ -54,23 +49,4 @@ def writable_gram(kernel: AbstractKernel, x: Float[Array, "n *shape"]) -> Float[
         )
     if (found := numpy_gram(kernel, np.asarray(x))) is not None:
         return found
-    kernel.diagonal(x)  # a kernel that refuses points refuses them here; compiled, it can refuse nothing
-    matrix = np.empty((n, n), x.dtype)
-    # The last tiles go back to the size of the others: one shape is compiled, and what they repeat is written twice.
-    starts = [min(start, n - block) for start in range(0, n, max(block, 1))]
-    for i, row in enumerate(starts):
-        for column in starts[i:]:
-            left, right = x[row : row + block], x[column : column + block]
-            tile = checked_finite(cross_tile(kernel, left, right))
-            values = _own(left, np.asarray(tile)) if row == column else np.asarray(tile)
-            matrix[row : row + block, column : column + block] = values
-            if row != column:
-                matrix[column : column + block, row : row + block] = values.T
-    return matrix
-
-
-def _own(x: Array, values: np.ndarray) -> np.ndarray:
-    """The mean of a tile on the diagonal and its transpose, refused where the two differ by more than rounding."""
-    mean = (values + values.T) / 2
-    gap, largest = jnp.asarray(np.abs(values - values.T).max()), jnp.asarray(np.abs(mean).max())
-    return np.asarray(checked_symmetric(x, jnp.asarray(mean), gap, largest))
+    return filled(kernel, x, None) if n else np.empty((0, 0), x.dtype)

@@ -1,0 +1,133 @@
+"""A matrix of all pairs as an array of NumPy, filled from tiles that stay in the processor's cache."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._base import AbstractKernel
+from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile, refuse_points
+
+# Rows of a tile: one of float32 and its points fit into the cache of a core. It is an odd multiple of 8, since in
+# arrays whose rows are a power of two of bytes apart, columns share few places of a cache, and a transpose takes three
+# times as long.
+_SIDE, _STEP = 680, 16
+# Where work for a point alone is not cheap, a point is in half as many tiles.
+_WIDE_SIDE = 1160
+# Tiles that are computed while one is written.
+_AHEAD = 2
+# JAX takes over without a copy what begins at a multiple of so many bytes.
+_ALIGNED = 64
+
+
+class _Axis(NamedTuple):
+    """The points of one side in tiles of one size, of which the last goes back to end with the points.
+
+    Attributes:
+        starts: the first row of each tile.
+        tiles: the points of each.
+    """
+
+    starts: list[int]
+    tiles: list[Array]
+
+
+class _Tile(NamedTuple):
+    """A tile that is being computed.
+
+    Attributes:
+        i: tile row.
+        j: tile column.
+        values: its entries.
+        told: on the diagonal of a symmetric matrix, what `checked_symmetric` asks.
+    """
+
+    i: int
+    j: int
+    values: Array
+    told: tuple[Array, Array] | None
+
+
+def filled(
+    kernel: AbstractKernel, x: Float[Array, "n *shape"], y: Float[Array, "m *shape"] | None
+) -> Float[np.ndarray, "n columns"]:
+    """K(x_i, y_j), or the exactly symmetric K(x_i, x_j) from the tiles on and above the diagonal alone.
+
+    It is the only array of its size, and begins where JAX takes it over without a copy.
+
+    Args:
+        kernel: the kernel.
+        x: points, at least one.
+        y: other points, at least one; `None` means `x` itself.
+
+    Raises:
+        SettingError: if an entry is not finite, or a tile on the diagonal is not symmetric up to rounding.
+    """
+    refuse_points(kernel, x, y)
+    side = _SIDE if has_cheap_points(kernel) else _WIDE_SIDE
+    rows = _axis(x, side)
+    columns = rows if y is None else _axis(y, max(side, side**2 // len(rows.tiles[0])))
+    started = _started(kernel, rows, columns, y is None)
+    first = next(started)
+    matrix = _aligned((len(x), len(x if y is None else y)), first.values.dtype)
+    ahead = deque([first])
+    for tile in started:
+        ahead.append(tile)
+        if len(ahead) > _AHEAD:
+            _write(matrix, ahead.popleft(), rows, columns)
+    for tile in ahead:
+        _write(matrix, tile, rows, columns)
+    return matrix
+
+
+def has_cheap_points(kernel: AbstractKernel) -> bool:
+    """Whether a kernel and all its parts do little for one point alone."""
+    parts = (part for part in vars(kernel).values() if isinstance(part, AbstractKernel))
+    return kernel.cheap_points and all(map(has_cheap_points, parts))
+
+
+def _axis(points: Array, most: int) -> _Axis:
+    n = len(points)
+    pieces = -(-n // most)
+    side = min(n, -(-(-(-n // pieces) - _STEP // 2) // _STEP) * _STEP + _STEP // 2)  # of nearly equal size
+    starts = [min(i * side, n - side) for i in range(-(-n // side))]
+    if len(starts) == 1:
+        return _Axis(starts, [points])
+    given = np.asarray(points)
+    return _Axis(starts, [jnp.asarray(given[start : start + side]) for start in starts])
+
+
+def _started(kernel: AbstractKernel, rows: _Axis, columns: _Axis, symmetric: bool) -> Iterator[_Tile]:
+    """The tiles, each of which has begun to be computed."""
+    # By rows: what the last tile repeats is written again, at last by the one on the diagonal.
+    for i, left in enumerate(rows.tiles):
+        for j in range(i if symmetric else 0, len(columns.tiles)):
+            if symmetric and i == j:
+                values, *told = diagonal_tile(kernel, left)
+                yield _Tile(i, j, values, (told[0], told[1]))
+            else:
+                yield _Tile(i, j, cross_tile(kernel, left, columns.tiles[j]), None)
+
+
+def _aligned(shape: tuple[int, int], dtype: np.dtype) -> Float[np.ndarray, "n m"]:
+    count = shape[0] * shape[1] * dtype.itemsize
+    room = np.empty(count + _ALIGNED, np.uint8)
+    first = -room.ctypes.data % _ALIGNED
+    return room[first : first + count].view(dtype).reshape(shape)
+
+
+def _write(matrix: np.ndarray, tile: _Tile, rows: _Axis, columns: _Axis) -> None:
+    """Put a tile where it belongs, and its transpose where the matrix is symmetric; refused where not finite."""
+    row, column = rows.starts[tile.i], columns.starts[tile.j]
+    if tile.told is None:
+        found = checked_finite(tile.values, (row, column))
+    else:
+        found = checked_symmetric(rows.tiles[tile.i], tile.values, *tile.told, row)
+    values = np.asarray(found)
+    below, beside = row + len(values), column + values.shape[1]
+    matrix[row:below, column:beside] = values
+    if rows is columns and tile.told is None:
+        matrix[column:beside, row:below] = values.T
