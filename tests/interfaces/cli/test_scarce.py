@@ -46,6 +46,10 @@ def ended(ends, words=("study", "table.csv"), most=GIB, before="", kind=resource
             (*SCARCE, "std::bad_alloc"),
         ),
         ("os.write(2, b'memory allocation of 8 bytes failed\\nstack backtrace:\\n'); os._exit(134)", SCARCE),
+        (
+            "os.write(2, b'F1129 08:10:21.828345   21594 env.cc:93] Check failed: pthread_create() failed.\\n'); os.abort()",
+            (*SCARCE, "signal 6 (Check failed: pthread_create() failed.)"),
+        ),
         ("os.write(2, b'Traceback (most recent call last):\\nMemoryError\\n'); os._exit(1)", SCARCE),
         ("os.kill(os.getpid(), signal.SIGSEGV)", (*LIKELY, "signal 11")),
         ("os.kill(os.getpid(), signal.SIGTRAP)", (*LIKELY, "signal 5")),
@@ -84,6 +88,14 @@ def test_what_lemmata_says_after_a_librarys_words_is_passed_on():
     said = "Traceback (most recent call last):\nMemoryError: no map\nError: mine\n  found: it\n"
     done = ended(f"sys.stderr.write({said!r}); sys.exit(2)")
     assert (done.returncode, done.stderr) == (2, "Error: mine\n  found: it\n")
+
+
+@pytest.mark.parametrize(
+    "line", ["<jemalloc>: background thread creation failed (11)", "E1129 08:28:18.5  27 m.cc:1] no memory: Cannot map"]
+)
+def test_lines_that_libraries_repeat_are_left_out(line):
+    done = ended(f"sys.stderr.write('first\\n{line}\\n{line}\\nlast\\n'); sys.exit(0)")
+    assert (done.returncode, done.stderr) == (0, "first\nlast\n")
 
 
 def test_a_question_without_an_end_of_line_is_passed_on_at_once():

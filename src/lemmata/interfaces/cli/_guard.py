@@ -28,6 +28,8 @@ CLAIMS = "lemmata.claims"
 """The group of entry points by which packages name their claims."""
 _NOT_LOADED = 127
 """The exit code of a program for whose libraries the loader has no memory."""
+_LOGGED = re.compile(r"^[IWEF]\d{4} [\d:.]+ +\d+ [^ ]+\] ")
+"""What XLA writes before a message: a date, a time, a thread, a line of code."""
 _PROGRAM = re.compile(r"\.py(:|$)")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -174,7 +176,7 @@ def _lacked(found: str, sure: bool = True) -> int:
 def _last(noise: str) -> str:
     """The words about memory that a library wrote."""
     line = next((line.strip() for line in noise.splitlines()[::-1] if speaks_of_memory(line)), "")
-    return f" ({line[:160]})" if line else ""
+    return f" ({_LOGGED.sub('', line)[:160]})" if line else ""
 
 
 def _is_ready(told: int) -> bool:

@@ -17,7 +17,9 @@ import time
 from lemmata.errors import MemoryPlanError
 from lemmata.limits import Limit, limits, own_limits, speaks_of_memory, used_bytes
 
-_LINE = re.compile(rb"<jemalloc>: |OpenBLAS .*pthread_create|OpenBLAS blas_thread_init")
+_LINE = re.compile(
+    rb"<jemalloc>: |OpenBLAS .*pthread_create|OpenBLAS blas_thread_init|[IWE]\d{4} [\d:.]+ .*([Mm]emory|pthread)"
+)
 """Lines that a library repeats where it gets no thread."""
 _BLOCK = re.compile(
     rb"Traceback \(most recent call last\)|Exception ignored |Exception in thread|Fatal Python error|stack backtrace:"
