@@ -82,7 +82,7 @@ class Reach:
         return taken
 
     def _naming(self, function: str) -> list[pathlib.Path]:
-        """Test files whose text has the name of a function, or of its class if it is special; few, else it says little."""
+        """Test files whose text has the name of a function, or of its class if it is special; none if many have it."""
         *above, name = function.split(".")
         word = above[-1] if above and name.startswith("__") else name
         named = re.compile(rf"\b{re.escape(word)}\b")

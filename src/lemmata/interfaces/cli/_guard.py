@@ -69,7 +69,7 @@ def guarded(run: Callable[[], None], words: list[str]) -> None:
         return
     told, tell = os.pipe()
     lives, live = os.pipe()
-    listener = Listener() if any(limit.own for limit in known) else None
+    listener = Listener(words) if any(limit.own for limit in known) else None
     before = killed_for_memory()
     child = os.fork()  # before JAX is imported, which has threads
     if child == 0:

@@ -33,8 +33,10 @@ _HELD = 2**20  # bytes that are kept at most
 _LOOK = 0.2  # seconds between two looks at whether the process has ended
 _STILL = 60.0
 """Seconds without any computation after which a process whose address space is full counts as one that hangs."""
-_FULL = 16 * 2**20
-"""Bytes of addresses below which there is no room."""
+_FULL = 128 * 2**20
+"""Bytes of addresses below which there may be no room for a thread, or for a heap of one."""
+_WAITS = ("--serve", "--dask")
+"""Options with which a command waits for others, and computes nothing meanwhile."""
 _ROOM = "most commands need 2 to 3 GiB of addresses, which libraries reserve and hardly use"
 
 
@@ -42,12 +44,14 @@ class Listener:
     """Hears what the other process writes to standard error, and waits for it.
 
     Args:
+        words: of the command line.
         patience: seconds without any computation after which a process that has no memory left is ended.
     """
 
-    def __init__(self, patience: float = _STILL):
+    def __init__(self, words: list[str], patience: float = _STILL):
         self.hear, self.speak = os.pipe()
-        self.patience = patience
+        waits = any(word.partition("=")[0] in _WAITS for word in words)
+        self.patience = float("inf") if waits else patience
         self.part = b""
         self.held: list[tuple[bool, bytes]] = []
         self.noisy = False
