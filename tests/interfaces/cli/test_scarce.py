@@ -47,7 +47,7 @@ def ended(ends, words=("study", "table.csv"), most=GIB, before="", kind=resource
         ),
         ("os.write(2, b'memory allocation of 8 bytes failed\\nstack backtrace:\\n'); os._exit(134)", SCARCE),
         (
-            "os.write(2, b'F1129 08:10:21.82   21594 env.cc:93] Check failed: pthread_create() failed.\\n'); os.abort()",
+            "os.write(2, b'F1129 08:10:21.82  21594 env.cc:93] Check failed: pthread_create() failed.\\n'); os.abort()",
             (*SCARCE, "signal 6 (Check failed: pthread_create() failed.)"),
         ),
         ("os.write(2, b'Traceback (most recent call last):\\nMemoryError\\n'); os._exit(1)", SCARCE),
