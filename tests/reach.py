@@ -2,12 +2,16 @@
 
 import ast
 import pathlib
+import re
 from typing import NamedTuple
 
 from lemmata.engine.catalogue import ROOTS
 from lemmata.engine.catalogue._fingerprint import reached
 from lemmata.engine.catalogue._modules import Node, module_of
 from tests import budget
+
+_FEW = 6
+"""Files that have a name up to which it says that they are about it."""
 
 
 class Test(NamedTuple):
@@ -38,12 +42,13 @@ class Reach:
         ROOTS.setdefault("tests", root / "tests")
         self.files = sorted((root / "tests").rglob("test_*.py"))
         self.read: dict[pathlib.Path, list[Test]] = {}
+        self.texts: dict[pathlib.Path, str] = {}
 
     def tests_of(self, file: str, function: str, limit: float) -> list[Test]:
         """Tests of a function, for about so many seconds: those of its folder that reach it, then others that do.
 
-        Files whose names have a word of the function's file are read first, and no more than it takes. Tests that reach
-        little and take little come first.
+        Files that name the function are read first, wherever they are, then files whose names have a word of the
+        function's file, and no more than it takes. Tests that reach little and take little come first.
 
         Args:
             file: below `src/lemmata`.
@@ -55,20 +60,39 @@ class Reach:
         taken, others = list[Test](), list[Test]()
         by_effort = lambda test: len(test.rests) * (0.5 + test.cost)
         spent = lambda: sum(test.cost for test in taken)
-        for place, folder in enumerate(self._folders(file)):
+        for place, folder in enumerate([self._naming(function), *self._folders(file)]):
+            found = list[Test]()
             for path in sorted(folder, key=lambda path: _apart(path.name, file)):
-                own = self._tests(path)
+                own = [test for test in self._tests(path) if test not in taken]
                 for test in sorted((test for test in own if node in test.rests), key=by_effort):
                     if spent() + test.cost <= limit or not taken:
                         taken.append(test)
+                        found.append(test)
                 if spent() > 0.7 * limit:
-                    return sorted(taken, key=by_effort)
-                others += [test for test in own if node not in test.rests] if place == 0 else []
-            if place == 1:  # commands are started by their names, and processes by their words: no reading finds that
+                    break
+                others += [test for test in own if node not in test.rests] if place == 1 else []
+            if place:  # those that name the function stay in front
+                taken = [*taken[: len(taken) - len(found)], *sorted(found, key=by_effort)]
+            if spent() > 0.7 * limit:
+                return taken
+            if place == 2:  # commands are started by their names, and processes by their words: no reading finds that
                 for test in others:
                     if spent() + test.cost <= limit:
                         taken.append(test)
         return taken
+
+    def _naming(self, function: str) -> list[pathlib.Path]:
+        """Test files whose text has the name of a function, or of its class if it is special; none if many have it."""
+        *above, name = function.split(".")
+        word = above[-1] if above and name.startswith("__") else name
+        named = re.compile(rf"\b{re.escape(word)}\b")
+        found = [path for path in self.files if named.search(self._text(path))]
+        return found if len(found) <= _FEW else []
+
+    def _text(self, path: pathlib.Path) -> str:
+        if path not in self.texts:
+            self.texts[path] = path.read_text(encoding="utf-8")
+        return self.texts[path]
 
     def _folders(self, file: str) -> list[list[pathlib.Path]]:
         """Test files by their distance: of the same folder, of laws and oracles, of the same subpackage, all others."""

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.core import _memory, available_bytes
 from lemmata.errors import DataError, LemmataError, MemoryPlanError, SettingError, ShapeError
 from lemmata.kernels import RBF, AbstractKernel, Compose, Linear, _gram, _plan, gram, gram_on_disk, gram_plan
 from lemmata.kernels._plan import check_blocks
@@ -30,26 +29,6 @@ class Images(AbstractKernel):
 
     def cross(self, x, y):
         return jnp.mean(jnp.einsum("ahwc,bhwc->abhw", x, y) ** 2, axis=(2, 3))
-
-
-def test_control_groups_bound_the_free_memory(tmp_path):
-    membership = tmp_path / "cgroup"
-    membership.write_text("0::/job/step\n4:cpu,memory:/box\n")
-    for folder, names, numbers in (
-        ("job/step", _memory._V2, ("max", 700, 0)),
-        ("job", _memory._V2, (1000, 900, 200)),
-        ("memory/box", _memory._V1, (5000, 4600, 0)),
-    ):
-        place = tmp_path / "mount" / folder
-        place.mkdir(parents=True, exist_ok=True)
-        (place / names[0]).write_text(f"{numbers[0]}\n")
-        (place / names[1]).write_text(f"{numbers[1]}\n")
-        (place / "memory.stat").write_text(f"anon 5\n{names[2]} {numbers[2]}\n")
-    left = _memory._group_bytes(membership, tmp_path / "mount")
-    # 1000 - 900 + 200, and 5000 - 4600; the other groups have no limit
-    assert [number for number in sorted(left) if number < float("inf")] == [300, 400]
-    assert _memory._group_bytes(tmp_path / "missing", tmp_path) == [float("inf")]
-    assert 0 < available_bytes() < 2**50
 
 
 @pytest.mark.parametrize("other", [None, 31])

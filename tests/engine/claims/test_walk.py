@@ -12,6 +12,7 @@ from lemmata.engine.claims import (
     Integer,
     Real,
     Space,
+    _keyed,
     fingerprint_of,
     load_file,
     places,
@@ -22,6 +23,7 @@ from lemmata.engine.claims import (
 )
 from lemmata.interfaces.cli import _walk as walking
 from lemmata.interfaces.cli import app
+from lemmata.limits import Limit
 
 FILE = '''
 import jax, jax.numpy as jnp
@@ -114,6 +116,38 @@ def test_a_setting_that_takes_too_long_is_unfinished_and_the_others_are_walked(t
     assert slow <= record["unfinished"] < len(tasks)
     assert "failed" not in record
     assert record["where"] == []
+
+
+class Ended:
+    """A process that has ended, and the connection to it."""
+
+    def __init__(self, code):
+        self.exitcode = code
+
+    def join(self):
+        pass
+
+    kill = close = join
+
+    def recv(self):
+        raise EOFError
+
+
+@pytest.mark.parametrize("code", [1, 127, -6])
+@pytest.mark.parametrize("limited", [True, False])
+def test_processes_that_end_before_they_begin_end_the_walk_where_memory_is_limited(monkeypatch, claims, code, limited):
+    limits = [Limit("the address space", 2**30, 0, True)] if limited else []
+    monkeypatch.setattr(_keyed, "own_limits", lambda: limits)
+    worker = _keyed._Worker((60.0, None), None, None, (0, 1))
+    worker._process = worker.end = Ended(code)
+    worker._tries = _keyed.ATTEMPTS - 1
+    worker.task = walk_of(claims[1]["AllSizes"], seed=0, budget=2, level=1e-3)[0]
+    by = f"signal {-code}" if code < 0 else f"exit code {code}"
+    if limited:
+        with pytest.raises(MemoryError, match=f"end before they begin, the last by {by}"):
+            worker.read()
+    else:
+        assert f"the process ended by itself ({by})" in worker.read().verdict.reason
 
 
 def test_the_cheapest_come_first_and_what_is_walked_is_left_out(monkeypatch):

@@ -175,6 +175,15 @@ def test_many_digits_agree_with_float64(function):
     np.testing.assert_allclose(precisely(function, x)[0], function(x), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_equal_numbers_keep_their_order_in_many_digits(axis):
+    ties = jnp.tile(jnp.array([2.0, 1.0, 2.0, 1.0, 3.0]), (60, 12)).T[:, :60]
+    numbers = jnp.arange(float(ties.size)).reshape(ties.shape)
+    together = lambda x: jax.lax.sort((x, numbers), dimension=axis, is_stable=True, num_keys=1)
+    for found, right in zip(precisely(together, ties), together(ties), strict=True):
+        np.testing.assert_array_equal(np.asarray(found, float), right)
+
+
 def test_many_digits_see_what_float64_cannot():
     cancelled = lambda x: ((x + 1e20) - 1e20, jnp.log1p(x * 1e-18) / 1e-18)
     found = precisely(cancelled, jnp.asarray(1.0))

@@ -1,13 +1,10 @@
 """A named pipe, a device or a folder where a file should be is refused at once; a lack of memory is one line."""
 
 import os
-import resource
 
 import pytest
 from typer.testing import CliRunner
 
-from lemmata import core
-from lemmata.core import _memory
 from lemmata.engine.refutations import load_counterexample
 from lemmata.errors import FileError
 from lemmata.interfaces.cli import app
@@ -111,17 +108,3 @@ def test_a_file_that_ends_too_early_is_no_verdict(monkeypatch):
 
     monkeypatch.setattr("lemmata.engine.catalogue.rows", short)
     assert "no data left" in refused("list")
-
-
-@pytest.mark.parametrize(("kind", "used"), [("RLIMIT_AS", 0), ("RLIMIT_DATA", 5)])
-def test_limits_of_the_process_count_as_memory(monkeypatch, kind, used):
-    """Of an address space, or of data, of 3 GB that is left."""
-    own = _memory._used_bytes()[bool(used)]
-    limits = {getattr(resource, kind): own + 3 * 10**9}
-    unlimited = resource.RLIM_INFINITY
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (limits.get(which, unlimited), unlimited))
-    monkeypatch.setattr(_memory, "_machine_bytes", lambda: 2**40)
-    monkeypatch.setattr(_memory, "_group_bytes", lambda *_: [float("inf")])
-    assert 2.5 * 10**9 < core.available_bytes() <= 3.1 * 10**9
-    limits.clear()
-    assert core.available_bytes() == 2**40

@@ -8,7 +8,7 @@ import pytest
 
 from lemmata.interfaces.python import ModelStudy
 from lemmata.interfaces.report import write_page
-from lemmata.interfaces.report._model import model_page, model_sentences, silence
+from lemmata.interfaces.report._model import model_page, model_sentences, silence, strip_chart
 from lemmata.intervals import Interval
 from lemmata.workflows.examinations import ExaminationRecord
 from lemmata.workflows.records.examinations import Check, Condition, Finding, Gauge, GaugeInterval, Model, Rows, Score
@@ -270,3 +270,16 @@ def test_tables_are_whole_where_the_screen_is_narrow(tmp_path, width, dark):
             "return [...document.querySelectorAll('td[data-label=measured]')].map(own => own.innerText)"
         )
         assert "0.190" in " ".join(seen)
+
+
+@pytest.mark.parametrize("gauges", [1, 2, 15])
+def test_the_strip_as_a_chart_has_as_much_height_for_each_row(gauges):
+    record = example(gauges)
+    shown = sum(own.status in ("agrees", "disagrees") for own in record.gauges)
+    chart = strip_chart(record).to_dict()
+    assert len(chart["data"]["values"]) == shown
+    assert (chart["width"], chart["height"]) == (420, 34 * shown)
+
+
+def test_without_a_prediction_that_was_tested_there_is_no_chart():
+    assert strip_chart(with_gauges([gauge(1, "vacuous")], score=Score(0, 0, None))) is None

@@ -46,5 +46,6 @@ def test_formulas_code_and_outputs_are_set():
     text = "At most `x` and x_i² here.\n\n```python\nprint(1)\n```\n\nThis prints:\n\n```\n1 < 2\n```\n"
     found = rendered(text, lambda name: None, lambda target: target)
     assert "<code>x</code> and <math" in found
-    assert 'class="code"' in found
+    assert '<pre class="code" tabindex="0"><code><span class="nb">print</span>' in found
+    assert found.count("<pre") == found.count("</pre>") == 2, "a listing stands in no other"
     assert '<pre class="output" tabindex="0"><code>1 &lt; 2' in found

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import lemmata
 from lemmata.workflows.examinations._row_names import PLACES, Names, names_in_file, names_in_frame
+from lemmata.workflows.examinations._row_table import _names
 
 CSV = "a,b,y\n1,2,0\n3,4,1\n5,6,0\n"
 FILES = {
@@ -63,3 +64,19 @@ def test_rows_with_wrong_labels_are_found_by_the_names_that_are_told():
         known = {name(place) for place in wrong}
         assert len(named) == 8
         assert len(known & set(named)) >= 7
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([3, np.int64(5)], [3, 5]),
+        ([3, "b"], ["3", "b"]),
+        ([1.5, 2.0], ["1.5", "2.0"]),
+        ([True, False], ["True", "False"]),
+        ([np.int32(7)], [7]),
+    ],
+)
+def test_whole_numbers_stay_numbers_in_the_table_of_rows(given, told):
+    found = _names(given)
+    assert found == told
+    assert [type(name) for name in found] == [type(name) for name in told]

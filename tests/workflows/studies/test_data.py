@@ -368,3 +368,12 @@ def test_a_group_is_a_number_for_each_value_and_rows_keep_it_when_drawn(tmp_path
     _, expected = np.unique(data.index // 4, return_inverse=True)
     assert data.groups.tolist() == expected.tolist()
     assert any("'person'" in note and "no group is split" in note for note in data.notes)
+
+
+@pytest.mark.parametrize("given", [{}, {"group": "g"}, {"time": "t"}, {"group": "g", "time": "t"}])
+def test_without_input_columns_only_those_that_decide_the_splits_are_offered(given):
+    columns = {"y": [float(i) for i in range(20)], **{name: list(range(20)) for name in given.values()}}
+    with pytest.raises(DataError, match="no input columns besides the target") as caught:
+        load_dataset(pl.DataFrame(columns), "y", **given)
+    offered = "".join(f"; --keep '{name}' makes it an input, too" for name in given.values())
+    assert caught.value.remedy == f"check the separator of the file, or leave fewer columns out{offered}"

@@ -18,6 +18,7 @@ import jax
 from lemmata.core import started
 from lemmata.errors import DataError, EntryPointWarning, LemmataError
 from lemmata.interruption import ignore_interruption
+from lemmata.limits import own_limits
 from lemmata.workers import ATTEMPTS, Lost, end_with_parent, finished, share_cores
 
 from ._apart import received, run_came_back, sent, sent_run
@@ -109,6 +110,9 @@ def run_keyed(
             trials run without it.
         around: a context that each process enters, which must be able to be sent, and leaves unless it is ended.
         executor: where claims are judged instead, without a limit.
+
+    Raises:
+        MemoryError: the memory of this process is limited, and processes end again and again before they have begun.
     """
     if executor is not None:
         yield from _apart(tasks, executor, run)
@@ -214,6 +218,8 @@ class _Worker:
                 self.give(again)
                 self._tries = tries
                 return None
+            if self._end is None and not self._judged and own_limits():  # no other task would do better
+                raise MemoryError(f"the processes that judge claims end before they begin, the last by {by}") from None
             return self._failed(f"the process ended by itself ({by})")
         if said == "trial":
             if self._end is None:

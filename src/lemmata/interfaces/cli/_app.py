@@ -10,12 +10,13 @@ from typing import Any
 import typer
 import typer.core
 
-from lemmata.errors import DataError, LemmataError, MemoryPlanError, SettingError
+from lemmata.errors import DataError, LemmataError, SettingError
 from lemmata.interruption import exit_code
+from lemmata.limits import lacked_memory
 
 from ._guard import FAILED, REFUSED, left
+from ._scarce import no_memory
 
-_NO_MEMORY = ("RESOURCE_EXHAUSTED", "std::bad_alloc", "Cannot allocate memory")
 TRACEBACK = "LEMMATA_TRACEBACK"
 """The variable with which an error that lemmata did not foresee is printed whole."""
 UNREAD = 141
@@ -68,6 +69,9 @@ class Commands(typer.core.TyperGroup):
             _drop_output()
             raise typer.Exit(UNREAD) from None
         except OSError as error:
+            if lacked_memory(error):
+                complain(_unforeseen(error))
+                raise typer.Exit(FAILED) from None
             _drop_output()
             # Files are named in errors of their own; a stream has no name.
             what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
@@ -85,16 +89,18 @@ class Commands(typer.core.TyperGroup):
                 raise
             complain(_unforeseen(error))
             raise typer.Exit(FAILED) from None
-        except BaseException as error:  # only a program of the user's raises what is no Exception
+        except BaseException as error:  # a library that panics, or a program of the user's
+            if lacked_memory(error):
+                complain(_unforeseen(error))
+                raise typer.Exit(FAILED) from None
             found = f"{type(error).__name__}: {error}".splitlines()[0][:160]
             raise typer.Exit(left([ctx.invoked_subcommand or ""], found)) from None
 
 
-def _unforeseen(error: Exception) -> LemmataError:
+def _unforeseen(error: BaseException) -> LemmataError:
     """The error about what no other error names: too little memory, or a defect of lemmata, never a refuted claim."""
-    if _lacked_memory(error):
-        remedy = "free memory, raise the limit of the process, or use fewer rows"
-        return MemoryPlanError("there is not enough memory", found=str(error)[:200] or None, remedy=remedy)
+    if lacked_memory(error):
+        return no_memory(" ".join(str(error).split())[:200] or None)
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     last = traceback.extract_tb(error.__traceback__)[-1]
@@ -105,11 +111,6 @@ def _unforeseen(error: Exception) -> LemmataError:
         rule="an error names what is wrong with the input, and this one does not",
         remedy=f"run the command again with {TRACEBACK}=1 in its environment, and report what it prints",
     )
-
-
-def _lacked_memory(error: Exception) -> bool:
-    """Whether Python, NumPy, XLA or a library in C++ got no memory."""
-    return isinstance(error, MemoryError) or any(word in str(error) for word in _NO_MEMORY)
 
 
 def _refuse_moved(command: str, options: list[str]) -> None:

@@ -1,7 +1,8 @@
-"""A command that runs a file of the user's runs in a process of its own, so that it cannot end unseen.
+"""A command that may end unseen runs in a process of its own: one with code of the user's, or with a limit on memory.
 
-`os._exit(0)` in that file would end the command with exit code 0 and nothing done. This process waits for the other
-one, passes signals on to it, and says so where it ends before the command has.
+`os._exit(0)` in a file of the user's would end the command with exit code 0 and nothing done; libraries end the process
+where they get no memory. This process waits for the other one, passes signals on to it, and says so where it ends
+before the command has.
 """
 
 import atexit
@@ -15,6 +16,9 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from lemmata.errors import LemmataError
+from lemmata.limits import lacked_memory, limits, speaks_of_memory
+
+from ._scarce import Listener, killed_for_memory, no_memory
 
 REFUSED = 2
 FAILED = 4
@@ -22,6 +26,10 @@ JUDGING = ("verify", "judge", "refute", "walk", "mutate", "ledger", "calibrate")
 """Commands at which 4 says that a claim failed; elsewhere a program that leaves is refused as an input."""
 CLAIMS = "lemmata.claims"
 """The group of entry points by which packages name their claims."""
+_NOT_LOADED = 127
+"""The exit code of a program for whose libraries the loader has no memory."""
+_LOGGED = re.compile(r"^[IWEF]\d{4} [\d:.]+ +\d+ [^ ]+\] ")
+"""What XLA writes before a message: a date, a time, a thread, a line of code."""
 _PROGRAM = re.compile(r"\.py(:|$)")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -47,7 +55,7 @@ def left(words: list[str], found: str) -> int:
 
 
 def guarded(run: Callable[[], None], words: list[str]) -> None:
-    """Run the command line; in a process of its own if it runs code that is not lemmata's.
+    """Run the command line; in a process of its own if memory is limited, or if it runs code that is not lemmata's.
 
     That is a Python file among its words, or a package with claims of its own where claims are judged.
 
@@ -55,20 +63,28 @@ def guarded(run: Callable[[], None], words: list[str]) -> None:
         run: the command line, which ends with SystemExit.
         words: of the command line.
     """
-    if not (hasattr(os, "fork") and _runs_other_code(words)):
+    known = limits()
+    if not (hasattr(os, "fork") and (known or _runs_other_code(words))):
         run()
         return
     told, tell = os.pipe()
     lives, live = os.pipe()
+    listener = Listener(words) if any(limit.own for limit in known) else None
+    before = killed_for_memory()
     child = os.fork()  # before JAX is imported, which has threads
     if child == 0:
         os.close(told)
         os.close(live)
+        if listener is not None:
+            listener.heard()
         threading.Thread(target=_end_with_parent, args=(lives,), daemon=True).start()
         _answer(run, tell, words)
     os.close(tell)
     os.close(lives)
-    raise SystemExit(_waited(child, told, words))
+    _pass_on_signals(child)
+    status = os.waitpid(child, 0)[1] if listener is None else listener.wait(child)
+    said = os.read(told, 2) if _is_ready(told) else b""
+    raise SystemExit(_ended(os.waitstatus_to_exitcode(status), said, words, listener, killed_for_memory() > before))
 
 
 def _runs_other_code(words: list[str]) -> bool:
@@ -83,18 +99,21 @@ def _runs_other_code(words: list[str]) -> bool:
 
 def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
     """Run the command line in this process, tell the other one its exit code, and end."""
-    code = 1
+    code, lacked = 1, False
     try:
         run()
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception as error:
-        sys.excepthook(type(error), error, error.__traceback__)
+        if lacked := lacked_memory(error):  # too little even to say so
+            code = FAILED
+        else:
+            sys.excepthook(type(error), error, error.__traceback__)
     except BaseException as error:  # what only a user's own code raises, such as GeneratorExit
         code = left(words, f"that it raised {type(error).__name__}")
     with contextlib.suppress(OSError):
-        os.write(tell, bytes([code % 256]))
+        os.write(tell, bytes([code % 256, lacked]))
     with contextlib.suppress(BaseException):  # the command has ended, whatever the user's own code does at the end
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -109,21 +128,55 @@ def _end_with_parent(lives: int) -> None:
     os._exit(1)
 
 
-def _waited(child: int, told: int, words: list[str]) -> int:
-    """The exit code of the other process, once it has ended; signals that come here are passed on to it."""
+def _pass_on_signals(child: int) -> None:
     for number in _PASSED_ON:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, frame: os.kill(child, number))
-    _, status = os.waitpid(child, 0)
-    said = os.read(told, 1) if _is_ready(told) else b""
-    code = os.waitstatus_to_exitcode(status)
+
+
+def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, killed_for_memory: bool) -> int:
+    """The exit code after the other process has ended, and the words about an end that it could not tell itself.
+
+    Args:
+        code: of that process, or the negative number of a signal.
+        said: the exit code that it told, and whether it lacked memory.
+        words: of the command line.
+        listener: what it wrote, where a limit of the process is known.
+        killed_for_memory: whether the kernel has ended a process meanwhile, because memory ran out.
+    """
+    noise = "" if listener is None else listener.noise
+    if listener is not None:
+        listener.tell()
     if said:
+        if said[1]:
+            return _lacked("the command was ended by a lack of memory" + _last(noise))
         return code if code > 0 else said[0]
+    if listener is not None and listener.hangs:
+        return _lacked("that the command had stopped computing, without any memory left, and was ended")
+    if code == -signal.SIGKILL:
+        return _lacked("that the kernel ended the command") if killed_for_memory else _killed(-code)
+    if code < 0 and listener is not None:
+        return _lacked(f"that it was ended by signal {-code}{_last(noise)}", speaks_of_memory(noise))
     if code < 0:
         return _killed(-code)
     if code in (128 + number for number in _PASSED_ON):
         return code  # ended at once by a second signal
+    if listener is not None and (code == _NOT_LOADED or speaks_of_memory(noise) or not _runs_other_code(words)):
+        return _lacked(f"that it ended with code {code}{_last(noise)}", speaks_of_memory(noise))
     return left(words, f"that it called os._exit({code}), or the like")
+
+
+def _lacked(found: str, sure: bool = True) -> int:
+    from ._console import complain
+
+    complain(no_memory(found, sure))
+    return FAILED
+
+
+def _last(noise: str) -> str:
+    """The words about memory that a library wrote."""
+    line = next((line.strip() for line in noise.splitlines()[::-1] if speaks_of_memory(line)), "")
+    return f" ({_LOGGED.sub('', line)[:160]})" if line else ""
 
 
 def _is_ready(told: int) -> bool:

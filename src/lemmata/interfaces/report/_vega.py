@@ -15,8 +15,11 @@ VEGA = Path(__file__).parent / "templates" / "vega.js.xz"
 """Vega, Vega-Lite and Vega-Embed in one script, as `docs/vega.py` writes it."""
 _CONVERTER = """
 import sys, vl_convert
-print(vl_convert.vegalite_to_svg(sys.stdin.read(), vl_version=sys.argv[1]))
+wanted, known = sys.argv[1], vl_convert.get_vegalite_versions()
+print(vl_convert.vegalite_to_svg(sys.stdin.read(), vl_version=wanted if wanted in known else known[-1]))
 """
+_WRITTEN = alt.SCHEMA_VERSION.lstrip("v").rsplit(".", 1)[0]
+"""The version of Vega-Lite that altair writes."""
 _PATIENCE = 120.0  # seconds for one picture
 
 
@@ -43,7 +46,7 @@ def svg_text(spec: dict[str, Any]) -> str | None:
 
 
 def _drawn_apart(spec: str) -> str | None:
-    command = [sys.executable, "-I", "-c", _CONVERTER, _vega_lite()]
+    command = [sys.executable, "-I", "-c", _CONVERTER, _WRITTEN]
     try:
         done = subprocess.run(command, input=spec.encode(), capture_output=True, timeout=_PATIENCE, check=False)
     except (OSError, subprocess.TimeoutExpired, MemoryError):
@@ -70,6 +73,5 @@ def _vega_lite() -> str:
     """The version of Vega-Lite that altair writes, as far as the converter has it."""
     import vl_convert
 
-    wanted = alt.SCHEMA_VERSION.lstrip("v").rsplit(".", 1)[0]
     known = vl_convert.get_vegalite_versions()
-    return wanted if wanted in known else known[-1]
+    return _WRITTEN if _WRITTEN in known else known[-1]

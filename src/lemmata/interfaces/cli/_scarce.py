@@ -1,0 +1,205 @@
+"""What a process waits for that runs a command in another one, where memory is limited.
+
+XLA and libraries in C++ and Rust end their process where they get no memory, or never come back. So the other
+process's standard error comes here through a pipe: it is passed on, without what such a library writes at its end. A
+process whose address space is full, and which has computed nothing for a minute, is ended.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import select
+import signal
+import sys
+import time
+
+from lemmata.errors import MemoryPlanError
+from lemmata.limits import Limit, limits, own_limits, speaks_of_memory, used_bytes
+
+_LINE = re.compile(
+    rb"<jemalloc>: |OpenBLAS .*pthread_create|OpenBLAS blas_thread_init|[IWE]\d{4} [\d:.]+ .*([Mm]emory|pthread)"
+)
+"""Lines that a library repeats where it gets no thread."""
+_BLOCK = re.compile(
+    rb"Traceback \(most recent call last\)|Exception ignored |Exception in thread|Fatal Python error|stack backtrace:"
+    rb"|terminate called |memory allocation of \d+ bytes failed|.*Check failed: |.*Check failure|thread '.*panicked"
+    rb"|MemoryError|LLVM ERROR|.*out of memory"
+)
+"""The first line of what is written at the end, or for an error that is told in other words."""
+_OWN = re.compile(rb"(\x1b\[[0-9;]*m)*(Error|Warning): |\[ *[0-9.]+ s\]")
+"""Lines with which lemmata goes on after that."""
+_HELD = 2**20  # bytes that are kept at most
+_LOOK = 0.2  # seconds between two looks at whether the process has ended
+_STILL = 60.0
+"""Seconds without any computation after which a process whose address space is full counts as one that hangs."""
+_FULL = 128 * 2**20
+"""Bytes of addresses below which there may be no room for a thread, or for a heap of one."""
+_WAITS = ("--serve", "--dask")
+"""Options with which a command waits for others, and computes nothing meanwhile."""
+_ROOM = "most commands need 2 to 3 GiB of addresses, which libraries reserve and hardly use"
+
+
+class Listener:
+    """Hears what the other process writes to standard error, and waits for it.
+
+    Args:
+        words: of the command line.
+        patience: seconds without any computation after which a process that has no memory left is ended.
+    """
+
+    def __init__(self, words: list[str], patience: float = _STILL):
+        self.hear, self.speak = os.pipe()
+        waits = any(word.partition("=")[0] in _WAITS for word in words)
+        self.patience = float("inf") if waits else patience
+        self.part = b""
+        self.held: list[tuple[bool, bytes]] = []
+        self.noisy = False
+        self.hangs = False
+
+    def heard(self) -> None:
+        """In the other process: standard error is the pipe."""
+        os.close(self.hear)
+        os.dup2(self.speak, 2)
+        os.close(self.speak)
+
+    def wait(self, child: int) -> int:
+        """Pass on what is heard until the process has ended; its status."""
+        os.close(self.speak)
+        os.set_blocking(self.hear, False)
+        watch = _Watch(child, self.patience)
+        while True:
+            heard = self._listen(_LOOK)
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                while self._listen(0.0):
+                    pass
+                self._say(self.part, True)
+                os.close(self.hear)
+                return status
+            if not heard and not self.hangs and watch.hangs():
+                self.hangs = True
+                watch.end()
+
+    def _listen(self, seconds: float) -> bool:
+        if not select.select([self.hear], [], [], seconds)[0]:
+            if self.part and not self.noisy and not _BLOCK.match(self.part):  # a line without its end, as of a question
+                self._say(self.part, False)
+                self.part = b""
+            return False
+        try:
+            text = os.read(self.hear, 65536)
+        except OSError:
+            return False
+        if not text:  # everyone has closed it
+            time.sleep(min(seconds, 0.02))
+            return False
+        *lines, self.part = (self.part + text).split(b"\n")
+        for line in lines:
+            self._say(line + b"\n", True)
+        return True
+
+    def _say(self, line: bytes, whole: bool) -> None:
+        if not line or (whole and _LINE.match(line)):
+            return
+        if whole and _BLOCK.match(line):
+            self.noisy = True
+        elif whole and _OWN.match(line):
+            self.noisy = False
+        if not self.noisy and not self.held:
+            _pass_on(line)
+        elif sum(len(each) for _, each in self.held) < _HELD:
+            self.held.append((self.noisy, line))
+
+    @property
+    def noise(self) -> str:
+        """What was written at the end of a library, or for an error that is told in other words."""
+        return b"".join(line for noisy, line in self.held if noisy).decode(errors="replace")
+
+    def tell(self) -> None:
+        """Pass on what was held: without words about memory, for which the end of the command has its own."""
+        silent = self.hangs or speaks_of_memory(self.noise)
+        for noisy, line in self.held:
+            if not (noisy and silent):
+                _pass_on(line)
+        self.held = []
+
+
+def _pass_on(line: bytes) -> None:
+    with contextlib.suppress(OSError):
+        if sys.stderr is not None:
+            os.write(2, line)
+
+
+class _Watch:
+    """Whether a process and those that it started do nothing any more, because one of them has no memory left."""
+
+    def __init__(self, child: int, patience: float):
+        self.child, self.patience = child, patience
+        own = own_limits()
+        self.most = min((limit.most for limit in own), default=0)
+        self.ticks, self.since = -1, time.monotonic()
+        self.next = 0.0
+
+    def hangs(self) -> bool:
+        """Asked again and again; it looks once a second at most."""
+        now = time.monotonic()
+        if now < self.next or not self.most:
+            return False
+        self.next = now + min(1.0, self.patience / 4)
+        family = descendants(self.child)
+        ticks = sum(family.values())
+        full = any(self.most - max(used_bytes(number)) < _FULL for number in family)
+        if ticks != self.ticks or not full:
+            self.ticks, self.since = ticks, now
+        return now - self.since > self.patience
+
+    def end(self) -> None:
+        """End all of them."""
+        for number in descendants(self.child):
+            with contextlib.suppress(OSError):
+                os.kill(number, signal.SIGKILL)
+
+
+def descendants(first: int) -> dict[int, int]:
+    """A process and those that it started, directly or not, with the ticks that each has computed."""
+    parents, ticks = dict[int, int](), dict[int, int]()
+    for place in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = (place / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            parents[int(place.name)], ticks[int(place.name)] = int(fields[1]), int(fields[11]) + int(fields[12])
+    found = {first}
+    while more := {number for number, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {number: ticks.get(number, 0) for number in found}
+
+
+def killed_for_memory() -> int:
+    """How many processes the kernel has ended because memory ran out, as far as it says."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in pathlib.Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
+def no_memory(found: str | None, sure: bool = True) -> MemoryPlanError:
+    """The error about memory that was not given, with the limits that there are.
+
+    Args:
+        found: what happened.
+        sure: whether memory is known to be the cause.
+    """
+    known: list[Limit] = limits()
+    rule = "; ".join(map(str, known)) or None
+    if any(limit.own for limit in known):
+        rule = f"{rule}; {_ROOM}"
+    remedy = "raise the limit" if known else "free memory"
+    return MemoryPlanError(
+        "there is not enough memory"
+        if sure
+        else "the command was ended, most likely because there is not enough memory",
+        found=found,
+        rule=rule,
+        remedy=f"{remedy}, or ask for less: fewer rows, fewer --jobs, or --quick where the command has it",
+    )

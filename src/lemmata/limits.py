@@ -1,0 +1,133 @@
+"""Limits on the memory of this process: its own, and those of its control groups; and errors that come from them."""
+
+import errno
+import os
+import pathlib
+from typing import NamedTuple
+
+# Files of a control group with its limit, its use, and the share of the use that the kernel gives back when asked.
+_V2 = ("memory.max", "memory.current", "inactive_file")
+_V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_UNLIMITED = 2**60
+"""Bytes from which a limit of a control group is none: its first version writes a number near 2^63."""
+_OWN = (
+    ("RLIMIT_AS", "the address space of the process (RLIMIT_AS, `ulimit -v`)"),
+    ("RLIMIT_DATA", "the data of the process (RLIMIT_DATA, `ulimit -d`)"),
+)
+_WORDS = (
+    "MemoryError", "RESOURCE_EXHAUSTED", "bad_alloc", "annot allocate memory", "failed to map segment",
+    "start new thread", "pthread_create", "thread creation failed", "Resource temporarily unavailable",
+    "ThreadPoolBuildError", "memory allocation of", "Out of memory", "out of memory", "unable to allocate",
+    "Unable to allocate", "cannot map", "cannot apply additional memory protection",
+)  # fmt: skip
+
+
+class Limit(NamedTuple):
+    """A limit on memory.
+
+    Args:
+        what: whose memory is limited, and by what.
+        most: bytes.
+        left: bytes that are not used.
+        own: whether it is a limit of the process, which then gets no memory; a control group's process is killed.
+    """
+
+    what: str
+    most: int
+    left: int
+    own: bool
+
+    def __str__(self) -> str:
+        return f"{self.what} is limited to {self.most / 2**30:.2f} GiB"
+
+
+def limits() -> list[Limit]:
+    """All limits on the memory of this process; none on Windows.
+
+    Control groups (of a container or a batch job) are asked up to the root, in both versions.
+    """
+    return [*own_limits(), *group_limits(pathlib.Path("/proc/self/cgroup"), pathlib.Path("/sys/fs/cgroup"))]
+
+
+def own_limits() -> list[Limit]:
+    """The limits that `ulimit -v` and `ulimit -d` set."""
+    try:
+        import resource
+    except ImportError:
+        return []
+    found = []
+    for (name, what), used in zip(_OWN, used_bytes(), strict=True):
+        most = resource.getrlimit(getattr(resource, name))[0]
+        if most != resource.RLIM_INFINITY:
+            found.append(Limit(what, most, max(most - used, 0), True))
+    return found
+
+
+def used_bytes(process: int | str = "self") -> tuple[int, int]:
+    """The size of the address space of a process, and of the data in it; 0 where the system does not say."""
+    try:
+        pages = [int(word) for word in pathlib.Path(f"/proc/{process}/statm").read_text().split()]
+        return pages[0] * os.sysconf("SC_PAGE_SIZE"), pages[5] * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0, 0
+
+
+def group_limits(membership: pathlib.Path, mount: pathlib.Path) -> list[Limit]:
+    """The limits of the control groups of a process.
+
+    Args:
+        membership: the file that names the groups.
+        mount: the folder of the groups.
+    """
+    try:
+        lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
+    except OSError:
+        return []
+    found = []
+    for _, controllers, group in (line for line in lines if len(line) == 3):
+        second = not controllers
+        if not second and "memory" not in controllers.split(","):
+            continue
+        root = mount if second else mount / "memory"
+        inside = root / group.lstrip("/")
+        folders = [folder for folder in (inside, *inside.parents) if folder.is_relative_to(root)]
+        found += [limit for folder in folders if (limit := _of_group(folder, *(_V2 if second else _V1)))]
+    return found
+
+
+def _of_group(folder: pathlib.Path, limit: str, usage: str, cache: str) -> Limit | None:
+    try:
+        most, used = (folder / limit).read_text().strip(), int((folder / usage).read_text())
+        given_back = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines()).get(cache, 0)
+        if most == "max" or int(most) >= _UNLIMITED:
+            return None
+        left = max(int(most) - used + int(given_back), 0)
+    except (OSError, ValueError):
+        return None
+    return Limit("the memory of the control group (of a container or a batch job)", int(most), left, False)
+
+
+def speaks_of_memory(text: str) -> bool:
+    """Whether a text has words with which Python, NumPy, XLA, the system or a library says that it got no memory."""
+    return any(word in text for word in _WORDS)
+
+
+def lacked_memory(error: BaseException) -> bool:
+    """Whether an error, or one that it comes from, is about memory that was not given.
+
+    Where the process has a limit, this holds for a library that cannot be loaded and for a panic of a library, too:
+    their words often do not tell why.
+    """
+    seen: BaseException | None = error
+    for _ in range(20):
+        if seen is None:
+            return False
+        if isinstance(seen, MemoryError) or getattr(seen, "errno", None) == errno.ENOMEM:
+            return True
+        if not isinstance(seen, OSError) and speaks_of_memory(str(seen)):
+            return True
+        broken = isinstance(seen, ImportError) and not isinstance(seen, ModuleNotFoundError)
+        if (broken or type(seen).__name__ == "PanicException") and own_limits():
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
