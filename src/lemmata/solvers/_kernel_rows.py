@@ -87,6 +87,8 @@ def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -
         z: centres.
         rows: how many points are expected at most.
     """
+    if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((kernel, z))):
+        return KernelRows(kernel, z, rows).bytes
     with jax.ensure_compile_time_eval():
         known = lambda leaf: jnp.ones(leaf.shape, leaf.dtype) if isinstance(leaf, jax.core.Tracer) else leaf
         kernel, z = jax.tree.map(known, (kernel, z))
