@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from lemmata.core import known
 from lemmata.kernels import AbstractKernel
 
 from ._operators import kernel_product, rows_of_a_block
@@ -87,9 +88,12 @@ def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -
         z: centres.
         rows: how many points are expected at most.
     """
+    traced = lambda leaf: eqx.is_array(leaf) and known(leaf) is None
+    if not any(map(traced, jax.tree.leaves((kernel, z)))):
+        return KernelRows(kernel, z, rows).bytes
     with jax.ensure_compile_time_eval():
-        known = lambda leaf: jnp.ones(leaf.shape, leaf.dtype) if isinstance(leaf, jax.core.Tracer) else leaf
-        kernel, z = jax.tree.map(known, (kernel, z))
+        shaped = lambda leaf: jnp.ones(leaf.shape, leaf.dtype) if traced(leaf) else leaf
+        kernel, z = jax.tree.map(shaped, (kernel, z))
         return KernelRows(kernel, z, rows).bytes
 
 
