@@ -8,6 +8,7 @@ from lemmata.kernels import AbstractKernel
 
 from ._checks import check_network, check_pair, finite
 from ._entries import Face, NetworkEntries
+from ._homogeneous import is_homogeneous
 from ._layer import AbstractLayer
 from ._reading import as_read
 from ._tiling import cross_entries, diagonal_entries
@@ -23,10 +24,14 @@ class AbstractNetworkKernel(AbstractKernel):
     network: AbstractLayer
     face: ClassVar[Face]
     exactly_symmetric = True
-    cheap_points = True
 
     def __check_init__(self):
         check_network(self.network)
+
+    @property
+    def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether a series may stand for the recursion, whose many steps have smaller tiles of their own."""
+        return is_homogeneous(self.network)
 
     def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
         """The kernel at two points."""

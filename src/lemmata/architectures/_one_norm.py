@@ -55,7 +55,6 @@ class AngularKernel(AbstractKernel):
     dimension: int = eqx.field(static=True)
     series: tuple[float, ...] | None = eqx.field(static=True)
     exactly_symmetric = True
-    cheap_points = True
 
     def __init__(self, kernel: AbstractNetworkKernel, *, norm: float, dimension: int):
         if not isinstance(kernel, AbstractNetworkKernel):
@@ -68,6 +67,11 @@ class AngularKernel(AbstractKernel):
             )
         self.kernel, self.norm, self.dimension = kernel, float(norm), dimension
         self.series = self._entries().build()
+
+    @property
+    def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether the series stands for the recursion, whose many steps have smaller tiles of their own."""
+        return self.series is not None
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """The kernel at two points of the sphere, by the recursion."""

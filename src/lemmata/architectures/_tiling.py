@@ -9,6 +9,7 @@ from jaxtyping import Array
 
 from ._checks import check_rows, check_sites, finite
 from ._entries import NetworkEntries
+from ._homogeneous import is_homogeneous
 from ._reading import as_read, check_points
 
 # Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
@@ -75,8 +76,9 @@ def _symmetric(entries: NetworkEntries, x: Array, diagonal: Array) -> Array:
     Two programs: in one, entries would be computed anew for the transpose, where products and sums may be fused
     otherwise.
     """
-    # A matrix of up to four tiles is computed whole: it is itself a tile of `gram`, or as quick in one.
-    shape = side, _ = _tile(entries, x, x, _TILE if len(x) < 2 * _TILE else _SYMMETRIC_TILE)
+    # Where a series stands for the recursion, a matrix that may be a tile of `gram` is computed whole.
+    whole = len(x) < 2 * _TILE and is_homogeneous(entries.network)
+    shape = side, _ = _tile(entries, x, x, _TILE if whole else _SYMMETRIC_TILE)
     if side == len(x):
         return _evened(_rectangle(entries, x, None), diagonal)
     return _symmetric_tiles(entries, x, diagonal, shape)

@@ -31,8 +31,9 @@ class AbstractKernel(eqx.Module):
 
     Attributes:
         exactly_symmetric: whether `cross(x, x)`, given one array twice, is symmetric to the bit already.
-        cheap_points: whether the work for one point alone is known to be little beside that for its pairs. If this
-            holds for all parts of a kernel, `gram` computes tiles that stay in the cache, each of which repeats it.
+        cheap_points: whether the work for one point alone is known to be little beside that for its pairs. `gram` then
+            computes tiles that stay in the cache, each of which repeats it. For `Sum`, `Product`, `Scale` and `Power`
+            their parts decide.
     """
 
     exactly_symmetric: ClassVar[bool] = False
@@ -90,7 +91,6 @@ class Sum(AbstractKernel):
 
     left: AbstractKernel
     right: AbstractKernel
-    cheap_points = True
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The sum of the two kernels at (x, y)."""
@@ -117,7 +117,6 @@ class Product(AbstractKernel):
 
     left: AbstractKernel
     right: AbstractKernel
-    cheap_points = True
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The product of the two kernels at (x, y)."""
@@ -148,7 +147,6 @@ class Scale(AbstractKernel):
 
     kernel: AbstractKernel
     factor: Float[Array, ""] = eqx.field(converter=learnable)
-    cheap_points = True
 
     def __check_init__(self):
         check_number("Scale.factor", self.factor)
@@ -182,7 +180,6 @@ class Power(AbstractKernel):
 
     kernel: AbstractKernel
     exponent: int = eqx.field(static=True, converter=counting("Power.exponent"))
-    cheap_points = True
 
     def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
         """The power of the kernel at (x, y)."""

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._base import AbstractKernel
+from ._base import AbstractKernel, Power, Product, Scale, Sum
 from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile, refuse_points
 
 # Rows of a tile: one of float32 and its points fit into the cache of a core. It is an odd multiple of 8, since in
@@ -84,9 +84,10 @@ def filled(
 
 
 def has_cheap_points(kernel: AbstractKernel) -> bool:
-    """Whether a kernel and all its parts do little for one point alone."""
-    parts = (part for part in vars(kernel).values() if isinstance(part, AbstractKernel))
-    return kernel.cheap_points and all(map(has_cheap_points, parts))
+    """Whether a kernel, or all parts of a combination of kernels, do little for one point alone."""
+    if isinstance(kernel, Sum | Product):
+        return has_cheap_points(kernel.left) and has_cheap_points(kernel.right)
+    return has_cheap_points(kernel.kernel) if isinstance(kernel, Scale | Power) else kernel.cheap_points
 
 
 def _axis(points: Array, most: int) -> _Axis:
