@@ -17,7 +17,7 @@ _OWN = (
 _WORDS = (
     "MemoryError", "RESOURCE_EXHAUSTED", "bad_alloc", "annot allocate memory", "failed to map segment",
     "start new thread", "pthread_create", "thread creation failed", "Resource temporarily unavailable",
-    "ThreadPoolBuildError", "memory allocation of", "Out of memory", "out of memory", "unable to allocate",
+    "ThreadPoolBuildError", "emory allocation", "Out of memory", "out of memory", "unable to allocate",
     "Unable to allocate", "cannot map", "cannot apply additional memory protection",
 )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Declared ranges are walked: a claim that fails at an end of its range is refuted there, and nowhere else."""
 
+import contextlib
 import json
 
 import pytest
@@ -18,6 +19,7 @@ from lemmata.engine.claims import (
     places,
     registry,
     run_keyed,
+    run_trials,
     walk_of,
     walk_record,
 )
@@ -138,7 +140,7 @@ class Ended:
 def test_processes_that_end_before_they_begin_end_the_walk_where_memory_is_limited(monkeypatch, claims, code, limited):
     limits = [Limit("the address space", 2**30, 0, True)] if limited else []
     monkeypatch.setattr(_keyed, "own_limits", lambda: limits)
-    worker = _keyed._Worker((60.0, None), None, None, (0, 1))
+    worker = _keyed._Worker((60.0, None), run_trials, contextlib.nullcontext, (0, 1))
     worker._process = worker.end = Ended(code)
     worker._tries = _keyed.ATTEMPTS - 1
     worker.task = walk_of(claims[1]["AllSizes"], seed=0, budget=2, level=1e-3)[0]

@@ -51,6 +51,7 @@ def ended(ends, words=("study", "table.csv"), most=GIB, before="", kind=resource
             (*SCARCE, "signal 6 (Check failed: pthread_create() failed.)"),
         ),
         ("os.write(2, b'Traceback (most recent call last):\\nMemoryError\\n'); os._exit(1)", SCARCE),
+        ("os.write(2, b'OpenBLAS error: Memory allocation still failed, giving up.\\n'); os._exit(1)", SCARCE),
         ("os.kill(os.getpid(), signal.SIGSEGV)", (*LIKELY, "signal 11")),
         ("os.kill(os.getpid(), signal.SIGTRAP)", (*LIKELY, "signal 5")),
         ("os._exit(127)", (*LIKELY, "code 127")),

@@ -276,15 +276,12 @@ def _misranged(variable: Integer | Real) -> tuple[object, str] | None:
     if corners is not None and not (isinstance(corners, tuple | list) and len(corners) == 2):
         return f"corners {_shown(corners)}", "two numbers as corners, or None"
     for value in (variable.default, low, high, *(corners or ())):
-        endless = isinstance(variable, Integer) and _is_number(value) and math.isinf(value)
-        if not (fits(value) or endless) or math.isnan(value):
-            return _shown(value), f"{words} as default, ends and corners"
+        if not fits(value) or not math.isfinite(value):
+            return _shown(value), f"finite {words} as default, ends and corners"
     if low > high:
         return f"from {low} to {high}", "a lower end that is not above the upper end"
     if not low <= variable.default <= high:
         return f"the default {variable.default}", f"a default from {low} to {high}"
-    if not math.isfinite(variable.default):
-        return f"the default {variable.default}", "a finite default"
     if corners is not None and not low <= corners[0] <= corners[1] <= high:
         return f"corners {tuple(corners)}", f"two numbers in increasing order from {low} to {high}"
     if isinstance(variable, Integer) and not (_is_whole(variable.step) and variable.step >= 1):

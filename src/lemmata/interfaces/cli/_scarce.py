@@ -24,7 +24,7 @@ _LINE = re.compile(
 _BLOCK = re.compile(
     rb"Traceback \(most recent call last\)|Exception ignored |Exception in thread|Fatal Python error|stack backtrace:"
     rb"|terminate called |memory allocation of \d+ bytes failed|.*Check failed: |.*Check failure|thread '.*panicked"
-    rb"|MemoryError|LLVM ERROR|.*out of memory"
+    rb"|MemoryError|OpenBLAS error|LLVM ERROR|.*out of memory"
 )
 """The first line of what is written at the end, or for an error that is told in other words."""
 _OWN = re.compile(rb"(\x1b\[[0-9;]*m)*(Error|Warning): |\[ *[0-9.]+ s\]")
