@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float
 
 from lemmata.kernels import squared_distances
 
-from ._correlation import half_angle, safe_sqrt
+from ._correlation import angle_and_bow, half_angle, safe_sqrt
 
 # Up to so many coordinates, or numbers in all, the differences of all pairs cost no more than a repair of the near ones
 # or its compilation.
@@ -127,13 +127,7 @@ def arcs(obtuse: Bool[Array, "..."], versine: Float[Array, "..."]) -> tuple[Floa
     At u = 0, where kappa0 has a kink along every line of inputs, its derivative is taken as 0, the mean of the two
     one-sided ones.
     """
-    u = half_angle(0.5 * versine)
-    # sum over n of (-1)^(n+1) 2n u^(2n+1) / (2n+1)!: the difference cancels where u is small
-    square, series = u * u, jnp.zeros_like(u)
-    for n in range(8, 0, -1):
-        series = series * square + (-1) ** (n + 1) * 2 * n / math.factorial(2 * n + 1)
-    direct = jnp.sqrt(versine * (2.0 - versine)) - u * (1.0 - versine)
-    bow = jnp.where(u < 0.5, series * square * u, direct) / math.pi
+    u, bow = angle_and_bow(versine)
     return jnp.where(obtuse, u, math.pi - u) / math.pi, bow
 
 
