@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Literal
 
 import equinox as eqx
+import jax
 from jaxtyping import Array
 
 from lemmata.errors import SettingError
 
 from ._aggregate import with_graphs_of
 from ._angular import angular_push
+from ._bends import bent_push
 from ._embedding import own_token_state, token_state
 from ._fields import field_state, own_state, with_masks_of
 from ._layer import AbstractLayer
@@ -27,12 +29,20 @@ class NetworkEntries(eqx.Module):
     face: Face = eqx.field(static=True)
 
     def __call__(self, x: Array, y: Array) -> Array:
-        """All pairs, by the recursion over layers or a series that stands for it."""
+        """All pairs, by the recursion over layers or what stands for it, with the derivatives of the recursion.
+
+        A derivative by the correlation would divide by the sine of the angle; that of the recursion is safe where it
+        is 0.
+        """
         if x.ndim > 2:
             return self.exact(self.fields(x, y))
         state = matrix_state(x, y)
-        push = self.series_push(state)
-        return self.exact(state) if push is None else push(state)
+        push = self.faster_push(state)
+        if push is None:
+            return self.exact(state)
+        value = jax.custom_jvp(push)
+        value.defjvp(lambda primals, tangents: (push(*primals), jax.jvp(self.exact, primals, tangents)[1]))
+        return value(state)
 
     def diagonal(self, x: Array) -> Array:
         """Every point with itself, by the recursion."""
@@ -54,9 +64,10 @@ class NetworkEntries(eqx.Module):
             return self.exact(pair_state(x, y))
         return self.exact(self.fields(x[None], y[None]))[0, 0]
 
-    def series_push(self, state: State) -> Callable[[State], Array] | None:
+    def faster_push(self, state: State) -> Callable[[State], Array] | None:
         """What stands for the recursion at less cost, if anything does."""
-        return angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
+        series = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
+        return bent_push(self.network, self.face, state.fan_in) if series is None else series
 
     def exact(self, state: State) -> Array:
         """All pairs of the state, by the recursion."""

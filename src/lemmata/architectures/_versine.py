@@ -40,11 +40,12 @@ def input_versines(
         xx: |x|² / d.
         yy: |y|² / d.
     """
-    left, right = _unit(x, xx), _unit(y, yy.T)
+    units = lambda: (_unit(x, xx), _unit(y, yy.T))
     if x.shape[1] <= _FEW_COORDINATES or 1 in (len(x), len(y)) or len(x) * y.size <= _FEW_NUMBERS:
+        left, right = units()
         found = 0.5 * jnp.sum((left[:, None, :] - sign_of(nngp)[:, :, None] * right[None, :, :]) ** 2, axis=-1)
     else:
-        found = _repaired(left, right, _cosine(nngp, xx, yy))
+        found = _repaired(units, _cosine(nngp, xx, yy))
     return jnp.where((xx > 0) & (yy > 0), _settled(jnp.minimum(found, 1.0)), 1.0)
 
 
@@ -68,21 +69,25 @@ def _unit(x: Float[Array, "n d"], square: Float[Array, "n 1"]) -> Float[Array, "
 
 
 def _cosine(nngp: Array, xx: Array, yy: Array) -> Array:
-    scale = safe_sqrt(xx) * safe_sqrt(yy)
-    return nngp / jnp.where(scale > 0, scale, 1.0)
+    one, other = (1.0 / jnp.sqrt(jnp.where(value > 0, value, 1.0)) for value in (xx, yy))
+    return nngp * one * other
 
 
-def _repaired(left: Float[Array, "n d"], right: Float[Array, "m d"], c: Float[Array, "n m"]) -> Float[Array, "n m"]:
+def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"]) -> Float[Array, "n m"]:
     """1 - |c|, from differences or sums of the normalised points where it has lost digits."""
-    side, found = sign_of(c), 1.0 - jnp.abs(c)
-    near = found < _NEAR
+    found = 1.0 - jnp.abs(c)
 
-    def repair(found: Array, sign: Array) -> tuple[Array, None]:
-        wrong = near & (side == sign)
-        exact = lambda: jnp.where(wrong, 0.5 * squared_distances(left, sign * right), found)
-        return jax.lax.cond(jnp.any(wrong), exact, lambda: found), None
+    def repairs() -> Array:
+        left, right = units()
 
-    return jax.lax.scan(repair, found, jnp.array([1.0, -1.0], c.dtype))[0]
+        def repair(found: Array, sign: Array) -> tuple[Array, None]:
+            wrong = (found < _NEAR) & (sign_of(c) == sign)
+            exact = lambda: jnp.where(wrong, 0.5 * squared_distances(left, sign * right), found)
+            return jax.lax.cond(jnp.any(wrong), exact, lambda: found), None
+
+        return jax.lax.scan(repair, found, jnp.array([1.0, -1.0], c.dtype))[0]
+
+    return jax.lax.cond(jnp.min(found) < _NEAR, repairs, lambda: found)
 
 
 def _settled(versine: Array) -> Array:
