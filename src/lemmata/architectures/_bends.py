@@ -66,7 +66,7 @@ def bent_layers(network: AbstractLayer, fan_in: int) -> tuple[BentLayer, ...] | 
     """
     found: list[BentLayer] = []
     bend: BendStep | None = BendStep(1.0)
-    for part in _parts(network):
+    for part in parts(network):
         if type(part) is Dense and all(isinstance(value, int | float) for value in (part.weight_std, part.bias_std)):
             found.append(_bent(bend or BendStep(1.0), part, fan_in))
             bend, fan_in = None, part.width
@@ -79,10 +79,11 @@ def bent_layers(network: AbstractLayer, fan_in: int) -> tuple[BentLayer, ...] | 
     return tuple(found) if bend is None and len(found) > 1 and usable else None
 
 
-def _parts(network: AbstractLayer) -> list[AbstractLayer]:
+def parts(network: AbstractLayer) -> list[AbstractLayer]:
+    """The layers of a network in turn, those of every `Serial` in it by themselves."""
     if type(network) is not Serial:
         return [network]
-    return [part for layer in network.layers for part in _parts(layer)]
+    return [part for layer in network.layers for part in parts(layer)]
 
 
 def _bent(bend: BendStep, dense: Dense, fan_in: int) -> BentLayer:
@@ -101,6 +102,11 @@ def _bent(bend: BendStep, dense: Dense, fan_in: int) -> BentLayer:
     )
 
 
+def is_bent(network: AbstractLayer, fan_in: int) -> bool:
+    """Whether `bent_push` has a kernel of the network."""
+    return bent_layers(network, fan_in) is not None
+
+
 def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State], Array] | None:
     """One kernel from the state of the inputs, by a loop that carries what one layer needs; None for other networks.
 
@@ -111,7 +117,9 @@ def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State
 
 
 def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
-    """With c the correlation after a dense layer, s = 1 - c, A and B the variances and t = ntk / sqrt(A B),
+    """The kernel from a loop over layers.
+
+    With c the correlation after a dense layer, s = 1 - c, A and B the variances and t = ntk / sqrt(A B),
 
         s' = 2 sin²((alpha - beta) / 2) + P (1 - d),    P = cos alpha cos beta,
         t' = gradient P d + bias_gradient / sqrt(A' B') + P (share kappa0 + line) t,

@@ -45,7 +45,7 @@ def _series(values: Callable[[np.ndarray], np.ndarray], degree: int) -> list[flo
 
 
 def _angle_over_root(u: np.ndarray) -> np.ndarray:
-    """u / sqrt(4t)."""
+    """The angle u over sqrt(4t)."""
     return u / (2.0 * np.sin(0.5 * u))
 
 

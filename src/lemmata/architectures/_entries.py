@@ -11,10 +11,11 @@ from lemmata.errors import SettingError
 
 from ._aggregate import with_graphs_of
 from ._angular import angular_push
-from ._bends import bent_push
+from ._bends import bent_push, is_bent
 from ._embedding import own_token_state, token_state
 from ._fields import field_state, own_state, with_masks_of
 from ._layer import AbstractLayer
+from ._norm_table import NormTable, norm_table
 from ._reading import Reading, reading
 from ._state import State, diagonal_state, matrix_state, pair_state
 
@@ -68,6 +69,12 @@ class NetworkEntries(eqx.Module):
         """What stands for the recursion at less cost, if anything does."""
         series = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
         return bent_push(self.network, self.face, state.fan_in) if series is None else series
+
+    def table(self, x: Array, y: Array) -> NormTable | None:
+        """What stands for the recursion at these points once their norms are known, if anything does."""
+        if x.ndim > 2 or is_bent(self.network, x.shape[1]):
+            return None
+        return norm_table(self.network, self.face, x, y)
 
     def exact(self, state: State) -> Array:
         """All pairs of the state, by the recursion."""

@@ -122,6 +122,10 @@ class _SphereEntries(NetworkEntries):
     def faster_push(self, state: State) -> Callable[[State], Array] | None:
         return None if self.series is None else by_series(self.series, scaled=False)
 
+    def table(self, x: Array, y: Array) -> None:
+        """The series is one."""
+        return None
+
     def build(self) -> tuple[float, ...] | None:
         def profile(theta: np.ndarray) -> np.ndarray:
             nngp, v = jnp.asarray(self.variance * np.cos(theta)), jnp.asarray(self.variance)
