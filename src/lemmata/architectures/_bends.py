@@ -12,7 +12,7 @@ from ._correlation import angle_and_bow, safe_sqrt
 from ._dense import Dense
 from ._homogeneous import BendStep, homogeneous_steps
 from ._layer import AbstractLayer
-from ._serial import Serial
+from ._serial import parts
 from ._state import State, versine_of
 
 
@@ -79,13 +79,6 @@ def bent_layers(network: AbstractLayer, fan_in: int) -> tuple[BentLayer, ...] | 
     return tuple(found) if bend is None and len(found) > 1 and usable else None
 
 
-def parts(network: AbstractLayer) -> list[AbstractLayer]:
-    """The layers of a network in turn, those of every `Serial` in it by themselves."""
-    if type(network) is not Serial:
-        return [network]
-    return [part for layer in network.layers for part in parts(layer)]
-
-
 def _bent(bend: BendStep, dense: Dense, fan_in: int) -> BentLayer:
     a, b, own = bend.slope, bend.above, dense.scales(fan_in)
     even, biased = a * a + b * b, dense.bias_std > 0
@@ -147,7 +140,8 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
         bent = _bend(layer[0], s > 1.0, jnp.minimum(s, 2.0 - s)) if folds else _bend(layer[0], None, s)
         return _step(layer, bent, t), None
 
-    (s, t), _ = jax.lax.scan(step, (s, t), rest)
+    if len(layers) > 2:
+        (s, t), _ = jax.lax.scan(step, (s, t), rest)
     return safe_sqrt(end) * safe_sqrt(other_end) * (1.0 - s if t is None else t)
 
 

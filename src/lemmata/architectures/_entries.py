@@ -17,8 +17,10 @@ from ._fields import field_state, own_state, with_masks_of
 from ._layer import AbstractLayer
 from ._norm_table import NormTable, norm_table
 from ._reading import Reading, reading
+from ._serial import through_parts
 from ._state import State, diagonal_state, matrix_state, pair_state
 
+_diagonal_state = jax.jit(diagonal_state)
 # Which of the two kernels: the attribute of a state that holds it.
 Face = Literal["nngp", "ntk"]
 
@@ -48,7 +50,7 @@ class NetworkEntries(eqx.Module):
     def diagonal(self, x: Array) -> Array:
         """Every point with itself, by the recursion."""
         if x.ndim == 2:
-            return self.exact(diagonal_state(x))
+            return getattr(through_parts(self.network, _diagonal_state(x)), self.face)
         read = reading(self.network, x)
         state = (own_token_state if read.tokens else own_state)(read.values, self.network.needs_pairs(False))
         return self.exact(_on_positions(state, read, read))

@@ -12,9 +12,8 @@ from scipy.fft import dct
 
 from lemmata.errors import SettingError
 
-from ._bends import parts
 from ._layer import AbstractLayer
-from ._serial import Serial
+from ._serial import Serial, parts, through_parts
 from ._state import INPUTS, State, matrix_state, versine_of
 from ._versine import sign_of
 
@@ -57,11 +56,12 @@ class NormTable(eqx.Module):
     def value(self, state: State) -> Float[Array, "..."]:
         """By Clenshaw's recurrence in Reinsch's form, which takes 1 - |c| and does not cancel at c = 1 and -1."""
         (u, one), (w, other) = (self._of(variance) for variance in (state.xx, state.yy))
-        left = jnp.tensordot(self.core, u, ((1,), (0,)))
+        left, right = jnp.tensordot(self.core, u, ((1,), (0,))), jnp.unstack(w)
+        rows = [jnp.unstack(row) for row in jnp.unstack(left)]
         versine, sign = versine_of(state), sign_of(state.nngp)
 
         def coefficient(k: int) -> Array:
-            total = functools.reduce(jnp.add, (left[k, s] * w[s] for s in range(len(w))))
+            total = functools.reduce(jnp.add, map(jnp.multiply, rows[k], right))
             return sign * total if k % 2 else total
 
         twice, change, total = -2.0 * versine, jnp.zeros_like(versine), jnp.zeros_like(versine)
@@ -79,6 +79,11 @@ class NormTable(eqx.Module):
         table = jnp.stack(polynomials)
         of = lambda coefficients: jnp.tensordot(coefficients, table[: len(coefficients)], ((0,), (0,)))
         return of(self.basis), jnp.exp(of(self.size))
+
+
+@eqx.filter_jit
+def _value(table: NormTable, state: State) -> Array:
+    return table.value(state)
 
 
 def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
@@ -115,19 +120,11 @@ def _built(network: AbstractLayer, face: str, fan_in: int, dtype: str, low: floa
     return None
 
 
-@eqx.filter_jit
-def _through(layer: AbstractLayer, state: State) -> State:
-    return state.through(layer)
-
-
 def _recursion(
     network: AbstractLayer, face: str, fan_in: int, a: np.ndarray, b: np.ndarray, theta: np.ndarray
 ) -> np.ndarray:
-    """The kernel at variances and angles in float64, layer by layer, so that equal layers are compiled once."""
-    state = _state(a, b, theta, np.float64, fan_in)
-    for part in parts(network):
-        state = _through(part, state)
-    return np.asarray(getattr(state, face))
+    """The kernel at variances and angles in float64."""
+    return np.asarray(getattr(through_parts(network, _state(a, b, theta, np.float64, fan_in)), face))
 
 
 def _state(a: np.ndarray, b: np.ndarray, theta: np.ndarray, dtype: Any, fan_in: int) -> State:
@@ -188,6 +185,6 @@ def _error(kernel: Any, table: NormTable, dtype: str, norms: int, angles: int) -
     one, other = a[:, None, None], a[None, :, None]
     expected = kernel(one, other, theta)
     roots = np.sqrt(np.diagonal(expected[:, :, 0]))
-    found = np.asarray(table.value(_state(one, other, theta, dtype, 1)), np.float64)
+    found = np.asarray(_value(table, _state(one, other, theta, dtype, 1)), np.float64)
     error = np.abs(found - expected) / (roots[:, None, None] * roots[None, :, None])
     return float(np.max(error)) if np.isfinite(error).all() else np.inf

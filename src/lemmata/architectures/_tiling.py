@@ -41,9 +41,14 @@ def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
     return finite(_diagonal(entries, as_read(entries.network, x)))
 
 
-@eqx.filter_jit
 def _diagonal(entries: NetworkEntries, x: Array) -> Array:
-    if x.ndim == 2 or len(x) <= (size := _field_tile(entries, x) ** 2):
+    return entries.diagonal(x) if x.ndim == 2 else _diagonal_of_fields(entries, x)
+
+
+@eqx.filter_jit
+def _diagonal_of_fields(entries: NetworkEntries, x: Array) -> Array:
+    size = _field_tile(entries, x) ** 2
+    if len(x) <= size:
         return entries.diagonal(x)
     return jax.lax.map(lambda one: entries.diagonal(one[None])[0], x, batch_size=size)
 
