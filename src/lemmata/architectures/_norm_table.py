@@ -45,7 +45,7 @@ class NormTable(eqx.Module):
 
     core: Float[Array, "k r r"]
     basis: Float[Array, "t r"]
-    size: Float[Array, " t"]
+    size: Float[Array, " p"]
     middle: Float[Array, ""]
     half: Float[Array, ""]
 
