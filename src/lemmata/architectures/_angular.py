@@ -4,7 +4,6 @@ import functools
 import math
 from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -73,7 +72,7 @@ def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype
     """One kernel from the state of the inputs at a cost that does not grow with depth; None where none is cheaper.
 
     It exists for a homogeneous network whose series costs less than the activations after the first, which share the
-    inputs' angle. Derivatives are those of the recursion itself.
+    inputs' angle.
     """
     name, steps = np.dtype(dtype).name, homogeneous_steps(network) or ()
     depth = sum(step.bends for step in steps)
@@ -82,23 +81,15 @@ def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype
     series = _homogeneous_series(steps, face, fan_in, name)
     if series is None or len(series) > _TERMS_PER_LAYER[face, name] * (depth - 1):
         return None
-    return by_series(series, lambda state: getattr(network.push(state), face), scaled=True)
+    return by_series(series, scaled=True)
 
 
-def by_series(series: tuple[float, ...], exact: Callable[[State], Array], *, scaled: bool) -> Callable[[State], Array]:
-    """The kernel with this series in the angle, times sqrt(xx yy) where `scaled`; its derivatives are those of `exact`.
+def by_series(series: tuple[float, ...], *, scaled: bool) -> Callable[[State], Array]:
+    """The kernel with this series in the angle, times sqrt(xx yy) where `scaled`."""
 
-    A derivative by the correlation would divide by the sine of the angle; that of the recursion is safe where it is 0.
-    """
-
-    @jax.custom_jvp
     def value(state: State) -> Array:
         total = clenshaw(series, angle_of(state.nngp, versine_of(state)) * (2.0 / math.pi) - 1.0)
         return safe_sqrt(state.xx) * safe_sqrt(state.yy) * total if scaled else total
-
-    @value.defjvp
-    def _value_jvp(primals, tangents):
-        return value(*primals), jax.jvp(exact, primals, tangents)[1]
 
     return value
 

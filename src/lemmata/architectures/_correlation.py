@@ -1,6 +1,7 @@
 """Correlations, and the angle between two Gaussian variables, safe at the diagonal and at a zero input."""
 
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -28,18 +29,35 @@ def correlation(
     return scale, jnp.where(jnp.abs(ratio) > edge, jnp.sign(ratio), ratio)
 
 
-def _arcsine_series(degree: int) -> list[float]:
-    """Coefficients, in powers of 4t - 1, of the Chebyshev interpolant of arcsin(sqrt t) / sqrt t on [0, 1/2]."""
-    # The nearest singularity t = 1 lies at 3 on the scale of 4t - 1, so the error falls as (3 + sqrt 8)^-degree.
-    # The sums over cosines keep the rounding of the coefficients, which grows by 2^degree in powers, to one unit.
-    angles = np.pi * (np.arange(64) + 0.5) / 64
-    root = np.sqrt(0.5) * np.cos(angles / 2)
-    values = np.arcsin(root) / root
-    series = [2.0 * np.mean(values * np.cos(k * angles)) for k in range(degree + 1)]
-    return [float(a) for a in np.polynomial.chebyshev.cheb2poly([series[0] / 2, *series[1:]])]
+def _series(values: Callable[[np.ndarray], np.ndarray], degree: int) -> list[float]:
+    """Coefficients, in powers of 4t - 1, of the Chebyshev interpolant of a function of u = 2 arcsin(sqrt t), t <= 1/2.
+
+    Of functions of u and t that are analytic but for t = 1, which lies at 3 on the scale of 4t - 1: the error falls as
+    (3 + sqrt 8)^-degree. The sums over cosines, of angles that are reduced as whole numbers, keep the rounding of the
+    coefficients, which grows by 2^degree in powers, to one unit.
+    """
+    odd = 2 * np.arange(64) + 1
+    found = values(2.0 * np.arcsin(np.sqrt(0.5) * np.cos(odd * (np.pi / 256))))
+    cosines = np.cos(np.outer(np.arange(degree + 1), odd) % 256 * (np.pi / 128))
+    mean = np.mean(found)
+    series = cosines @ (found - mean) / 32
+    return [float(a) for a in np.polynomial.chebyshev.cheb2poly([mean, *series[1:]])]
 
 
-_SERIES = {"float32": _arcsine_series(8), "float64": _arcsine_series(18)}
+def _angle_over_root(u: np.ndarray) -> np.ndarray:
+    """The angle u over sqrt(4t)."""
+    return u / (2.0 * np.sin(0.5 * u))
+
+
+def _bow_over_root(u: np.ndarray) -> np.ndarray:
+    """(sin u - u cos u) / (pi sqrt(2t)³), by the Taylor series of the difference, which does not cancel."""
+    terms = (n * (-1) ** (n + 1) * u ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(1, 16))
+    return 2.0 * sum(terms) / (np.pi * (np.sqrt(2.0) * np.sin(0.5 * u)) ** 3)
+
+
+# The terms that are left out are below a quarter of the rounding.
+_ANGLE = {"float32": _series(_angle_over_root, 7), "float64": _series(_angle_over_root, 17)}
+_BOW = {"float32": _series(_bow_over_root, 6), "float64": _series(_bow_over_root, 16)}
 
 
 def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -54,17 +72,23 @@ def angle(c: Float[Array, "..."]) -> Float[Array, "..."]:
 
 def half_angle(t: Float[Array, "..."]) -> Float[Array, "..."]:
     """2 arcsin(sqrt t) for t in [0, 1/2]: the angle whose cosine is 1 - 2 t."""
-    return 2.0 * jnp.sqrt(t) * _arcsine_over_root(t)
+    return 2.0 * jnp.sqrt(t) * _polynomial(_ANGLE, 4.0 * t - 1.0)
+
+
+def angle_and_bow(versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """The angle u in [0, pi/2] of a versine v = 1 - cos u, and (sin u - u cos u) / pi, to a few units of rounding."""
+    root, z = jnp.sqrt(versine), 2.0 * versine - 1.0
+    return math.sqrt(2.0) * root * _polynomial(_ANGLE, z), root * versine * _polynomial(_BOW, z)
 
 
 def quadrant_angle(sine: Float[Array, "..."], cosine: Float[Array, "..."]) -> Float[Array, "..."]:
     """The angle in [-pi/2, pi/2] of a sine and a cosine of at least 0; the arctangent of their ratio, as `angle` is."""
-    return sine * jnp.sqrt(2.0 / (1.0 + cosine)) * _arcsine_over_root(0.5 * sine * sine / (1.0 + cosine))
+    t = 0.5 * sine * sine / (1.0 + cosine)
+    return sine * jnp.sqrt(2.0 / (1.0 + cosine)) * _polynomial(_ANGLE, 4.0 * t - 1.0)
 
 
-def _arcsine_over_root(t: Float[Array, "..."]) -> Float[Array, "..."]:
-    z = 4.0 * t - 1.0
-    coefficients = _SERIES["float64" if t.dtype == jnp.float64 else "float32"]
+def _polynomial(tables: dict[str, list[float]], z: Float[Array, "..."]) -> Float[Array, "..."]:
+    coefficients = tables["float64" if z.dtype == jnp.float64 else "float32"]
     value = jnp.full_like(z, coefficients[-1])
     for a in reversed(coefficients[:-1]):
         value = value * z + a

@@ -4,18 +4,23 @@ from collections.abc import Callable
 from typing import Literal
 
 import equinox as eqx
+import jax
 from jaxtyping import Array
 
 from lemmata.errors import SettingError
 
 from ._aggregate import with_graphs_of
 from ._angular import angular_push
+from ._bends import bent_push, is_bent
 from ._embedding import own_token_state, token_state
 from ._fields import field_state, own_state, with_masks_of
 from ._layer import AbstractLayer
+from ._norm_table import NormTable, norm_table
 from ._reading import Reading, reading
+from ._serial import through_parts
 from ._state import State, diagonal_state, matrix_state, pair_state
 
+_diagonal_state = jax.jit(diagonal_state)
 # Which of the two kernels: the attribute of a state that holds it.
 Face = Literal["nngp", "ntk"]
 
@@ -27,17 +32,25 @@ class NetworkEntries(eqx.Module):
     face: Face = eqx.field(static=True)
 
     def __call__(self, x: Array, y: Array) -> Array:
-        """All pairs, by the recursion over layers or a series that stands for it."""
+        """All pairs, by the recursion over layers or what stands for it, with the derivatives of the recursion.
+
+        A derivative by the correlation would divide by the sine of the angle; that of the recursion is safe where it
+        is 0.
+        """
         if x.ndim > 2:
             return self.exact(self.fields(x, y))
         state = matrix_state(x, y)
-        push = self.series_push(state)
-        return self.exact(state) if push is None else push(state)
+        push = self.faster_push(state)
+        if push is None:
+            return self.exact(state)
+        value = jax.custom_jvp(push)
+        value.defjvp(lambda primals, tangents: (push(*primals), jax.jvp(self.exact, primals, tangents)[1]))
+        return value(state)
 
     def diagonal(self, x: Array) -> Array:
         """Every point with itself, by the recursion."""
         if x.ndim == 2:
-            return self.exact(diagonal_state(x))
+            return getattr(through_parts(self.network, _diagonal_state(x)), self.face)
         read = reading(self.network, x)
         state = (own_token_state if read.tokens else own_state)(read.values, self.network.needs_pairs(False))
         return self.exact(_on_positions(state, read, read))
@@ -54,9 +67,16 @@ class NetworkEntries(eqx.Module):
             return self.exact(pair_state(x, y))
         return self.exact(self.fields(x[None], y[None]))[0, 0]
 
-    def series_push(self, state: State) -> Callable[[State], Array] | None:
+    def faster_push(self, state: State) -> Callable[[State], Array] | None:
         """What stands for the recursion at less cost, if anything does."""
-        return angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
+        series = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
+        return bent_push(self.network, self.face, state.fan_in) if series is None else series
+
+    def table(self, x: Array, y: Array) -> NormTable | None:
+        """What stands for the recursion at these points once their norms are known, if anything does."""
+        if x.ndim > 2 or is_bent(self.network, x.shape[1]):
+            return None
+        return norm_table(self.network, self.face, x, y)
 
     def exact(self, state: State) -> Array:
         """All pairs of the state, by the recursion."""

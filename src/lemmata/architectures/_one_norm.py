@@ -124,8 +124,12 @@ class _SphereEntries(NetworkEntries):
     ):
         self.network, self.face, self.variance, self.fan_in, self.series = network, face, variance, fan_in, series
 
-    def series_push(self, state: State) -> Callable[[State], Array] | None:
-        return None if self.series is None else by_series(self.series, self.exact, scaled=False)
+    def faster_push(self, state: State) -> Callable[[State], Array] | None:
+        return None if self.series is None else by_series(self.series, scaled=False)
+
+    def table(self, x: Array, y: Array) -> None:
+        """The series is one."""
+        return None
 
     def build(self) -> tuple[float, ...] | None:
         def profile(theta: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 from jaxtyping import Array, Bool, Float, Key
 
@@ -79,6 +80,25 @@ class Serial(AbstractLayer):
     def token_count(self) -> int | None:
         """What the first layer reads."""
         return self.layers[0].token_count() if self.layers else None
+
+
+def parts(network: AbstractLayer) -> list[AbstractLayer]:
+    """The layers of a network in turn, those of every `Serial` in it by themselves."""
+    if type(network) is not Serial:
+        return [network]
+    return [part for layer in network.layers for part in parts(layer)]
+
+
+def through_parts(network: AbstractLayer, state: State) -> State:
+    """The push of a network, each of its `parts` compiled by itself, and equal ones once."""
+    for part in parts(network):
+        state = _through(part, state)
+    return state
+
+
+@eqx.filter_jit
+def _through(layer: AbstractLayer, state: State) -> State:
+    return state.through(layer)
 
 
 def fully_connected(

@@ -10,8 +10,11 @@ from jaxtyping import Array
 from ._checks import check_rows, check_sites, finite
 from ._entries import NetworkEntries
 from ._homogeneous import is_homogeneous
+from ._norm_table import NormTable
 from ._reading import as_read, check_points
 
+# What computes the kernel of all pairs.
+Entries = NetworkEntries | NormTable
 # Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
 # diagonal; entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
@@ -27,10 +30,10 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
         return jnp.zeros((len(x), len(y)), jnp.result_type(x, y))
     diagonal = finite(_diagonal(entries, x))
     if same:
-        return _symmetric(entries, x, diagonal)
+        return _symmetric(entries.table(x, x) or entries, x, diagonal)
     y = as_read(entries.network, y)
     finite(_diagonal(entries, y))
-    return _rectangle(entries, x, y)
+    return _rectangle(entries.table(x, y) or entries, x, y)
 
 
 def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
@@ -39,9 +42,14 @@ def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
     return finite(_diagonal(entries, as_read(entries.network, x)))
 
 
-@eqx.filter_jit
 def _diagonal(entries: NetworkEntries, x: Array) -> Array:
-    if x.ndim == 2 or len(x) <= (size := _field_tile(entries, x) ** 2):
+    return entries.diagonal(x) if x.ndim == 2 else _diagonal_of_fields(entries, x)
+
+
+@eqx.filter_jit
+def _diagonal_of_fields(entries: NetworkEntries, x: Array) -> Array:
+    size = _field_tile(entries, x) ** 2
+    if len(x) <= size:
         return entries.diagonal(x)
     return jax.lax.map(lambda one: entries.diagonal(one[None])[0], x, batch_size=size)
 
@@ -53,16 +61,16 @@ def _field_tile(entries: NetworkEntries, x: Array) -> int:
     return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)
 
 
-def _tile(entries: NetworkEntries, x: Array, y: Array, side: int) -> tuple[int, int]:
+def _tile(entries: Entries, x: Array, y: Array, side: int) -> tuple[int, int]:
     """Rows and columns of a tile, of `side` points where they are vectors."""
-    if x.ndim == 2:
+    if x.ndim == 2 or isinstance(entries, NormTable):
         return (side, side) if min(len(x), len(y)) >= 2 * side else (len(x), len(y))
     side = _field_tile(entries, x)
     return min(side, len(x)), min(side, len(y))
 
 
 @eqx.filter_jit
-def _rectangle(entries: NetworkEntries, x: Array, y: Array | None) -> Array:
+def _rectangle(entries: Entries, x: Array, y: Array | None) -> Array:
     y = x if y is None else y
     shape = rows, columns = _tile(entries, x, y, _TILE)
     if shape == (len(x), len(y)):
@@ -70,7 +78,7 @@ def _rectangle(entries: NetworkEntries, x: Array, y: Array | None) -> Array:
     return _tiled(entries, x, y, shape, [(i, j) for i in _starts(len(x), rows) for j in _starts(len(y), columns)])
 
 
-def _symmetric(entries: NetworkEntries, x: Array, diagonal: Array) -> Array:
+def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
     """The matrix of a set of points, exactly symmetric, with this diagonal.
 
     Two programs: in one, entries would be computed anew for the transpose, where products and sums may be fused
@@ -96,7 +104,7 @@ def _with_diagonal(matrix: Array, diagonal: Array) -> Array:
 
 
 @eqx.filter_jit
-def _symmetric_tiles(entries: NetworkEntries, x: Array, diagonal: Array, shape: tuple[int, int]) -> Array:
+def _symmetric_tiles(entries: Entries, x: Array, diagonal: Array, shape: tuple[int, int]) -> Array:
     side = shape[0]
     starts = [(i, j) for i in _starts(len(x), side) for j in _starts(len(x), side) if i <= j]
     matrix = _even_on_diagonal(_tiled(entries, x, x, shape, starts, mirrored=True), side)
@@ -121,7 +129,7 @@ def _starts(length: int, size: int) -> list[int]:
 
 
 def _tiled(
-    entries: NetworkEntries,
+    entries: Entries,
     x: Array,
     y: Array,
     shape: tuple[int, int],

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float
 
 from lemmata.kernels import squared_distances
 
-from ._correlation import half_angle, safe_sqrt
+from ._correlation import angle_and_bow, half_angle, safe_sqrt
 
 # Up to so many coordinates, or numbers in all, the differences of all pairs cost no more than a repair of the near ones
 # or its compilation.
@@ -47,11 +47,12 @@ def input_versines(
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _input_versines(own: bool, x: Array, y: Array, nngp: Array, xx: Array, yy: Array) -> Float[Array, "n m"]:
-    left, right = _unit(x, xx), _unit(y, yy.T)
+    units = lambda: (_unit(x, xx), _unit(y, yy.T))
     if x.shape[1] <= _FEW_COORDINATES or 1 in (len(x), len(y)) or len(x) * y.size <= _FEW_NUMBERS:
+        left, right = units()
         found = 0.5 * jnp.sum((left[:, None, :] - sign_of(nngp)[:, :, None] * right[None, :, :]) ** 2, axis=-1)
     else:
-        found = _repaired(left, right, _cosine(nngp, xx, yy), own)
+        found = _repaired(units, _cosine(nngp, xx, yy), own)
     return jnp.where((xx > 0) & (yy > 0), _settled(jnp.minimum(found, 1.0)), 1.0)
 
 
@@ -75,27 +76,28 @@ def _unit(x: Float[Array, "n d"], square: Float[Array, "n 1"]) -> Float[Array, "
 
 
 def _cosine(nngp: Array, xx: Array, yy: Array) -> Array:
-    scale = safe_sqrt(xx) * safe_sqrt(yy)
-    return nngp / jnp.where(scale > 0, scale, 1.0)
+    one, other = (1.0 / jnp.sqrt(jnp.where(value > 0, value, 1.0)) for value in (xx, yy))
+    return nngp * one * other
 
 
-def _repaired(
-    left: Float[Array, "n d"], right: Float[Array, "m d"], c: Float[Array, "n m"], own: bool
-) -> Float[Array, "n m"]:
+def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], own: bool) -> Float[Array, "n m"]:
     """1 - |c|, from differences or sums of the normalised points where it has lost digits."""
-    side, found = sign_of(c), 1.0 - jnp.abs(c)
-    if own:
-        found = jnp.where(jnp.eye(len(left), dtype=bool), 0.0, found)
-    near = found < _NEAR
-    if own:
-        near &= ~jnp.eye(len(left), dtype=bool)
+    found = asked = 1.0 - jnp.abs(c)
+    if own:  # the diagonal is 0
+        diagonal = jnp.eye(len(c), dtype=bool)
+        found, asked = jnp.where(diagonal, 0.0, found), jnp.where(diagonal, 1.0, found)
 
-    def repair(found: Array, sign: Array) -> tuple[Array, None]:
-        wrong = near & (side == sign)
-        exact = lambda: jnp.where(wrong, 0.5 * squared_distances(left, sign * right), found)
-        return jax.lax.cond(jnp.any(wrong), exact, lambda: found), None
+    def repairs() -> Array:
+        left, right = units()
 
-    return jax.lax.scan(repair, found, jnp.array([1.0, -1.0], c.dtype))[0]
+        def repair(found: Array, sign: Array) -> tuple[Array, None]:
+            wrong = (asked < _NEAR) & (sign_of(c) == sign)
+            exact = lambda: jnp.where(wrong, 0.5 * squared_distances(left, sign * right), found)
+            return jax.lax.cond(jnp.any(wrong), exact, lambda: found), None
+
+        return jax.lax.scan(repair, found, jnp.array([1.0, -1.0], c.dtype))[0]
+
+    return jax.lax.cond(jnp.min(asked) < _NEAR, repairs, lambda: found)
 
 
 def _settled(versine: Array) -> Array:
@@ -140,13 +142,7 @@ def arcs(obtuse: Bool[Array, "..."], versine: Float[Array, "..."]) -> tuple[Floa
     At u = 0, where kappa0 has a kink along every line of inputs, its derivative is taken as 0, the mean of the two
     one-sided ones.
     """
-    u = half_angle(0.5 * versine)
-    # sum over n of (-1)^(n+1) 2n u^(2n+1) / (2n+1)!: the difference cancels where u is small
-    square, series = u * u, jnp.zeros_like(u)
-    for n in range(8, 0, -1):
-        series = series * square + (-1) ** (n + 1) * 2 * n / math.factorial(2 * n + 1)
-    direct = jnp.sqrt(versine * (2.0 - versine)) - u * (1.0 - versine)
-    bow = jnp.where(u < 0.5, series * square * u, direct) / math.pi
+    u, bow = angle_and_bow(versine)
     return jnp.where(obtuse, u, math.pi - u) / math.pi, bow
 
 

@@ -1,0 +1,194 @@
+"""Networks of dense layers and bends at 0, with biases: both kernels of all pairs, in one loop over the layers."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ._correlation import angle_and_bow, safe_sqrt
+from ._dense import Dense
+from ._homogeneous import BendStep, homogeneous_steps
+from ._layer import AbstractLayer
+from ._serial import parts
+from ._state import State, versine_of
+
+
+class BentLayer(NamedTuple):
+    """A bend, of slopes a below and b above 0, and the dense layer after it.
+
+    Attributes:
+        share: (b - a)² / (a² + b²).
+        line: 2 a b / (a² + b²).
+        both: (a + b)² / (a² + b²).
+        half: (a² + b²) / 2, by which the bend multiplies a variance.
+        variance: by which the dense layer multiplies covariances and tangent kernels.
+        gradient: the squared gradient by its weights, over a covariance of its outputs without their biases.
+        bias: the variance of a bias.
+        bias_gradient: the squared gradient by a bias.
+    """
+
+    share: Any
+    line: Any
+    both: Any
+    half: Any
+    variance: Any
+    gradient: Any
+    bias: Any
+    bias_gradient: Any
+
+
+class Rows(NamedTuple):
+    """What every layer makes of the variances of points.
+
+    Weights and biases have shares of the variance A of the layer's outputs that are the squares of the cosine and of
+    the sine of an angle alpha.
+
+    Attributes:
+        weights: cos alpha.
+        sine: sin(alpha / 2).
+        cosine: cos(alpha / 2).
+        bias: the root of `bias_gradient` / A.
+    """
+
+    weights: Float[Array, "..."]
+    sine: Float[Array, "..."]
+    cosine: Float[Array, "..."]
+    bias: Float[Array, "..."]
+
+
+def bent_layers(network: AbstractLayer, fan_in: int) -> tuple[BentLayer, ...] | None:
+    """The layers of a `Serial` of `Dense` and of bends between these, with plain numbers; None for any other network.
+
+    The first has no bend: its slopes are 1 and 1.
+    """
+    found: list[BentLayer] = []
+    bend: BendStep | None = BendStep(1.0)
+    for part in parts(network):
+        if type(part) is Dense and all(isinstance(value, int | float) for value in (part.weight_std, part.bias_std)):
+            found.append(_bent(bend or BendStep(1.0), part, fan_in))
+            bend, fan_in = None, part.width
+            continue
+        steps = homogeneous_steps(part) or ()
+        if bend is not None or len(steps) != 1 or not isinstance(steps[0], BendStep):
+            return None
+        bend = steps[0]
+    usable = all(math.isfinite(sum(layer)) and layer.variance > 0.0 for layer in found)
+    return tuple(found) if bend is None and len(found) > 1 and usable else None
+
+
+def _bent(bend: BendStep, dense: Dense, fan_in: int) -> BentLayer:
+    a, b, own = bend.slope, bend.above, dense.scales(fan_in)
+    even, biased = a * a + b * b, dense.bias_std > 0
+    gradient = own.gradient / own.variance if own.variance > 0 else 0.0
+    return BentLayer(
+        share=(b - a) ** 2 / even,
+        line=2.0 * a * b / even,
+        both=(a + b) ** 2 / even,
+        half=0.5 * even,
+        variance=own.variance,
+        gradient=gradient,
+        bias=dense.bias_std**2,
+        bias_gradient=own.bias_multiplier**2 if biased else 0.0,
+    )
+
+
+def is_bent(network: AbstractLayer, fan_in: int) -> bool:
+    """Whether `bent_push` has a kernel of the network."""
+    return bent_layers(network, fan_in) is not None
+
+
+def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State], Array] | None:
+    """One kernel from the state of the inputs, by a loop that carries what one layer needs; None for other networks.
+
+    It computes what the pushes of the layers do, in fewer operations on pairs and compiled once for all layers.
+    """
+    layers = bent_layers(network, fan_in)
+    return None if layers is None else lambda state: _loop(layers, face, state)
+
+
+def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
+    """The kernel from a loop over layers.
+
+    With c the correlation after a dense layer, s = 1 - c, A and B the variances and t = ntk / sqrt(A B),
+
+        s' = 2 sin²((alpha - beta) / 2) + P (1 - d),    P = cos alpha cos beta,
+        t' = gradient P d + bias_gradient / sqrt(A' B') + P (share kappa0 + line) t,
+
+    where d is the correlation after the bend, of which `_bend` gives 1 - d. Nothing cancels at nearly parallel points.
+    """
+    each = BentLayer(*(jnp.asarray(part, state.nngp.dtype) for part in zip(*layers, strict=True)))
+    (rows, end), (columns, other_end) = _rows(each, state.xx), _rows(each, state.yy)
+    first, rest = (jax.tree.map(lambda part, at=at: part[at], (each, rows, columns)) for at in (0, slice(1, None)))
+    apart, negative = versine_of(state), state.nngp < 0
+    near, weights = _apart(first, jnp.where(negative, 2.0 - apart, apart))
+    t = _own(first, weights, jnp.where(negative, apart - 1.0, 1.0 - apart)) if face == "ntk" else None
+    # Of opposite points, which only inputs can be, it is 1 + c that is not to cancel.
+    obtuse = negative & (near > 1.0)
+    _, row, column = first
+    sum_of_angles = row.sine * column.cosine + row.cosine * column.sine
+    v = jnp.where(obtuse, 2.0 * sum_of_angles * sum_of_angles + weights * apart, near)
+    second, rest = (jax.tree.map(lambda part, at=at: part[at], rest) for at in (0, slice(1, None)))
+    s, t = _step(second, _bend(second[0], obtuse, v), t)
+    # After a bend with slopes of two signs, or one of 0, no correlation is below 0.
+    folds = any(layer.line > 0.0 for layer in layers[1:])
+
+    def step(carried: tuple[Array, Array | None], layer: Any) -> tuple[tuple[Array, Array | None], None]:
+        s, t = carried
+        bent = _bend(layer[0], s > 1.0, jnp.minimum(s, 2.0 - s)) if folds else _bend(layer[0], None, s)
+        return _step(layer, bent, t), None
+
+    if len(layers) > 2:
+        (s, t), _ = jax.lax.scan(step, (s, t), rest)
+    return safe_sqrt(end) * safe_sqrt(other_end) * (1.0 - s if t is None else t)
+
+
+def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float[Array, "..."]]:
+    """For every layer, its axis first; and the variance of the last."""
+
+    def step(before: Array, layer: BentLayer) -> tuple[Array, Rows]:
+        own = layer.variance * layer.half * before
+        after = own + layer.bias
+        safe = jnp.where(after > 0, after, 1.0)
+        weights = safe_sqrt(own / safe)
+        cosine = jnp.sqrt(0.5 * (1.0 + weights))
+        bias = jnp.where(after > 0, safe_sqrt(layer.bias_gradient) / jnp.sqrt(safe), 0.0)
+        return after, Rows(weights, 0.5 * jnp.sqrt(layer.bias / safe) / cosine, cosine, bias)
+
+    after, rows = jax.lax.scan(step, variance, layers)
+    return rows, after
+
+
+def _bend(layer: BentLayer, obtuse: Array | None, v: Array) -> tuple[Array, Array]:
+    """1 - the correlation after the bend, and what multiplies the tangent kernel, over `half`.
+
+    From v, the versine of the angle or, where it is obtuse, of its supplement.
+    """
+    u, bow = angle_and_bow(v)
+    share, kappa0 = layer.share * bow, 1.0 - u / math.pi
+    near = v - share
+    if obtuse is not None:
+        near = jnp.where(obtuse, layer.both - layer.line * v - share, near)
+        kappa0 = jnp.where(obtuse, 1.0 - kappa0, kappa0)
+    return near, layer.share * kappa0 + layer.line
+
+
+def _step(at: tuple[BentLayer, Rows, Rows], bent: tuple[Array, Array], t: Array | None) -> tuple[Array, Array | None]:
+    near, slope = bent
+    s, weights = _apart(at, near)
+    return s, None if t is None else _own(at, weights, 1.0 - near) + weights * slope * t
+
+
+def _apart(at: tuple[BentLayer, Rows, Rows], near: Array) -> tuple[Array, Array]:
+    """1 - the correlation after a dense layer, from the one before; and cos alpha cos beta."""
+    _, row, column = at
+    weights, between = row.weights * column.weights, row.sine * column.cosine - row.cosine * column.sine
+    return 2.0 * between * between + weights * near, weights
+
+
+def _own(at: tuple[BentLayer, Rows, Rows], weights: Array, correlation: Array) -> Array:
+    """The gradient of a dense layer itself."""
+    layer, row, column = at
+    return layer.gradient * weights * correlation + row.bias * column.bias

@@ -1,0 +1,190 @@
+"""Kernels of smooth networks at inputs of any norms, as a sum of products of functions of two norms and the angle."""
+
+import functools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.fft import dct
+
+from lemmata.errors import SettingError
+
+from ._layer import AbstractLayer
+from ._serial import Serial, parts, through_parts
+from ._state import INPUTS, State, matrix_state, versine_of
+from ._versine import sign_of
+
+# What a table may differ from the recursion by in all, and what each truncation of a series or rank may leave out,
+# relative to the roots of the kernel at the two inputs with themselves.
+ACCURACY, _LEFT_OUT = {"float32": 1e-6, "float64": 1e-12}, {"float32": 5e-8, "float64": 5e-14}
+# Nodes in each norm and in the angle: of a first try, and of a second where that does not reach the accuracy.
+_NODES = ((12, 96), (24, 192))
+# Ends of the range of log |x|²/d are whole multiples of this, so that other rows of one kind share a table.
+_STEP = 0.125
+# Multiplications of a pair that cost less than an activation of the recursion: measured by benchmarks/kernels.py.
+_PRODUCTS_PER_LAYER = 200
+# Fewer pairs cost less than a table.
+_PAIRS = 2**20
+
+
+class NormTable(eqx.Module):
+    r"""K(x, y) = size(a) size(b) sum_k T_k(c) sum_rs core_krs u_r(a) u_s(b), a = |x|²/d, b = |y|²/d, c the correlation.
+
+    T_k are Chebyshev polynomials; the u_r and the logarithm of `size` are sums of them in log a.
+
+    Attributes:
+        core: axes k, r, s.
+        basis: Chebyshev coefficients of the u_r, one a column.
+        size: of log size.
+        middle: the middle of the range of norms, on the scale of a.
+        half: half of the length of the range of log a.
+    """
+
+    core: Float[Array, "k r r"]
+    basis: Float[Array, "t r"]
+    size: Float[Array, " p"]
+    middle: Float[Array, ""]
+    half: Float[Array, ""]
+
+    def __call__(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """All pairs."""
+        return self.value(matrix_state(x, y))
+
+    def value(self, state: State) -> Float[Array, "..."]:
+        """By Clenshaw's recurrence in Reinsch's form, which takes 1 - |c| and does not cancel at c = 1 and -1."""
+        (u, one), (w, other) = (self._of(variance) for variance in (state.xx, state.yy))
+        left, right = jnp.tensordot(self.core, u, ((1,), (0,))), jnp.unstack(w)
+        rows = [jnp.unstack(row) for row in jnp.unstack(left)]
+        versine, sign = versine_of(state), sign_of(state.nngp)
+
+        def coefficient(k: int) -> Array:
+            total = functools.reduce(jnp.add, map(jnp.multiply, rows[k], right))
+            return sign * total if k % 2 else total
+
+        twice, change, total = -2.0 * versine, jnp.zeros_like(versine), jnp.zeros_like(versine)
+        for k in range(len(self.core) - 1, 0, -1):
+            change = change + (twice * total + coefficient(k))
+            total = total + change
+        return one * other * (coefficient(0) + (change - versine * total))
+
+    def _of(self, variance: Float[Array, "..."]) -> tuple[Float[Array, "r ..."], Float[Array, "..."]]:
+        """The u_r and the size, at variances."""
+        z = jnp.log(variance / self.middle) / self.half
+        polynomials = [jnp.ones_like(z), z]
+        while len(polynomials) < len(self.basis):
+            polynomials.append(2.0 * z * polynomials[-1] - polynomials[-2])
+        table = jnp.stack(polynomials)
+        of = lambda coefficients: jnp.tensordot(coefficients, table[: len(coefficients)], ((0,), (0,)))
+        return of(self.basis), jnp.exp(of(self.size))
+
+
+@eqx.filter_jit
+def _value(table: NormTable, state: State) -> Array:
+    return table.value(state)
+
+
+def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
+    """The table for these points; None where they have no known values or are few, or where no table is accurate."""
+    if len(x) * len(y) < _PAIRS or type(network) is not Serial:
+        return None
+    try:
+        squares = [jnp.sum(points * points, axis=1) for points in ((x,) if y is x else (x, y))]
+        ends = [float(end(values)) / x.shape[1] for values in squares for end in (jnp.min, jnp.max)]
+        hash(network)
+    except (jax.errors.ConcretizationTypeError, TypeError):
+        return None
+    name = np.dtype(x.dtype).name
+    if not (min(ends) > 0.0 and np.isfinite(max(ends))) or name not in ACCURACY:
+        return None
+    low, high = np.floor((np.log(min(ends)) - 1e-3) / _STEP), np.ceil((np.log(max(ends)) + 1e-3) / _STEP)
+    return _built(network, face, x.shape[1], name, low * _STEP, high * _STEP)
+
+
+@functools.lru_cache(maxsize=64)
+def _built(network: AbstractLayer, face: str, fan_in: int, dtype: str, low: float, high: float) -> NormTable | None:
+    kernel = functools.partial(_recursion, network, face, fan_in)
+    with jax.enable_x64(True), jax.ensure_compile_time_eval():
+        for norms, angles in _NODES:
+            try:
+                table = _fitted(kernel, dtype, low, high, norms, angles)
+            except SettingError:  # the recursion refuses these variances, or needs more than them
+                return None
+            if table is None:
+                continue
+            activations = sum(not hasattr(part, "scales") for part in parts(network))
+            cheap = len(table.core) * (len(table.core[0]) + 3) <= _PRODUCTS_PER_LAYER * activations
+            return table if cheap and _error(kernel, table, dtype, norms, angles) <= ACCURACY[dtype] else None
+    return None
+
+
+def _recursion(
+    network: AbstractLayer, face: str, fan_in: int, a: np.ndarray, b: np.ndarray, theta: np.ndarray
+) -> np.ndarray:
+    """The kernel at variances and angles in float64."""
+    return np.asarray(getattr(through_parts(network, _state(a, b, theta, np.float64, fan_in)), face))
+
+
+def _state(a: np.ndarray, b: np.ndarray, theta: np.ndarray, dtype: Any, fan_in: int) -> State:
+    versine = 2.0 * np.sin(0.5 * np.minimum(theta, np.pi - theta)) ** 2
+    nngp = np.sqrt(a) * np.sqrt(b) * np.cos(theta)
+    values = (nngp, np.zeros_like(nngp), a, b, np.broadcast_to(versine, nngp.shape))
+    nngp, ntk, xx, yy, versine = (jnp.asarray(value, dtype) for value in values)
+    return State(nngp, ntk, xx, yy, fan_in, INPUTS, versine=versine)
+
+
+def _fitted(kernel: Any, dtype: str, low: float, high: float, norms: int, angles: int) -> NormTable | None:
+    """The table through the kernel at Chebyshev's nodes; None where its series do not end."""
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    odd = lambda count: 2 * np.arange(count) + 1
+    a = np.exp(middle + half * np.cos(odd(norms) * (0.5 * np.pi / norms)))
+    theta = odd(angles) * (0.5 * np.pi / angles)
+    values = kernel(a[:, None, None], a[None, :, None], theta)
+    own = np.diagonal(kernel(a[:, None, None], a[None, :, None], np.zeros(angles))[:, :, 0])
+    if not (np.isfinite(values).all() and np.all(own > 0.0)):
+        return None
+    roots = np.sqrt(own)
+    core = values / (roots[:, None, None] * roots[None, :, None])
+    for axis in range(3):
+        core = _chebyshev(core, axis)
+    core = 0.5 * (core + core.swapaxes(0, 1))
+    size, left_out = _chebyshev(np.log(roots), 0), _LEFT_OUT[dtype]
+    kept, terms = (_count(np.abs(core).max(axis=axes), left_out) for axes in ((1, 2), (0, 1)))
+    sizes = _count(np.abs(size), left_out)
+    if max(kept, sizes) > norms - 2 or terms > angles - 2:
+        return None
+    kept = max(kept, sizes, 2)
+    core = core[:kept, :kept, :terms]
+    vectors, scales, _ = np.linalg.svd(core.reshape(kept, -1), full_matrices=False)
+    basis = vectors[:, : _count(scales, left_out)]
+    core = np.einsum("abk,ar,bs->krs", core, basis, basis)
+    return NormTable(*(jnp.asarray(part, dtype) for part in (core, basis, size[:sizes], np.exp(middle), half)))
+
+
+def _chebyshev(values: np.ndarray, axis: int) -> np.ndarray:
+    """Coefficients along an axis of the interpolants of values at Chebyshev's nodes, whose angles ascend."""
+    found = dct(values, 2, axis=axis) / values.shape[axis]
+    found[(*(slice(None),) * axis, 0)] *= 0.5
+    return found
+
+
+def _count(sizes: np.ndarray, left_out: float) -> int:
+    """How many are kept such that the others sum to less than `left_out`, or are noise."""
+    tails = np.cumsum(sizes[::-1])[::-1]
+    return max(2, int(np.sum(tails > left_out)))
+
+
+def _error(kernel: Any, table: NormTable, dtype: str, norms: int, angles: int) -> float:
+    """The largest difference from the recursion at other norms and angles, down to 1e-6 from 0 and pi, in `dtype`."""
+    middle, half = float(table.middle), float(table.half)
+    a = middle * np.exp(half * np.linspace(-1.0, 1.0, norms))
+    near = np.geomspace(1e-6, 0.2, angles // 3)
+    theta = np.concatenate([[0.0], near, np.linspace(0.2, np.pi - 0.2, angles - 1 - 2 * len(near)), np.pi - near])
+    one, other = a[:, None, None], a[None, :, None]
+    expected = kernel(one, other, theta)
+    roots = np.sqrt(np.diagonal(expected[:, :, 0]))
+    found = np.asarray(_value(table, _state(one, other, theta, dtype, 1)), np.float64)
+    error = np.abs(found - expected) / (roots[:, None, None] * roots[None, :, None])
+    return float(np.max(error)) if np.isfinite(error).all() else np.inf
