@@ -47,7 +47,7 @@ def centred_regression(
         >>> from lemmata.solvers import centred_regression
         >>> x = jax.random.normal(jax.random.key(0), (500, 2))
         >>> found = centred_regression(Matern(1.5, 2.0), x, jnp.sin(x[:, 0]), 100, jax.random.key(1))
-        >>> bool(jnp.mean((found(x) - jnp.sin(x[:, 0])) ** 2) < 1e-6)
+        >>> bool(jnp.mean((found(x) - jnp.sin(x[:, 0])) ** 2) < 2e-3)
         True
     """
     check_numbers("points x", x)
