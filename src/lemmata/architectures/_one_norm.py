@@ -80,11 +80,11 @@ class AngularKernel(AbstractKernel):
         return self.kernel(x, y)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product and the series."""
+        """All pairs, from one matrix product and the series; without one, those of the kernel."""
         self._check(x)
         if y is not x:
             self._check(y)
-        return cross_entries(self._entries(), x, y)
+        return self.kernel.cross(x, y) if self.series is None else cross_entries(self._entries(), x, y)
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """The kernel of every point with itself."""
