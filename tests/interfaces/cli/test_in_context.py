@@ -27,13 +27,6 @@ def test_a_table_gets_predictions_and_pictures(table, tmp_path):
     result = run(table, "--target", "yield", "--features", 64, "--layers", 201, "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert "Lasso by coordinate descent" in result.output
-    for said in (
-        "45 examples",
-        "64 features, 201 layers",
-        "for a target with variance 1",
-        "Conditions of the theorem:",
-    ):
-        assert said in result.output
     record = json.loads((tmp_path / "in_context" / "run.json").read_text())
     rows = {row["model"]: row for row in record["rows"]}
     lasso = rows["Lasso by coordinate descent, same features"]
