@@ -85,7 +85,8 @@ def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
     otherwise.
     """
     # Where a series stands for the recursion, a matrix that may be a tile of `gram` is computed whole.
-    whole = len(x) < 2 * _TILE and is_homogeneous(entries.network)
+    series = isinstance(entries, NetworkEntries) and is_homogeneous(entries.network)
+    whole = series and len(x) < 2 * _TILE
     shape = side, _ = _tile(entries, x, x, _TILE if whole else _SYMMETRIC_TILE)
     if side == len(x):
         return _evened(_rectangle(entries, x, None), diagonal)
