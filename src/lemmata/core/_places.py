@@ -83,7 +83,7 @@ class Place(NamedTuple):
             except DataError as error:
                 return error
         if isinstance(shape, tuple) and not self._takes(len(shape)):
-            return ShapeError(self.name, found=f"shape {shape}", rule=f"an array with {self._axes}")
+            return self._of_other_axes(shape)
         if isinstance(value, jax.Array | np.ndarray) and self.kinds and _kind(value.dtype) not in self.kinds:
             return self._of_another_kind(value)
         bare = self.axes is None and shape == ()
@@ -118,7 +118,7 @@ class Place(NamedTuple):
         if not self._takes(array.ndim):
             if self._is_setting:
                 raise SettingError(self.name, found=f"an array of shape {array.shape}", rule="one number")
-            raise ShapeError(self.name, found=f"shape {array.shape}", rule=f"an array with {self._axes}")
+            raise self._of_other_axes(array.shape)
         kind = _kind(array.dtype)
         if not self.kinds and kind == "c":
             raise self._of_another_kind(array)
@@ -147,6 +147,11 @@ class Place(NamedTuple):
     def _of_another_kind(self, array: Any) -> DataError:
         remedy = "use its real part, or its modulus" if array.dtype.kind == "c" else None
         return DataError(self.name, found=f"entries of type {array.dtype}", rule=self._words, remedy=remedy)
+
+    def _of_other_axes(self, shape: tuple[int, ...]) -> ShapeError:
+        fields = len(shape) > 2 and max(self.axes or ((0, True),)) == (2, False)
+        remedy = f"make each row a vector with {self.name}.reshape(len({self.name}), -1)" if fields else None
+        return ShapeError(self.name, found=f"shape {shape}", rule=f"an array with {self._axes}", remedy=remedy)
 
     @property
     def _is_setting(self) -> bool:
