@@ -149,8 +149,11 @@ class Place(NamedTuple):
         return DataError(self.name, found=f"entries of type {array.dtype}", rule=self._words, remedy=remedy)
 
     def _of_other_axes(self, shape: tuple[int, ...]) -> ShapeError:
-        fields = len(shape) > 2 and max(self.axes or ((0, True),)) == (2, False)
-        remedy = f"make each row a vector with {self.name}.reshape(len({self.name}), -1)" if fields else None
+        most, more = max(self.axes or ((0, True),))
+        rows, remedy = f"{self.name}.reshape(len({self.name}), -1)", None
+        if len(shape) > 2 and not more and most in (1, 2):
+            own = "" if most == 2 else f"{self.name}.reshape(-1), for many points "
+            remedy = f"make each point a vector with {own}{rows}"
         return ShapeError(self.name, found=f"shape {shape}", rule=f"an array with {self._axes}", remedy=remedy)
 
     @property
