@@ -256,8 +256,13 @@ def kernel_value(kernel: Any) -> Callable[[list[Any], list[Any]], Any]:
     """K(x, y) by the definitions of the kernels' docstrings."""
     number = lambda name: mp.mpf(float(getattr(kernel, name)))
     inner = lambda u, v: sum(p * q for p, q in zip(u, v, strict=True))
-    far = lambda u, v: mp.sqrt(sum((p - q) ** 2 for p, q in zip(u, v, strict=True))) / number("lengthscale")
-    sines = lambda u, v: sum(mp.sin(mp.pi * (p - q) / number("period")) ** 2 for p, q in zip(u, v, strict=True))
+    each = lambda name: [mp.mpf(float(own)) for own in np.broadcast_to(getattr(kernel, name), (D,))]
+    square = lambda u, v, name: sum(((p - q) / own) ** 2 for p, q, own in zip(u, v, each(name), strict=True))
+    far = lambda u, v: mp.sqrt(square(u, v, "lengthscale"))
+    sines = lambda u, v: sum(
+        (mp.sin(mp.pi * (p - q) / turn) / own) ** 2
+        for p, q, turn, own in zip(u, v, each("period"), each("lengthscale"), strict=True)
+    )
     match kernel:
         case Linear():
             return lambda u, v: inner(u, v) / number("scale")
@@ -276,13 +281,11 @@ def kernel_value(kernel: Any) -> Callable[[list[Any], list[Any]], Any]:
         case OddEvenKernel():
             counted = lambda row: row if kernel.parities is None else [row[place] for place in kernel.parities]
             odd = lambda row: [int(mp.nint(value)) % 2 for value in counted(row)]
-            term = lambda u, v, name: mp.exp(
-                -sum((p - q) ** 2 for p, q in zip(u, v, strict=True)) / number(name) ** 2 / 2
-            )
+            term = lambda u, v, name: mp.exp(-square(u, v, name) / 2)
             second = lambda u, v: number("weight") * term(u, v, "odd_even_lengthscale") if odd(u) == odd(v) else 0
             return lambda u, v: term(u, v, "lengthscale") + second(u, v)
         case Periodic():
-            return lambda u, v: mp.exp(-2 * sines(u, v) / number("lengthscale") ** 2)
+            return lambda u, v: mp.exp(-2 * sines(u, v))
         case TorusSobolev():
             return lambda u, v: mp.fprod(sobolev(kernel.order, p - q) for p, q in zip(u, v, strict=True))
         case PolyharmonicCovariance():
@@ -294,7 +297,8 @@ def kernel_value(kernel: Any) -> Callable[[list[Any], list[Any]], Any]:
 
 
 def matern(nu: float, s: Any) -> Any:
-    return {0.5: 1, 1.5: 1 + s, 2.5: 1 + s + s * s / 3}[nu] * mp.exp(-s)
+    factors = {0.5: 1, 1.5: 1 + s, 2.5: 1 + s + s * s / 3, 3.5: 1 + s + 2 * s * s / 5 + s**3 / 15}
+    return factors[nu] * mp.exp(-s)
 
 
 def polyharmonic(square: Any, kernel: PolyharmonicCovariance) -> Any:

@@ -61,7 +61,10 @@ def test_other_kernels_compile_one_program_for_all_rows():
     x, y = problem(331)
     kernel = NNGPKernel(relu_network(depth=2))
     found = programs(lambda: subset_of_regressors(kernel, x, y, x[:37], 0.1)(x[:13]))
-    assert sorted(found) == ["jit(_diagonal)", "jit(_tile)"]
+    assert found.count("jit(_tile)") == 1
+    # beside it the diagonal alone, layer by layer: the number of rows makes no difference
+    assert len(found) <= 6
+    assert not programs(lambda: subset_of_regressors(kernel, *problem(457), x[:37], 0.1)(x[:13]))
 
 
 @pytest.mark.parametrize("kernel", DISTANCES, ids=str)
