@@ -139,7 +139,8 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
     if given is None:
         return np.ones(rows)
     try:
-        weights = np.full(1, np.nan) if np.iscomplexobj(given) else np.array(given, float)
+        read = np.asarray(given)
+        weights = np.full(1, np.nan) if np.iscomplexobj(read) else np.array(read, float)
     except (TypeError, ValueError):
         weights = np.full(1, np.nan)
     weights = np.full(rows, float(weights)) if weights.ndim == 0 else weights
