@@ -10,6 +10,7 @@ import pytest
 from lemmata.interfaces.cli import _scarce
 
 PROGRAM = """
+{limited}
 import os, signal, sys, time
 from lemmata.interfaces.cli import _guard, _scarce
 {before}
@@ -26,12 +27,15 @@ SCARCE = ("Error: there is not enough memory", "is limited to 1.00 GiB", "ulimit
 LIKELY = ("most likely because there is not enough memory", "is limited to 1.00 GiB", "raise the limit")
 
 
+def limited(most=GIB, kind=resource.RLIMIT_AS):
+    """The line by which a program limits itself: a function between fork and exec may hang where JAX has threads."""
+    return f"import resource; resource.setrlimit({kind}, ({most}, {most}))"
+
+
 def ended(ends, words=("study", "table.csv"), most=GIB, before="", kind=resource.RLIMIT_AS):
-    program = PROGRAM.format(ends=ends, words=list(words), before=before)
-    limit = None if most is None else (lambda: resource.setrlimit(kind, (most, most)))
-    return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, preexec_fn=limit
-    )
+    own = "" if most is None else limited(most, kind)
+    program = PROGRAM.format(limited=own, ends=ends, words=list(words), before=before)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +105,8 @@ def test_lines_that_libraries_repeat_are_left_out(line):
 
 def test_a_question_without_an_end_of_line_is_passed_on_at_once():
     ends = "sys.stderr.write('name? '); sys.stderr.flush(); time.sleep(60)"
-    program = PROGRAM.format(ends=ends, words=["study"], before="")
-    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (GIB, GIB))
-    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, preexec_fn=limit)
+    program = PROGRAM.format(limited=limited(), ends=ends, words=["study"], before="")
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE)
     assert process.stderr is not None
     assert os.read(process.stderr.fileno(), 10) == b"name? "
     process.kill()
