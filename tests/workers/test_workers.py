@@ -105,7 +105,10 @@ def test_a_claim_of_a_file_is_verified_by_workers(processes, tmp_path):
     from lemmata.engine.claims import find
 
     path = tmp_path / "own_claim.py"
-    program = "from tests.engine.claims.synthetic import SureBound\n\n\nclass OwnBound(SureBound):\n    trials = 40\n"
+    program = (
+        "from tests.engine.claims.synthetic import SureBound\n\n\nclass OwnBound(SureBound):\n    '1 is at most 2.'"
+    )
+    program += "\n\n    trials = 40\n"
     path.write_text(program)
     (claim,) = find(str(path))
     apart = verify(claim, executor=processes, progress=False).to_json() | {"seconds": 0}

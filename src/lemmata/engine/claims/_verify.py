@@ -76,7 +76,7 @@ def verify(
     """
     require_float64(f"verification of {claim.name}")
     try:
-        check_foreign(claim)
+        check_foreign(claim, calling=executor is None)
     except KeyboardInterrupt:
         run = _interrupted
     trials = budget_of(claim) if budget is None else budget
