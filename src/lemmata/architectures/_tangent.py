@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Inexact, Int, Shaped
 
 from lemmata.core import ResultPlan, check_whole
-from lemmata.errors import LemmataError, PrecisionError, SettingError, ShapeError
+from lemmata.errors import DataError, LemmataError, PrecisionError, SettingError, ShapeError
 
 from ._gradients import (
     Function,
@@ -128,6 +128,7 @@ def tangent_product(
 
     Raises:
         ShapeError: if v does not fit the points y and the outputs, and for the same reasons as `tangent_gram`.
+        DataError: if v is complex and the outputs are real.
         PrecisionError: for parameters or outputs in half precision.
     """
     check_whole("working_set", working_set, 1)
@@ -347,6 +348,9 @@ def _weights(v: Array, out: jax.ShapeDtypeStruct, x: Array) -> Array:
             found=f"shape {jnp.shape(v)}",
             rule=f"shape {(len(x), *out.shape)}, one output for each point of x",
         )
+    if jnp.iscomplexobj(v) and not jnp.issubdtype(out.dtype, jnp.complexfloating):
+        remedy = "use its real part, or its modulus"
+        raise DataError("vector v", found=f"entries of type {jnp.result_type(v)}", rule="real numbers", remedy=remedy)
     return jnp.asarray(v, out.dtype)
 
 
