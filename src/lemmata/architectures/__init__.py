@@ -52,7 +52,6 @@ from ._named import softplus as softplus
 from ._named import tanh as tanh
 from ._normalisation import LayerNorm as LayerNorm
 from ._normalisation import RMSNorm as RMSNorm
-from ._on_host import cross_on_host as cross_on_host
 from ._one_norm import AngularKernel as AngularKernel
 from ._parameterization import MAXIMAL_UPDATE as MAXIMAL_UPDATE
 from ._parameterization import MEAN_FIELD as MEAN_FIELD

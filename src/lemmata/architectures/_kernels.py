@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.kernels import AbstractKernel
@@ -10,6 +11,7 @@ from ._checks import check_network, check_pair, finite
 from ._entries import Face, NetworkEntries
 from ._homogeneous import is_homogeneous
 from ._layer import AbstractLayer
+from ._numpy_cross import numpy_network_cross
 from ._reading import as_read
 from ._tiling import cross_entries, diagonal_entries
 
@@ -24,6 +26,7 @@ class AbstractNetworkKernel(AbstractKernel):
     network: AbstractLayer
     face: ClassVar[Face]
     exactly_symmetric = True
+    numpy_entries = 2.0**26
 
     def __check_init__(self):
         check_network(self.network)
@@ -41,6 +44,12 @@ class AbstractNetworkKernel(AbstractKernel):
     def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
         """All pairs, from one matrix product; from a series in the angle where that is faster (`is_homogeneous`)."""
         return cross_entries(self.entries(), x, y)
+
+    def numpy_cross(
+        self, x: Float[np.ndarray, "n *d"], y: Float[np.ndarray, "m *d"]
+    ) -> Float[np.ndarray, "n m"] | None:
+        """All pairs by NumPy, of dense networks with rectifiers or with error functions."""
+        return numpy_network_cross(self.network, self.face, x, y)
 
     def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:
         """The kernel of every point with itself."""

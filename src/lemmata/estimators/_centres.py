@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from lemmata.errors import ApproximationWarning, InterpolationWarning, SettingError
-from lemmata.kernels import AbstractKernel, gram
+from lemmata.kernels import AbstractKernel, gram, takes_numpy
 from lemmata.solvers import CentredModes, Modes, centred_modes
 
 from ._rows import MISSED, root_mean_square
@@ -196,15 +196,19 @@ def crosses(
 ) -> Iterator[tuple[Int[np.ndarray, " r"], Float[Array, "r n"]]]:
     """The cross matrix K(x, points) in blocks of rows of at most 128 MiB: the numbers of the rows, and K.
 
+    Nothing is compiled where NumPy takes less time.
+
     Args:
         kernel: with leaves of JAX.
         x: other points.
         points: of the fit.
     """
     rows, fitted = max(1, min(len(x), _BLOCK // (8 * len(points)))), jnp.asarray(points)
+    by_numpy = takes_numpy(kernel, points, len(x) * len(points))
     for start in range(0, len(x), rows):
         first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
-        block = gram(kernel, jnp.asarray(x[first : first + rows]), fitted)
+        found = kernel.numpy_cross(x[first : first + rows], points) if by_numpy else None
+        block = gram(kernel, jnp.asarray(x[first : first + rows]), fitted) if found is None else jnp.asarray(found)
         yield np.arange(start, first + rows), block[start - first :]
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.architectures import AbstractLayer, TangentKernel, relu_network
 from lemmata.errors import SettingError
-from lemmata.kernels import RBF, AbstractKernel, gram, writable_gram
+from lemmata.kernels import RBF, AbstractKernel, gram, numpy_gram, writable_gram
 from lemmata.solvers import (
     SystemInPlace,
     fitted,
@@ -118,11 +118,16 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if self._time is None and len(self._points) > SMALL:
                 chosen, left_out = self._solve_in_place(setting if interpolates else None, judges)
                 return rows.some(chosen), left_out
-            matrix = gram(jax_leaves(self.kernel_), jnp.asarray(self._points)) * self._both_roots()
+            matrix = self._gram() * self._both_roots()
             self._solve(matrix, jnp.asarray(self._residual))
             if interpolates:
                 warn_of_missed_rows(self._missed(matrix), self._residual, setting)
             return rows, self._left_out(matrix) if judges else np.zeros((0, 1))
+
+    def _gram(self) -> jax.Array:
+        kernel = jax_leaves(self.kernel_)
+        found = numpy_gram(kernel, self._points)
+        return gram(kernel, jnp.asarray(self._points)) if found is None else jnp.asarray(found)
 
     def _left_out(self, matrix: jax.Array) -> np.ndarray:
         residual = self._residual.reshape(len(self._residual), -1)

@@ -14,6 +14,8 @@ from ._dot_product import ExponentialDotProduct as ExponentialDotProduct
 from ._dot_product import Linear as Linear
 from ._dot_product import Polynomial as Polynomial
 from ._gram import gram as gram
+from ._numpy_gram import numpy_gram as numpy_gram
+from ._numpy_gram import takes_numpy as takes_numpy
 from ._odd_even import OddEvenKernel as OddEvenKernel
 from ._open_gram import open_gram as open_gram
 from ._plan import GramPlan as GramPlan

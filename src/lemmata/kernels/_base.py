@@ -6,6 +6,7 @@ fast `cross` or `diagonal` keeps it.
 """
 
 import abc
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -34,10 +35,13 @@ class AbstractKernel(eqx.Module):
         cheap_points: whether the work for one point alone is known to be little beside that for its pairs. `gram` then
             computes tiles that stay in the cache, each of which repeats it. For `Sum`, `Product`, `Scale` and `Power`
             their parts decide.
+        numpy_entries: entries of all matrices together up to which `numpy_cross`, where it gives any, takes less of the
+            processor's time than to compile `cross` and to evaluate it.
     """
 
     exactly_symmetric: ClassVar[bool] = False
     cheap_points: ClassVar[bool] = False
+    numpy_entries: ClassVar[float] = math.inf
 
     # A NumPy number on the left then leaves `number * kernel` to the kernel.
     __array_ufunc__ = None
@@ -59,8 +63,9 @@ class AbstractKernel(eqx.Module):
     ) -> Float[np.ndarray, "n m"] | None:
         """The matrix K(x_i, y_j) in float64 and new memory, where the kernel has a form that compiles nothing.
 
-        Solvers on the processor ask for it first: with few points, a compilation takes longer than the matrix. None
-        where there is no such form, where a parameter is traced, or where the points are not float64.
+        Solvers on the processor ask for it first: with few points, a compilation takes longer than the matrix
+        (`takes_numpy`). None where there is no such form, where a parameter is traced, or where the points are not
+        float64.
         """
         return None
 

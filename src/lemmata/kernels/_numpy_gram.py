@@ -6,15 +6,42 @@ from jaxtyping import Float
 
 from lemmata.core import mirror
 
-from ._base import AbstractKernel
+from ._base import AbstractKernel, Power, Product, Scale, Sum
 from ._tiles import checked_finite
 
 # Rows of a tile: tiles below the diagonal are copies, and those on it are computed whole.
 _TILE = 512
 
 
+def takes_numpy(kernel: AbstractKernel, x: Float[np.ndarray, "n *shape"], entries: int) -> bool:
+    """Whether `numpy_cross` gives the kernel at such points, at less cost than a compilation.
+
+    Args:
+        kernel: the kernel K.
+        x: points, of which the first is tried.
+        entries: of all matrices that are asked for.
+
+    Example:
+        >>> import numpy as np
+        >>> from lemmata.kernels import RBF, Linear, takes_numpy
+        >>> takes_numpy(RBF(1.0), np.eye(3), 9), takes_numpy(Linear(), np.eye(3), 9)
+        (True, False)
+    """
+    if x.ndim != 2 or not len(x) or entries > _most_entries(kernel):
+        return False
+    return kernel.numpy_cross(x[:1], x[:1]) is not None
+
+
+def _most_entries(kernel: AbstractKernel) -> float:
+    if isinstance(kernel, Sum | Product):
+        return min(_most_entries(kernel.left), _most_entries(kernel.right))
+    return _most_entries(kernel.kernel) if isinstance(kernel, Scale | Power) else kernel.numpy_entries
+
+
 def numpy_gram(kernel: AbstractKernel, x: Float[np.ndarray, "n *shape"]) -> Float[np.ndarray, "n columns"] | None:
-    """The matrix K(x_i, x_j) in new memory, exactly symmetric; None where the kernel has no form in NumPy.
+    """The matrix K(x_i, x_j) in new memory, exactly symmetric; None where `takes_numpy` says no.
+
+    Only entries on and above the diagonal are computed.
 
     Args:
         kernel: the kernel K.
@@ -23,7 +50,7 @@ def numpy_gram(kernel: AbstractKernel, x: Float[np.ndarray, "n *shape"]) -> Floa
     Raises:
         SettingError: if an entry is not finite.
     """
-    if x.ndim != 2 or not len(x) or kernel.numpy_cross(x[:1], x[:1]) is None:
+    if not takes_numpy(kernel, x, len(x) * (len(x) + 1) // 2):
         return None
     matrix = np.empty((len(x), len(x)))
     for start in range(0, len(x), _TILE):

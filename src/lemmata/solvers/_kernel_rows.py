@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.core import known
-from lemmata.kernels import AbstractKernel
+from lemmata.kernels import AbstractKernel, takes_numpy
 
 from ._operators import kernel_product, rows_of_a_block
 
@@ -22,20 +22,21 @@ _KEPT = 3
 class KernelRows:
     """K(x, z) in float64 for points x in this machine's memory, for one set of points after another.
 
-    A kernel with a form in NumPy (`AbstractKernel.numpy_cross`) compiles nothing (`by_numpy`). Of others one program is
-    compiled, which computes a tile of rows, whatever the number of points; it stays compiled for the next `KernelRows`.
+    Where a form in NumPy takes less time than a compilation (`takes_numpy`), nothing is compiled (`by_numpy`).
+    Elsewhere one program is, which computes a tile of rows, whatever the number of points; it stays compiled for the
+    next `KernelRows`.
 
     Args:
         kernel: the kernel K.
         z: centres.
-        rows: how many points are expected at most.
+        rows: how many points are expected at most, in all calls together.
     """
 
     def __init__(self, kernel: AbstractKernel, z: Float[Array | np.ndarray, "p *shape"], rows: int = TILE):
         self._kernel, self._z = kernel, np.asarray(z)
         # Vectors beyond the last cost less than another compilation; fields may cost more.
         self._rows = TILE if self._z.ndim == 2 else max(1, min(rows, TILE))
-        self.by_numpy = self._z.ndim == 2 and kernel.numpy_cross(self._z[:1], self._z[:1]) is not None
+        self.by_numpy = takes_numpy(kernel, self._z, rows * len(self._z))
         with jax.enable_x64(True):
             self._centres: Any = None if self.by_numpy else jnp.asarray(z)
 

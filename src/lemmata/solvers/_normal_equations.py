@@ -93,7 +93,7 @@ def summed_blocks(
         rows: of a block.
     """
     if all(map(on_host, (z, x, y, factor))):
-        own = KernelRows(kernel, z, min(rows, len(x)))
+        own = KernelRows(kernel, z, len(x))
         return summed_rows(own, None if factor is None else np.asarray(factor), np.asarray(x), np.asarray(y), rows)
     square, product = 0.0, 0.0
     for start in range(0, len(x), rows):

@@ -8,15 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.architectures import TangentKernel, cross_on_host
-from lemmata.kernels import RBF, AbstractKernel, Compose, Linear, SoftmaxTangent
+from lemmata.kernels import AbstractKernel, Compose, Linear, SoftmaxTangent, numpy_gram, takes_numpy
 
 from ._architectures import Divide
 
 BLOCK, TILE, SMALL_TILE = 2048, 256, 64
 """Rows of a block and of a tile; tables of at most 64 rows are one small tile."""
-FEW = 2**22
-"""Entries of a matrix up to which NumPy computes the kernels of networks that it knows."""
 
 
 def padded_gram(
@@ -29,7 +26,7 @@ def padded_gram(
     mirror each other one is computed.
     """
     n = len(x) if columns is None else columns
-    found = _on_host(kernel, x, x[:n])
+    found = _on_host(kernel, x, x if n == len(x) else x[:n], len(x) * n)
     if found is not None:
         return found
     size = SMALL_TILE if len(x) <= SMALL_TILE else TILE
@@ -46,19 +43,20 @@ def padded_gram(
 
 
 def _on_host(
-    kernel: AbstractKernel, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"]
+    kernel: AbstractKernel, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], entries: int
 ) -> Float[np.ndarray, "n m"] | None:
-    """The kernel by NumPy, with nothing to compile: of products and distances always, of networks in small matrices."""
+    """The kernel by NumPy, with nothing to compile, where that takes less time for so many entries in all."""
+    own = b is a
     if isinstance(kernel, Compose) and isinstance(kernel.transform, Divide):
         a, b, kernel = kernel.transform(a), kernel.transform(b), kernel.kernel
-    if isinstance(kernel, RBF):
-        return _gaussian(kernel, a, b)
     if isinstance(kernel, Linear):
         return a @ b.T / float(kernel.scale)
     if isinstance(kernel, SoftmaxTangent):
         products = a @ b.T
         return products * np.exp(float(kernel.sigma) ** 2 * products)
-    return cross_on_host(kernel, a, b) if len(a) * len(b) <= FEW else None
+    if own:
+        return numpy_gram(kernel, a)
+    return kernel.numpy_cross(a, b) if takes_numpy(kernel, b, entries) else None
 
 
 @eqx.filter_jit
@@ -74,7 +72,8 @@ def blocks_of(
     z = _filled(centres, _round(len(centres)))
     for start in range(0, len(x), BLOCK):
         place = slice(start, min(start + BLOCK, len(x)))
-        if not isinstance(kernel, TangentKernel) and (found := _on_host(kernel, x[place], centres)) is not None:
+        own = centres if x is centres and len(x) <= BLOCK else x[place]
+        if (found := _on_host(kernel, own, centres, len(x) * len(centres))) is not None:
             yield place, found
             continue
         rows = _filled(x[place], BLOCK)
@@ -85,12 +84,6 @@ def blocks_of(
 def _filled(x: Float[np.ndarray, "n d"], rows: int) -> Float[np.ndarray, "rows d"]:
     """The rows, and the first of them again and again until there are so many."""
     return np.concatenate([x, np.repeat(x[:1], rows - len(x), axis=0)])
-
-
-def _gaussian(kernel: RBF, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """A matter of distances: nothing to compile."""
-    apart = np.maximum((a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T, 0.0)
-    return np.exp(apart / (-2 * float(kernel.lengthscale) ** 2))
 
 
 def _round(n: int) -> int:

@@ -1,0 +1,261 @@
+"""Kernels of plain dense networks by NumPy: a compilation costs more than matrices of some million entries."""
+
+from collections.abc import Callable
+from itertools import pairwise, starmap
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from ._activations import Erf
+from ._bends import BentLayer, Rows, bent_layers
+from ._dense import Dense
+from ._layer import AbstractLayer
+from ._serial import parts
+
+_NEAR = 1e-2
+"""Where a cosine is within this of 1 or -1, its angle is taken from the difference of the normalised points."""
+_EPS = float(np.finfo(float).eps)
+_SNAP = (8.0 * _EPS) ** 2
+"""Versines up to this are rounding: the angle is 0."""
+_TILE = 128
+"""Rows and columns of a tile: the arrays of its recursion stay in the cache."""
+
+Matrix = Float[np.ndarray, "n m"]
+
+
+class Tile(NamedTuple):
+    """Pairs of points: signs of their cosines, 1 - the modulus of the cosine (1 at a point 0), and both sides.
+
+    Attributes:
+        obtuse: 1.0 where the cosine is negative, else 0.0: sums with factors take a quarter of the time of choices.
+        versine: 1 - |cosine|.
+        one: what a recipe makes of the variances of the rows, (k, n, 1).
+        other: what it makes of those of the columns, (k, m).
+    """
+
+    obtuse: Matrix
+    versine: Matrix
+    one: Float[np.ndarray, "k n 1"]
+    other: Float[np.ndarray, "k m"]
+
+
+class Recipe(NamedTuple):
+    """A kernel from angles and variances |x|² / d.
+
+    Attributes:
+        side: what is needed of the variances (n,) of points alone, (k, n).
+        tile: the kernel.
+    """
+
+    side: Callable[[np.ndarray], np.ndarray]
+    tile: Callable[[Tile], Matrix]
+
+
+def numpy_network_cross(
+    network: AbstractLayer, face: str, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
+) -> Matrix | None:
+    """One of the two kernels of a network between all rows, or None if the network is not one of those below.
+
+    The values are those of the recursion, to rounding. Known are stacks of `Dense` layers with bends between them
+    (`bent_layers`), or with `Erf`.
+
+    Args:
+        network: any network.
+        face: "nngp" or "ntk".
+        x: rows in float64.
+        y: other rows.
+    """
+    if not (x.ndim == y.ndim == 2 and x.shape[1] == y.shape[1] > 0 and x.dtype == y.dtype == np.float64):
+        return None
+    recipe = _recipe(network, face, x.shape[1])
+    if recipe is None:
+        return None
+    (left, one), (right, other) = _units(x), _units(y)
+    one, other = recipe.side(one), recipe.side(other)
+    found = np.empty((len(x), len(y)))
+    mirrored = np.shares_memory(x[:1], y[:1]) and np.array_equal(x[: len(y)], y)
+    for j in range(0, len(y), _TILE):
+        for i in range(j if mirrored else 0, len(x), _TILE):
+            rows, columns = slice(i, i + _TILE), slice(j, j + _TILE)
+            own = recipe.tile(Tile(*_versines(left[rows], right[columns]), one[:, rows, None], other[:, columns]))
+            found[rows, columns] = own
+            if mirrored and j < i < len(y):
+                found[columns, rows] = own.T[:, : len(y) - i]
+    return found
+
+
+def _recipe(network: AbstractLayer, face: str, fan_in: int) -> Recipe | None:
+    """The recipe of a network; None for networks that are not known here."""
+    if (layers := bent_layers(network, fan_in)) is not None:
+        return Recipe(lambda variance: _rows(layers, variance), lambda at: _by_bends(layers, face, at))
+    if (smooth := _erf_layers(network)) is not None:
+        return Recipe(lambda variance: variance[None], lambda at: _by_erf(smooth, face, fan_in, at))
+    return None
+
+
+def _units(x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
+    """The points over their norms, and |x|² / d."""
+    square = np.einsum("ij,ij->i", x, x)
+    norm = np.sqrt(square)
+    return x / np.where(norm > 0, norm, 1.0)[:, None], square / x.shape[1]
+
+
+def _versines(left: np.ndarray, right: np.ndarray) -> tuple[Matrix, Matrix]:
+    """1.0 where the cosine of the angle between points of norm 1 is negative, else 0.0, and 1 - its modulus."""
+    c = left @ right.T
+    versine = 1.0 - np.abs(c)
+    if not versine.min() >= _NEAR:
+        i, j = np.nonzero(versine < _NEAR)
+        apart = left[i] - np.where(c[i, j] < 0, -1.0, 1.0)[:, None] * right[j]
+        exact = 0.5 * np.einsum("ij,ij->i", apart, apart)
+        versine[i, j] = np.where(exact > _SNAP, exact, 0.0)
+    return (c < 0).astype(float), versine
+
+
+def _by_bends(layers: tuple[BentLayer, ...], face: str, at: Tile) -> Matrix:
+    """The loop of `bent_push`, where the formulas stand."""
+    (rows, end), (columns, other_end) = ((list(starmap(Rows, side[:-1].reshape(-1, 4, *side[0].shape))), side[-1])
+                                         for side in (at.one, at.other))  # fmt: skip
+    first, row, column = layers[0], rows[0], columns[0]
+    near = at.versine + at.obtuse * (2.0 - 2.0 * at.versine)
+    s, weights = _apart(row, column, near)
+    t = _own(first, row, column, weights, near) if face == "ntk" else None
+    obtuse = at.obtuse * (s > 1.0)
+    v = (1.0 - obtuse) * s + obtuse * (_far(row, column) + weights * at.versine)
+    # After a bend with slopes of two signs, or one of 0, no correlation is below 0.
+    folds = any(layer.line > 0.0 for layer in layers[1:])
+    for number, (layer, row, column) in enumerate(zip(layers[1:], rows[1:], columns[1:], strict=True)):
+        if number:
+            obtuse = (s > 1.0).astype(float) if folds else None
+            v = np.minimum(s, 2.0 - s) if folds else s
+        near, slope = _bend(layer, obtuse, v)
+        s, weights = _apart(row, column, near)
+        if t is not None:
+            t *= weights
+            t *= slope
+            t += _own(layer, row, column, weights, near)
+    return end * other_end * (1.0 - s if t is None else t)
+
+
+def _rows(layers: tuple[BentLayer, ...], variance: Float[np.ndarray, " n"]) -> Float[np.ndarray, "k n"]:
+    """The four `Rows` of every layer, and the root of the last variance."""
+    found: list[np.ndarray] = []
+    for layer in layers:
+        own = layer.variance * layer.half * variance
+        variance = own + layer.bias
+        safe = np.where(variance > 0, variance, 1.0)
+        weights = np.sqrt(own / safe)
+        cosine = np.sqrt(0.5 * (1.0 + weights))
+        bias = np.where(variance > 0, np.sqrt(layer.bias_gradient) / np.sqrt(safe), 0.0)
+        found += Rows(weights, 0.5 * np.sqrt(layer.bias / safe) / cosine, cosine, bias)
+    return np.stack([*found, np.sqrt(variance)])
+
+
+def _bend(layer: BentLayer, obtuse: np.ndarray | None, v: Matrix) -> tuple[Matrix, Matrix]:
+    """1 - the correlation after the bend, and what multiplies the tangent kernel, over `half`.
+
+    The bow (sin u - u cos u) / pi is off by some eps u, hence 1 - c by that, and its angle by some eps.
+    """
+    u = 0.5 * v
+    np.sqrt(u, out=u)
+    np.arcsin(u, out=u)
+    u *= 2.0
+    bow = 2.0 - v
+    bow *= v
+    np.sqrt(bow, out=bow)
+    near = 1.0 - v
+    near *= u
+    bow -= near
+    bow *= -layer.share / np.pi
+    u *= -layer.share / np.pi
+    np.add(v, bow, out=near)
+    if obtuse is not None:  # 1 - c is both - line v + bow, and the slope line - u
+        np.multiply(v, -1.0 - layer.line, out=bow)
+        bow += layer.both
+        bow *= obtuse
+        near += bow
+        np.multiply(u, -2.0, out=bow)
+        bow -= layer.share
+        bow *= obtuse
+        u += bow
+    u += layer.share + layer.line
+    return np.maximum(near, 0.0, out=near), u
+
+
+def _apart(row: Rows, column: Rows, near: Matrix) -> tuple[Matrix, Matrix]:
+    """1 - the correlation after a dense layer, from the one before; and cos alpha cos beta."""
+    weights = row.weights * column.weights
+    between = row.sine * column.cosine
+    between -= row.cosine * column.sine
+    between *= between
+    between *= 2.0
+    between += weights * near
+    return between, weights
+
+
+def _far(row: Rows, column: Rows) -> Matrix:
+    """2 sin²((alpha + beta) / 2), of 1 + the correlation after the first layer."""
+    found = row.sine * column.cosine
+    found += row.cosine * column.sine
+    found *= found
+    found *= 2.0
+    return found
+
+
+def _own(layer: BentLayer, row: Rows, column: Rows, weights: Matrix, near: Matrix) -> Matrix:
+    """The gradient of a dense layer itself."""
+    found = 1.0 - near
+    found *= weights
+    found *= layer.gradient
+    if layer.bias_gradient > 0:
+        found += row.bias * column.bias
+    return found
+
+
+def _erf_layers(network: AbstractLayer) -> list[Dense | Erf] | None:
+    """The layers of a stack of dense layers with plain numbers and of error functions; None for any other network."""
+    plain = lambda layer: all(isinstance(value, int | float) for value in (layer.weight_std, layer.bias_std))
+    layers = parts(network)
+    known = [layer for layer in layers if type(layer) is Erf or (type(layer) is Dense and plain(layer))]
+    # An error function needs the Gaussian outputs of a dense layer.
+    fits = all(type(before) is Dense for before, layer in pairwise(layers) if type(layer) is Erf)
+    return known if len(known) == len(layers) and fits and layers and type(layers[0]) is Dense else None
+
+
+def _by_erf(layers: list[Dense | Erf], face: str, width: int, at: Tile) -> Matrix:
+    """The recursion of `Dense.push` and `Erf.push`; the versine is what matters of 1 - rho², which must not cancel."""
+    versine, one, other = at.versine, at.one[0], at.other[0]
+    tangent, lost = np.zeros_like(versine), 0.0
+    nngp = (1.0 - 2.0 * at.obtuse) * (1.0 - versine) * (np.sqrt(one) * np.sqrt(other))
+    for layer in layers:
+        if isinstance(layer, Dense):
+            own, b2 = layer.scales(width), layer.bias_std**2
+            tangent = own.gradient * nngp + own.variance * tangent + (own.bias_multiplier**2 if b2 else 0.0)
+            if b2:
+                versine = _biased(own.variance * one, own.variance * other, b2, nngp < 0, versine)
+            nngp, one, other = (own.variance * moment + b2 for moment in (nngp, one, other))
+            width = layer.width
+            continue
+        a, b = 1.0 / (1.0 + 2.0 * one), 1.0 / (1.0 + 2.0 * other)
+        p, q, root = 2.0 * one * a, 2.0 * other * b, np.sqrt(a) * np.sqrt(b)
+        rest = a + p * b + p * q * (versine * (2.0 - versine))  # 1 - rho², without cancellation
+        slope = (4.0 / np.pi) * root / np.sqrt(rest)
+        unsure = p * q / rest * lost > 8.0 * np.sqrt(_EPS)  # as `Pair.sure`
+        tangent *= np.where(unsure, np.nan, slope) if unsure.any() else slope
+        nngp = (2.0 / np.pi) * np.arctan2(2.0 * nngp * root, np.sqrt(rest))
+        one, other = ((2.0 / np.pi) * np.arctan2(r, np.sqrt(s * (1.0 + r))) for r, s in ((p, a), (q, b)))
+        scale = np.sqrt(one) * np.sqrt(other)
+        versine = 1.0 - np.minimum(np.abs(nngp) / np.where(scale > 0, scale, 1.0), 1.0)
+        lost = 4.0 * _EPS
+    return tangent if face == "ntk" else nngp
+
+
+def _biased(one: np.ndarray, other: np.ndarray, b2: float, negative: np.ndarray, versine: Matrix) -> Matrix:
+    """The versine with a bias of variance b2, as `versine_of_sum` has it: sums of terms of one sign."""
+    left, right = one + b2, other + b2
+    p1, p2 = np.sqrt(one / left) * np.sqrt(other / right), b2 / (np.sqrt(left) * np.sqrt(right))
+    across = np.sqrt(one / left) * np.sqrt(b2 / right) - np.sqrt(b2 / left) * np.sqrt(other / right)
+    base = across * across / (1.0 + p1 + p2)
+    near = base + p1 * np.where(negative, 2.0 - versine, versine)
+    return np.where(near > 1.0, base + p1 * np.where(negative, versine, 2.0 - versine) + 2.0 * p2, near)
