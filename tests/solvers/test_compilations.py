@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from lemmata.architectures import NNGPKernel, relu_network
+from lemmata.architectures import Gelu, NNGPKernel, TangentKernel, erf_network, fully_connected, relu_network
 from lemmata.estimators import KernelRegressor
 from lemmata.kernels import RBF, AbstractKernel, Laplace, Matern
 from lemmata.solvers import centred_modes, subset_of_regressors
@@ -12,6 +12,7 @@ from lemmata.solvers import centred_modes, subset_of_regressors
 RNG = np.random.default_rng(0)
 EPS = np.finfo(float).eps
 DISTANCES = [RBF(1.5), Laplace(2.0), 0.5 * Matern(2.5, 1.0) + RBF(3.0)]
+NETWORKS = [TangentKernel(relu_network(2, bias_std=0.1)), NNGPKernel(relu_network(1)), TangentKernel(erf_network(2))]
 
 
 class Compiled(AbstractKernel):
@@ -47,8 +48,8 @@ def problem(rows):
     return x, np.sin(x[:, 0])
 
 
-@pytest.mark.parametrize("kernel", DISTANCES, ids=str)
-def test_kernels_of_the_distance_compile_nothing(kernel):
+@pytest.mark.parametrize("kernel", DISTANCES + NETWORKS, ids=str)
+def test_kernels_with_a_form_in_numpy_compile_nothing(kernel):
     x, y = problem(317)
     # The first call of a process compiles operations that have nothing to do with the problem.
     subset_of_regressors(kernel, x[:9], y[:9], x[:3], 0.1)(x[:2])
@@ -59,7 +60,7 @@ def test_kernels_of_the_distance_compile_nothing(kernel):
 
 def test_other_kernels_compile_one_program_for_all_rows():
     x, y = problem(331)
-    kernel = NNGPKernel(relu_network(depth=2))
+    kernel = NNGPKernel(fully_connected(Gelu(), 2))
     found = programs(lambda: subset_of_regressors(kernel, x, y, x[:37], 0.1)(x[:13]))
     assert found.count("jit(_tile)") == 1
     # beside it the diagonal alone, layer by layer: the number of rows makes no difference
