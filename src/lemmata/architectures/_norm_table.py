@@ -1,6 +1,7 @@
 """Kernels of smooth networks at inputs of any norms, as a sum of products of functions of two norms and the angle."""
 
 import functools
+import operator
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +14,7 @@ from scipy.fft import dct
 from lemmata.errors import SettingError
 
 from ._layer import AbstractLayer
+from ._numpy_smooth import numpy_smooth, versine_at
 from ._serial import Serial, parts, through_parts
 from ._state import INPUTS, State, matrix_state, versine_of
 from ._versine import sign_of
@@ -54,36 +56,58 @@ class NormTable(eqx.Module):
         return self.value(matrix_state(x, y))
 
     def value(self, state: State) -> Float[Array, "..."]:
-        """By Clenshaw's recurrence in Reinsch's form, which takes 1 - |c| and does not cancel at c = 1 and -1."""
-        (u, one), (w, other) = (self._of(variance) for variance in (state.xx, state.yy))
-        left, right = jnp.tensordot(self.core, u, ((1,), (0,))), jnp.unstack(w)
-        rows = [jnp.unstack(row) for row in jnp.unstack(left)]
-        versine, sign = versine_of(state), sign_of(state.nngp)
+        """All pairs of the state."""
+        return self.series(state.xx, state.yy, versine_of(state), sign_of(state.nngp))
 
-        def coefficient(k: int) -> Array:
-            total = functools.reduce(jnp.add, map(jnp.multiply, rows[k], right))
+    def series(self, xx: Any, yy: Any, versine: Any, sign: Any, xp: Any = jnp) -> Any:
+        """By Clenshaw's recurrence in Reinsch's form, which takes 1 - |c| and does not cancel at c = 1 and -1.
+
+        Args:
+            xx: variances.
+            yy: other variances.
+            versine: 1 - |c|.
+            sign: of c.
+            xp: JAX's or NumPy's functions.
+        """
+        unstack = list if xp is np else jnp.unstack
+        (u, one), (w, other) = (self._of(variance, xp) for variance in (xx, yy))
+        left, right = xp.tensordot(self.core, u, ((1,), (0,))), unstack(w)
+        rows = [unstack(row) for row in unstack(left)]
+
+        def coefficient(k: int) -> Any:
+            total = functools.reduce(operator.add, map(operator.mul, rows[k], right))
             return sign * total if k % 2 else total
 
-        twice, change, total = -2.0 * versine, jnp.zeros_like(versine), jnp.zeros_like(versine)
+        twice, change, total = -2.0 * versine, xp.zeros_like(versine), xp.zeros_like(versine)
         for k in range(len(self.core) - 1, 0, -1):
             change = change + (twice * total + coefficient(k))
             total = total + change
         return one * other * (coefficient(0) + (change - versine * total))
 
-    def _of(self, variance: Float[Array, "..."]) -> tuple[Float[Array, "r ..."], Float[Array, "..."]]:
+    def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """Every point with itself, by NumPy."""
+        found = _in_numpy(self)._of(_variances(x).astype(np.float64), np)[1]
+        return jnp.asarray(found * found, x.dtype)
+
+    def _of(self, variance: Any, xp: Any) -> tuple[Any, Any]:
         """The u_r and the size, at variances."""
-        z = jnp.log(variance / self.middle) / self.half
-        polynomials = [jnp.ones_like(z), z]
+        z = xp.log(variance / self.middle) / self.half
+        polynomials = [xp.ones_like(z), z]
         while len(polynomials) < len(self.basis):
             polynomials.append(2.0 * z * polynomials[-1] - polynomials[-2])
-        table = jnp.stack(polynomials)
-        of = lambda coefficients: jnp.tensordot(coefficients, table[: len(coefficients)], ((0,), (0,)))
-        return of(self.basis), jnp.exp(of(self.size))
+        table = xp.stack(polynomials)
+        of = lambda coefficients: xp.tensordot(coefficients, table[: len(coefficients)], ((0,), (0,)))
+        return of(self.basis), xp.exp(of(self.size))
 
 
-@eqx.filter_jit
-def _value(table: NormTable, state: State) -> Array:
-    return table.value(state)
+def _in_numpy(table: NormTable) -> NormTable:
+    return jax.tree.map(np.asarray, table)
+
+
+def _variances(x: Float[Array, "n d"]) -> Float[np.ndarray, " n"]:
+    """|x|² / d by NumPy; not of traced points."""
+    points = np.asarray(x)
+    return np.einsum("ij,ij->i", points, points) / x.shape[1]
 
 
 def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
@@ -91,10 +115,10 @@ def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Flo
     if len(x) * len(y) < _PAIRS or type(network) is not Serial:
         return None
     try:
-        squares = [jnp.sum(points * points, axis=1) for points in ((x,) if y is x else (x, y))]
-        ends = [float(end(values)) / x.shape[1] for values in squares for end in (jnp.min, jnp.max)]
+        variances = [_variances(points) for points in ((x,) if y is x else (x, y))]
+        ends = [float(end(values)) for values in variances for end in (np.min, np.max)]
         hash(network)
-    except (jax.errors.ConcretizationTypeError, TypeError):
+    except (jax.errors.TracerArrayConversionError, TypeError):
         return None
     name = np.dtype(x.dtype).name
     if not (min(ends) > 0.0 and np.isfinite(max(ends))) or name not in ACCURACY:
@@ -123,12 +147,15 @@ def _built(network: AbstractLayer, face: str, fan_in: int, dtype: str, low: floa
 def _recursion(
     network: AbstractLayer, face: str, fan_in: int, a: np.ndarray, b: np.ndarray, theta: np.ndarray
 ) -> np.ndarray:
-    """The kernel at variances and angles in float64."""
+    """The kernel at variances and angles in float64, by NumPy where that is sure of its versines."""
+    found = numpy_smooth(network, face, fan_in, a, b, theta)
+    if found is not None and np.isfinite(found).all():
+        return found
     return np.asarray(getattr(through_parts(network, _state(a, b, theta, np.float64, fan_in)), face))
 
 
 def _state(a: np.ndarray, b: np.ndarray, theta: np.ndarray, dtype: Any, fan_in: int) -> State:
-    versine = 2.0 * np.sin(0.5 * np.minimum(theta, np.pi - theta)) ** 2
+    versine = versine_at(theta)
     nngp = np.sqrt(a) * np.sqrt(b) * np.cos(theta)
     values = (nngp, np.zeros_like(nngp), a, b, np.broadcast_to(versine, nngp.shape))
     nngp, ntk, xx, yy, versine = (jnp.asarray(value, dtype) for value in values)
@@ -185,6 +212,7 @@ def _error(kernel: Any, table: NormTable, dtype: str, norms: int, angles: int) -
     one, other = a[:, None, None], a[None, :, None]
     expected = kernel(one, other, theta)
     roots = np.sqrt(np.diagonal(expected[:, :, 0]))
-    found = np.asarray(_value(table, _state(one, other, theta, dtype, 1)), np.float64)
+    given = (np.asarray(value, dtype) for value in (one, other, versine_at(theta), np.where(theta > np.pi / 2, -1, 1)))
+    found = np.asarray(_in_numpy(table).series(*given, np), np.float64)
     error = np.abs(found - expected) / (roots[:, None, None] * roots[None, :, None])
     return float(np.max(error)) if np.isfinite(error).all() else np.inf

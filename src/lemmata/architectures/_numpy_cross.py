@@ -1,17 +1,15 @@
 """Kernels of plain dense networks by NumPy: a compilation costs more than matrices of some million entries."""
 
 from collections.abc import Callable
-from itertools import pairwise, starmap
+from itertools import starmap
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from ._activations import Erf
 from ._bends import BentLayer, Rows, bent_layers
-from ._dense import Dense
 from ._layer import AbstractLayer
-from ._serial import parts
+from ._numpy_smooth import SURE, Moments, is_erf, recursion
 
 _NEAR = 1e-2
 """Where a cosine is within this of 1 or -1, its angle is taken from the difference of the normalised points."""
@@ -89,8 +87,8 @@ def _recipe(network: AbstractLayer, face: str, fan_in: int) -> Recipe | None:
     """The recipe of a network; None for networks that are not known here."""
     if (layers := bent_layers(network, fan_in)) is not None:
         return Recipe(lambda variance: _rows(layers, variance), lambda at: _by_bends(layers, face, at))
-    if (smooth := _erf_layers(network)) is not None:
-        return Recipe(lambda variance: variance[None], lambda at: _by_erf(smooth, face, fan_in, at))
+    if is_erf(network):
+        return Recipe(lambda variance: variance[None], lambda at: _by_erf(network, face, fan_in, at))
     return None
 
 
@@ -213,49 +211,7 @@ def _own(layer: BentLayer, row: Rows, column: Rows, weights: Matrix, near: Matri
     return found
 
 
-def _erf_layers(network: AbstractLayer) -> list[Dense | Erf] | None:
-    """The layers of a stack of dense layers with plain numbers and of error functions; None for any other network."""
-    plain = lambda layer: all(isinstance(value, int | float) for value in (layer.weight_std, layer.bias_std))
-    layers = parts(network)
-    known = [layer for layer in layers if type(layer) is Erf or (type(layer) is Dense and plain(layer))]
-    # An error function needs the Gaussian outputs of a dense layer.
-    fits = all(type(before) is Dense for before, layer in pairwise(layers) if type(layer) is Erf)
-    return known if len(known) == len(layers) and fits and layers and type(layers[0]) is Dense else None
-
-
-def _by_erf(layers: list[Dense | Erf], face: str, width: int, at: Tile) -> Matrix:
-    """The recursion of `Dense.push` and `Erf.push`; the versine is what matters of 1 - rho², which must not cancel."""
-    versine, one, other = at.versine, at.one[0], at.other[0]
-    tangent, lost = np.zeros_like(versine), 0.0
-    nngp = (1.0 - 2.0 * at.obtuse) * (1.0 - versine) * (np.sqrt(one) * np.sqrt(other))
-    for layer in layers:
-        if isinstance(layer, Dense):
-            own, b2 = layer.scales(width), layer.bias_std**2
-            tangent = own.gradient * nngp + own.variance * tangent + (own.bias_multiplier**2 if b2 else 0.0)
-            if b2:
-                versine = _biased(own.variance * one, own.variance * other, b2, nngp < 0, versine)
-            nngp, one, other = (own.variance * moment + b2 for moment in (nngp, one, other))
-            width = layer.width
-            continue
-        a, b = 1.0 / (1.0 + 2.0 * one), 1.0 / (1.0 + 2.0 * other)
-        p, q, root = 2.0 * one * a, 2.0 * other * b, np.sqrt(a) * np.sqrt(b)
-        rest = a + p * b + p * q * (versine * (2.0 - versine))  # 1 - rho², without cancellation
-        slope = (4.0 / np.pi) * root / np.sqrt(rest)
-        unsure = p * q / rest * lost > 8.0 * np.sqrt(_EPS)  # as `Pair.sure`
-        tangent *= np.where(unsure, np.nan, slope) if unsure.any() else slope
-        nngp = (2.0 / np.pi) * np.arctan2(2.0 * nngp * root, np.sqrt(rest))
-        one, other = ((2.0 / np.pi) * np.arctan2(r, np.sqrt(s * (1.0 + r))) for r, s in ((p, a), (q, b)))
-        scale = np.sqrt(one) * np.sqrt(other)
-        versine = 1.0 - np.minimum(np.abs(nngp) / np.where(scale > 0, scale, 1.0), 1.0)
-        lost = 4.0 * _EPS
-    return tangent if face == "ntk" else nngp
-
-
-def _biased(one: np.ndarray, other: np.ndarray, b2: float, negative: np.ndarray, versine: Matrix) -> Matrix:
-    """The versine with a bias of variance b2, as `versine_of_sum` has it: sums of terms of one sign."""
-    left, right = one + b2, other + b2
-    p1, p2 = np.sqrt(one / left) * np.sqrt(other / right), b2 / (np.sqrt(left) * np.sqrt(right))
-    across = np.sqrt(one / left) * np.sqrt(b2 / right) - np.sqrt(b2 / left) * np.sqrt(other / right)
-    base = across * across / (1.0 + p1 + p2)
-    near = base + p1 * np.where(negative, 2.0 - versine, versine)
-    return np.where(near > 1.0, base + p1 * np.where(negative, versine, 2.0 - versine) + 2.0 * p2, near)
+def _by_erf(network: AbstractLayer, face: str, fan_in: int, at: Tile) -> Matrix:
+    one, other = at.one[0], at.other[0]
+    nngp = (1.0 - 2.0 * at.obtuse) * (1.0 - at.versine) * (np.sqrt(one) * np.sqrt(other))
+    return recursion(network, face, fan_in, Moments(nngp, one, other, at.versine), SURE)

@@ -28,12 +28,15 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     same, x = y is x, as_read(entries.network, x)
     if 0 in (len(x), len(y)):
         return jnp.zeros((len(x), len(y)), jnp.result_type(x, y))
+    y = x if same else as_read(entries.network, y)
+    table = entries.table(x, y)
+    if table is not None:  # it exists for points at which it is finite
+        return _symmetric(table, x, table.diagonal(x)) if same else _rectangle(table, x, y)
     diagonal = finite(_diagonal(entries, x))
     if same:
-        return _symmetric(entries.table(x, x) or entries, x, diagonal)
-    y = as_read(entries.network, y)
+        return _symmetric(entries, x, diagonal)
     finite(_diagonal(entries, y))
-    return _rectangle(entries.table(x, y) or entries, x, y)
+    return _rectangle(entries, x, y)
 
 
 def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
