@@ -7,7 +7,9 @@ import pytest
 
 from lemmata.architectures import Dense, Erf, Gelu, LayerNorm, Serial, TangentKernel, fully_connected, relu_network
 from lemmata.architectures import _norm_table as tables
+from lemmata.architectures import _numpy_smooth as smooth
 from lemmata.architectures._entries import NetworkEntries
+from lemmata.architectures._serial import through_parts
 from lemmata.architectures._state import matrix_state
 from lemmata.kernels import gram
 
@@ -64,3 +66,58 @@ def test_a_table_that_is_not_accurate_is_not_used(monkeypatch):
     entries, x = NetworkEntries(fully_connected(Erf(), 2, 8, bias_std=0.15), "ntk"), points(0.9, 1.1, "float32")
     monkeypatch.setitem(tables._LEFT_OUT, "float32", 1e-3)
     assert entries.table(x, x) is None
+
+
+@pytest.mark.parametrize("face", ["nngp", "ntk"])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_numpy_and_the_compiled_recursion_agree(name, face):
+    a, b = np.geomspace(1e-3, 10.0, 7)[:, None, None], np.geomspace(2e-2, 3.0, 5)[None, :, None]
+    theta = np.concatenate([[0.0, np.pi], np.geomspace(1e-9, 1.0, 9), np.pi - np.geomspace(1e-9, 1.5, 9)])
+    found = smooth.numpy_smooth(SMOOTH[name], face, 9, a, b, theta)
+    assert found is not None
+    known = np.asarray(getattr(through_parts(SMOOTH[name], tables._state(a, b, theta, np.float64, 9)), face))
+    # The versine that NumPy loses after a layer is worth 1e-13 at these variances, and each layer rounds a dozen times.
+    np.testing.assert_allclose(found, known, rtol=0, atol=2e-13 * np.abs(known).max())
+
+
+@pytest.mark.parametrize("weight_std", [30.0, 1e3, 1e5])
+def test_where_numpy_would_lose_the_angle_the_recursion_is_compiled(weight_std):
+    network = fully_connected(Gelu(), 2, 8, weight_std=weight_std)
+    a, theta = np.ones((1, 1, 1)), np.array([0.0, 1e-4, 1.0])
+    found = smooth.numpy_smooth(network, "ntk", 9, a, a, theta)
+    assert found is not None
+    assert np.isnan(found).any()
+    known = np.asarray(through_parts(network, tables._state(a, a, theta, np.float64, 9)).ntk)
+    np.testing.assert_array_equal(tables._recursion(network, "ntk", 9, a, a, theta), known)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("near", ["none", "equal", "opposite", "nearly parallel", "all"])
+def test_near_pairs_are_those_of_the_recursion(name, near, monkeypatch):
+    monkeypatch.setattr(tables, "_LOOKED_AT", 4)
+    x = np.random.default_rng(5).normal(size=(30, 40))
+    x *= 6.0 / np.linalg.norm(x, axis=1, keepdims=True)
+    if near == "all":
+        x = 0.01 * x + 1.0
+    elif near != "none":
+        x[20] = {"equal": x[9], "opposite": -x[9], "nearly parallel": x[9] + 1e-7 * x[8]}[near]
+    x = jnp.asarray(x)
+    kernel = TangentKernel(SMOOTH[name])
+    for found, exact in (
+        (kernel.cross(x, x), kernel.entries().exact(matrix_state(x, x))),
+        (kernel.cross(x, x[5:]), kernel.entries().exact(matrix_state(x, x[5:]))),
+    ):
+        # Twice the accuracy of a table of float64, for entries of up to this size.
+        np.testing.assert_allclose(found, exact, rtol=0, atol=2e-12 * np.abs(exact).max())
+
+
+def test_a_table_is_built_and_a_matrix_filled_by_one_program(monkeypatch):
+    seen = []
+    heard = lambda event, seconds, fun_name="", **_: seen.append(fun_name) if "backend_compile" in event else None
+    x = jnp.asarray(np.random.default_rng(6).normal(size=(37, 41)))
+    jax.monitoring.register_event_duration_secs_listener(heard)
+    try:
+        TangentKernel(fully_connected(Gelu(), 3, 8, weight_std=1.3, bias_std=0.11)).cross(x, x).block_until_ready()
+    finally:
+        jax.monitoring.unregister_event_duration_listener(heard)
+    assert [name for name in seen if "_through" in name or "diagonal" in name or "_value" in name] == []

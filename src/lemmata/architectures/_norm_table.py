@@ -16,8 +16,8 @@ from lemmata.errors import SettingError
 from ._layer import AbstractLayer
 from ._numpy_smooth import numpy_smooth, versine_at
 from ._serial import Serial, parts, through_parts
-from ._state import INPUTS, State, matrix_state, versine_of
-from ._versine import sign_of
+from ._state import INPUTS, State, far_moments, matrix_state, versine_of
+from ._versine import NEAR, sign_of
 
 # What a table may differ from the recursion by in all, and what each truncation of a series or rank may leave out,
 # relative to the roots of the kernel at the two inputs with themselves.
@@ -28,6 +28,8 @@ _NODES = ((12, 96), (24, 192))
 _STEP = 0.125
 # Multiplications of a pair that cost less than an activation of the recursion: measured by benchmarks/kernels.py.
 _PRODUCTS_PER_LAYER = 200
+# Points that are asked whether some are nearly parallel.
+_LOOKED_AT = 64
 # Fewer pairs cost less than a table.
 _PAIRS = 2**20
 
@@ -98,6 +100,33 @@ class NormTable(eqx.Module):
         table = xp.stack(polynomials)
         of = lambda coefficients: xp.tensordot(coefficients, table[: len(coefficients)], ((0,), (0,)))
         return of(self.basis), xp.exp(of(self.size))
+
+
+class FarPairs(eqx.Module):
+    """The table without the repair of nearly parallel and nearly opposite pairs, which are NaN.
+
+    Most sets of points have no such pair beside those of points with themselves, and the program takes half the time to
+    compile.
+    """
+
+    table: NormTable
+
+    def __call__(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        """All pairs."""
+        nngp, xx, yy, versine = far_moments(x, y)
+        return self.table.series(xx, yy, versine, sign_of(nngp))
+
+
+def has_near(x: Float[Array, "n d"], y: Float[Array, "m d"] | None) -> bool:
+    """Whether `FarPairs` would leave out pairs of the first few points, in a matrix of one set but for its diagonal."""
+    units = []
+    for points in (x, x if y is None else y):
+        rows = np.asarray(points[:_LOOKED_AT], np.float64)
+        units.append(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    versines = 1.0 - np.abs(units[0] @ units[1].T)
+    if y is None:
+        np.fill_diagonal(versines, 1.0)
+    return bool(np.min(versines) < NEAR)
 
 
 def _in_numpy(table: NormTable) -> NormTable:

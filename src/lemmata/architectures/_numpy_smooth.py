@@ -51,9 +51,7 @@ def is_erf(network: AbstractLayer) -> bool:
 def _is_stack(network: AbstractLayer, activations: tuple[type, ...]) -> bool:
     layers, numbers = parts(network), (int, float)
     for layer in layers:
-        if type(layer) is Dense and not (
-            isinstance(layer.weight_std, numbers) and isinstance(layer.bias_std, numbers)
-        ):
+        if type(layer) is Dense and not (isinstance(layer.weight_std, numbers) and isinstance(layer.bias_std, numbers)):
             return False
     # An activation needs the Gaussian outputs of a dense layer.
     known = all(type(layer) in (Dense, *activations) for layer in layers)

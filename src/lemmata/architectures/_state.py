@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 from lemmata.errors import SettingError
 
 from ._correlation import correlation
-from ._versine import input_versines, sign_of
+from ._versine import far_versines, input_versines, sign_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,6 +250,12 @@ def matrix_state(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> State:
     centred = Centred(*_matrix_moments(less_mean(x), None if own else less_mean(y)))
     means = Means(left, right.T)
     return State(nngp, jnp.zeros_like(nngp), xx, yy, x.shape[1], INPUTS, means, versine=versine, centred=centred)
+
+
+def far_moments(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> tuple[Array, Array, Array, Array]:
+    """Nngp, xx, yy and the versine of all pairs; NaN for a versine that `matrix_state` would repair."""
+    nngp, xx, yy = x @ y.T / x.shape[1], _squares(x)[:, None], _squares(y)[None, :]
+    return nngp, xx, yy, far_versines(nngp, xx, yy)
 
 
 @jax.jit

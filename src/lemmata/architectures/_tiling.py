@@ -5,16 +5,19 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
+
+from lemmata.core import known
 
 from ._checks import check_rows, check_sites, finite
 from ._entries import NetworkEntries
 from ._homogeneous import is_homogeneous
-from ._norm_table import NormTable
+from ._norm_table import FarPairs, NormTable, has_near
 from ._reading import as_read, check_points
 
 # What computes the kernel of all pairs.
-Entries = NetworkEntries | NormTable
+Entries = NetworkEntries | NormTable | FarPairs
 # Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
 # diagonal; entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
@@ -31,12 +34,24 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
     y = x if same else as_read(entries.network, y)
     table = entries.table(x, y)
     if table is not None:  # it exists for points at which it is finite
-        return _symmetric(table, x, table.diagonal(x)) if same else _rectangle(table, x, y)
+        return _by_table(table, x, None if same else y)
     diagonal = finite(_diagonal(entries, x))
     if same:
         return _symmetric(entries, x, diagonal)
     finite(_diagonal(entries, y))
     return _rectangle(entries, x, y)
+
+
+def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
+    """The matrix by a table; first by one without the repair of near pairs, unless a few points have some."""
+    of = lambda entries: _symmetric(entries, x, table.diagonal(x)) if y is None else _rectangle(entries, x, y)
+    if not has_near(x, y):
+        found = of(FarPairs(table))
+        total = known(jnp.sum(found))
+        if total is not None and np.isfinite(total):
+            return found
+        del found
+    return of(table)
 
 
 def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
@@ -66,7 +81,7 @@ def _field_tile(entries: NetworkEntries, x: Array) -> int:
 
 def _tile(entries: Entries, x: Array, y: Array, side: int) -> tuple[int, int]:
     """Rows and columns of a tile, of `side` points where they are vectors."""
-    if x.ndim == 2 or isinstance(entries, NormTable):
+    if x.ndim == 2 or isinstance(entries, NormTable | FarPairs):
         return (side, side) if min(len(x), len(y)) >= 2 * side else (len(x), len(y))
     side = _field_tile(entries, x)
     return min(side, len(x)), min(side, len(y))

@@ -21,7 +21,7 @@ from ._correlation import angle_and_bow, half_angle, safe_sqrt
 # or its compilation.
 _FEW_COORDINATES, _FEW_NUMBERS = 8, 2**20
 # 1 - c has lost more than two digits below this; it is then taken from the difference of the normalised points.
-_NEAR = 1e-2
+NEAR = 1e-2
 
 
 def input_versines(
@@ -54,6 +54,18 @@ def _input_versines(own: bool, x: Array, y: Array, nngp: Array, xx: Array, yy: A
     else:
         found = _repaired(units, _cosine(nngp, xx, yy), own)
     return jnp.where((xx > 0) & (yy > 0), _settled(jnp.minimum(found, 1.0)), 1.0)
+
+
+def far_versines(nngp: Float[Array, "n m"], xx: Float[Array, "n 1"], yy: Float[Array, "1 m"]) -> Float[Array, "n m"]:
+    """`input_versines` of points other than 0 whose versines need no repair, which takes long to compile; else NaN.
+
+    Args:
+        nngp: <x, y> / d.
+        xx: |x|² / d.
+        yy: |y|² / d.
+    """
+    found = 1.0 - jnp.abs(_cosine(nngp, xx, yy))
+    return jnp.where(found < NEAR, jnp.nan, found)
 
 
 @_input_versines.defjvp
@@ -91,13 +103,13 @@ def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], 
         left, right = units()
 
         def repair(found: Array, sign: Array) -> tuple[Array, None]:
-            wrong = (asked < _NEAR) & (sign_of(c) == sign)
+            wrong = (asked < NEAR) & (sign_of(c) == sign)
             exact = lambda: jnp.where(wrong, 0.5 * squared_distances(left, sign * right), found)
             return jax.lax.cond(jnp.any(wrong), exact, lambda: found), None
 
         return jax.lax.scan(repair, found, jnp.array([1.0, -1.0], c.dtype))[0]
 
-    return jax.lax.cond(jnp.min(asked) < _NEAR, repairs, lambda: found)
+    return jax.lax.cond(jnp.min(asked) < NEAR, repairs, lambda: found)
 
 
 def _settled(versine: Array) -> Array:
