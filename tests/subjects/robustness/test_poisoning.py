@@ -1,6 +1,7 @@
 """Votes against exhaustive search; spectra of classes against planted shifts and drawn matrices."""
 
 import ast
+import dataclasses
 import itertools
 import pathlib
 import subprocess
@@ -8,9 +9,12 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.subjects.robustness import backdoor_report, bulk_median, partition_certificate, rows_to_see, spiked_overlap
+from lemmata.subjects.robustness._bulk import bulk_of
+from lemmata.subjects.robustness._class_comparison import compared_classes
 
 
 def exhaustive(votes, classes):
@@ -216,3 +220,52 @@ def test_false_alarms_and_power_on_features_of_the_zoo():
     assert clean[:3] == (8, 0, 0)
     assert planted[1] == 0
     assert planted[2] >= 7
+
+
+@pytest.mark.parametrize(("rows", "columns", "level"), [(400, 60, 0.05), (100, 90, 0.01), (3000, 20, 0.02)])
+def test_the_spike_that_is_not_seen_in_isotropic_rows_is_where_noise_has_the_level(rows, columns, level):
+    table = np.random.default_rng(4).normal(size=(rows, columns))
+    own = backdoor_report(table, np.zeros(rows, int), level=level).classes[0]
+    gamma = columns / rows
+    bulk = bulk_of(table - table.mean(axis=0), columns)
+    predicted = (1 + own.unseen) * (1 + gamma / own.unseen) * bulk.noise
+    at = dataclasses.replace(bulk, values=np.array([predicted]))
+    assert own.unseen > own.threshold
+    assert at.chance(0) == pytest.approx(level, rel=1e-6)
+
+
+def structured(seed, classes=8, n=90, d=30):
+    """Classes with one strong structure, of unlike strength."""
+    draw = np.random.default_rng(seed)
+    scales = np.where(np.arange(d) < 6, 5.0, 1.0)
+    rows = [draw.normal(size=(n, d)) * scales * (1 + 0.1 * draw.normal()) for _ in range(classes)]
+    return np.concatenate(rows), np.repeat(np.arange(classes), n)
+
+
+@pytest.mark.parametrize("seed", [5, 6, 7])
+def test_what_a_class_may_gain_unseen_beside_other_classes(seed):
+    rows, labels = structured(seed)
+    moved = [rows[labels == label] - rows[labels == label].mean(axis=0) for label in np.unique(labels)]
+    for own, beside in zip(backdoor_report(rows, labels).classes, compared_classes(moved), strict=True):
+        if own.visible is None:
+            assert own.unseen is None
+            continue
+        assert own.unseen > 0
+        assert f"below {own.unseen:.3g} would not be seen" in own.found
+        gained = np.log(np.exp(beside.value + beside.bulk) + own.unseen) - beside.bulk
+        chance = stats.t.sf((gained - beside.mean) / beside.spread, beside.free)
+        assert chance == pytest.approx(0.05 / 8, rel=1e-6)
+
+
+def test_a_smaller_spike_is_not_seen_and_one_class_alone_has_no_power():
+    rows, labels = structured(8)
+    before = backdoor_report(rows, labels).classes[3]
+    assert before.visible is False
+    share, last = 20 / 90, np.arange(30) == 29  # the last column has variance 1 in all classes
+    for part, seen in ((0.3, False), (30.0, True)):
+        moved = rows.copy()
+        moved[3 * 90 : 3 * 90 + 20] += np.sqrt(part * before.unseen / (share * (1 - share))) * last
+        assert backdoor_report(moved, labels).classes[3].visible is seen
+    alone = backdoor_report(rows[:90], labels[:90]).classes[0]
+    assert alone.visible is None
+    assert alone.unseen is None

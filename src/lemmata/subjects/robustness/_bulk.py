@@ -48,15 +48,26 @@ class Bulk:
 
         Johnstone's centre and scale of Tracy and Widom's law, for n rows whose mean was subtracted.
         """
-        n = len(self.scores)
-        root, side = np.sqrt(n - 1.5), np.sqrt(max(self.gamma * n - 0.5, 0.5))
-        scale = (root + side) * (1 / root + 1 / side) ** (1 / 3)
-        normal = (n * self.values[number] / self.noise - (root + side) ** 2) / scale
+        centre, scale = self._johnstone()
+        normal = (len(self.scores) * self.values[number] / self.noise - centre) / scale
         return float(stats.gamma.sf(normal + _SHIFT, _SHAPE, scale=_SCALE))
+
+    def _johnstone(self) -> tuple[float, float]:
+        root, side = np.sqrt(len(self.scores) - 1.5), np.sqrt(max(self.gamma * len(self.scores) - 0.5, 0.5))
+        return float((root + side) ** 2), float((root + side) * (1 / root + 1 / side) ** (1 / 3))
 
     def spike(self) -> float:
         """l >= sqrt(gamma), for which (1 + l)(1 + gamma/l) noise is the first eigenvalue."""
-        middle = self.values[0] / self.noise - 1 - self.gamma
+        return self._spike_of(self.values[0] / self.noise)
+
+    def unseen(self, chance: float) -> float:
+        """The spike whose predicted eigenvalue noise reaches with this chance: smaller ones are not told from noise."""
+        centre, scale = self._johnstone()
+        normal = float(stats.gamma.isf(chance, _SHAPE, scale=_SCALE)) - _SHIFT
+        return max(self._spike_of((centre + scale * normal) / len(self.scores)), float(np.sqrt(self.gamma)))
+
+    def _spike_of(self, ratio: float) -> float:
+        middle = ratio - 1 - self.gamma
         return float((middle + np.sqrt(max(middle**2 - 4 * self.gamma, 0.0))) / 2)
 
 

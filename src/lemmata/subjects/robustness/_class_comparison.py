@@ -22,6 +22,8 @@ class Compared:
         chance: that a draw from the normal law of the other values is as large, by Student's law.
         normal: the p-value of Shapiro and Wilk's test that the other values are normal.
         median: of the other values.
+        bulk: log (1 + sqrt(d/n))².
+        mean, spread, free: of Student's law for a further value, with its degrees of freedom.
     """
 
     value: float
@@ -31,6 +33,18 @@ class Compared:
     chance: float
     normal: float
     median: float
+    bulk: float
+    mean: float
+    spread: float
+    free: int
+
+    def unseen(self, chance: float) -> float:
+        """How much variance, in units of the whitened rows, no direction may gain before the chance falls to this.
+
+        A covariance that gains l in one direction has a largest eigenvalue of at most the sum of the two (Weyl).
+        """
+        limit = self.mean + self.spread * float(stats.t.isf(chance, self.free))
+        return max(float(np.exp(limit + self.bulk) - np.exp(self.value + self.bulk)), 0.0)
 
 
 def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared]:
@@ -57,9 +71,11 @@ def compared_classes(moved: Sequence[Float[np.ndarray, "_ d"]]) -> list[Compared
         shared[np.diag_indices(d)] += max(shrinkage, 1e-6) * np.trace(total) / free / d
         white = linalg.solve_triangular(np.linalg.cholesky(shared), rows.T, lower=True).T
         left, singular, _ = np.linalg.svd(white, full_matrices=False)
-        value = 2 * np.log(singular[0]) - np.log(len(rows)) - 2 * np.log1p(np.sqrt(d / len(rows)))
-        found.append((float(value), left[:, 0] * singular[0]))
-    return [_beside([value for value, _ in found], number, scores) for number, (_, scores) in enumerate(found)]
+        bulk = 2 * np.log1p(np.sqrt(d / len(rows)))
+        value = 2 * np.log(singular[0]) - np.log(len(rows)) - bulk
+        found.append((float(value), left[:, 0] * singular[0], float(bulk)))
+    values = [value for value, *_ in found]
+    return [_beside(values, number, scores, bulk) for number, (_, scores, bulk) in enumerate(found)]
 
 
 def _narrow(moved: Sequence[Float[np.ndarray, "_ d"]]) -> tuple[list[np.ndarray], int]:
@@ -71,11 +87,12 @@ def _narrow(moved: Sequence[Float[np.ndarray, "_ d"]]) -> tuple[list[np.ndarray]
     return [rows @ span.T for rows in moved], len(span)
 
 
-def _beside(values: list[float], number: int, scores: np.ndarray) -> Compared:
+def _beside(values: list[float], number: int, scores: np.ndarray, bulk: float) -> Compared:
     others = np.delete(values, number)
     spread = float(others.std(ddof=1)) * np.sqrt(1 + 1 / len(others))
     distance = values[number] - float(others.mean())
     chance = float(stats.t.sf(distance / spread, len(others) - 1)) if spread > 0 else float(distance <= 0)
     normal = float(stats.shapiro(others).pvalue) if spread > 0 else 1.0
     ends = float(others.min()), float(others.max())
-    return Compared(values[number], *ends, scores, chance, normal, float(np.median(others)))
+    law = float(others.mean()), float(spread), len(others) - 1
+    return Compared(values[number], *ends, scores, chance, normal, float(np.median(others)), bulk, *law)

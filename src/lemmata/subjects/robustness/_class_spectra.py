@@ -34,6 +34,10 @@ class ClassSpectrum:
         spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue; 0 for
             an eigenvalue that noise explains; None if the bulk is not isotropic.
         threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.
+        unseen: the power at these features and this level: a spike below it would not be seen. If the bulk is
+            isotropic, it is in units of `noise`. Otherwise it is what may be added to the class in any direction, in
+            units of the variance in the other classes, by which rows are whitened. None if there is no reference. A
+            larger spike is seen if its rows form a group of their own.
         overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
         chance: how likely so large an eigenvalue is for a clean class, if the conditions hold; None if undecided.
         suspicious: rows, as positions in what was passed, of the smaller of the two groups; empty if not visible.
@@ -49,6 +53,7 @@ class ClassSpectrum:
     edge: float
     spike: float | None
     threshold: float
+    unseen: float | None
     overlap: float | None
     chance: float | None
     suspicious: tuple[int, ...]
@@ -219,31 +224,31 @@ def _reading(
     rules = [Condition("rows that repeat another row of the class", float(copies), copies == 0, "a copy counts once")]
     if bulk is None or not bulk.noise > 0:
         found = f"{group.n_distinct} of them distinct: undecided; rule: at least {_ROWS} distinct rows that vary"
-        blank = (None, 0.0, 0.0, 0.0, None, float(np.sqrt(dimension / group.n_distinct)), None, None, ())
+        blank = (None, 0.0, 0.0, 0.0, None, float(np.sqrt(dimension / group.n_distinct)), None, None, None, ())
         return ClassSpectrum(0, group.n, *blank, tuple(rules), found)
     rules.insert(0, _isotropy(bulk))
     numbers = (bulk.noise * unit, float(bulk.values[0]) * unit, bulk.edge * unit)
-    scores, spike, overlap, likely, visible, found = bulk.scores, None, None, None, None, ""
+    scores, spike, overlap, likely, visible, unseen = bulk.scores, None, None, None, None, None
     if bulk.isotropic:
-        likely = bulk.chance(0)
+        likely, unseen = bulk.chance(0), bulk.unseen(chance)
         spike = bulk.spike() if likely <= chance else 0.0
         overlap = spiked_overlap(spike, bulk.gamma) if spike else 0.0
         rules.append(_second(bulk, chance))
         visible = likely <= chance
     elif beside is not None:
-        scores, likely = beside.scores, beside.chance
+        scores, likely, unseen = beside.scores, beside.chance, beside.unseen(chance)
         rules.append(_alike(beside))
         visible = likely <= chance
         if not rules[-1].holds and beside.value > beside.median:
-            visible = likely = None
+            visible = likely = unseen = None
     spiked, suspicious = visible, ()
     if spiked:
         parts = two_groups(scores)
         rules.append(_groups(parts))
         visible = parts.apart
         suspicious = group.positions(parts.smaller) if visible else ()
-    found = _words(bulk, beside, numbers, spike, overlap, visible, bool(spiked), len(suspicious), rules)
-    head = (visible, *numbers, spike, float(np.sqrt(bulk.gamma)), overlap, likely, suspicious)
+    found = _words(bulk, beside, numbers, spike, overlap, visible, bool(spiked), len(suspicious), unseen, rules)
+    head = (visible, *numbers, spike, float(np.sqrt(bulk.gamma)), unseen, overlap, likely, suspicious)
     return ClassSpectrum(0, group.n, *head, tuple(rules), found)
 
 
@@ -285,12 +290,13 @@ def _groups(parts: TwoGroups) -> Condition:
 
 def _words(
     bulk: Bulk, beside: Compared | None, numbers: tuple[float, float, float], spike: float | None,
-    overlap: float | None, visible: bool | None, spiked: bool, rows: int, rules: list[Condition],
+    overlap: float | None, visible: bool | None, spiked: bool, rows: int, unseen: float | None,
+    rules: list[Condition],
 ) -> str:  # fmt: skip
     if bulk.isotropic:
         start = f"top eigenvalue {numbers[1]:.3g}, bulk up to {numbers[2]:.3g}"
         if not spiked:
-            return f"{start}: nothing stands out; a spike below {np.sqrt(bulk.gamma):.3g} would not stand out"
+            return f"{start}: nothing stands out; a spike below {unseen:.3g} would not be seen"
         seen = f"{start}: a spike of {spike:.3g}, squared cosine {overlap:.2f}"
         if not visible:
             return f"{seen}, but no two groups along it"
@@ -308,4 +314,6 @@ def _words(
         return f"{start}: {ratio}, {ends}: undecided; the others do not have one normal law"
     if visible:
         return f"{start}: {ratio}, {ends} (chance {beside.chance:.2g}), {rows} rows to look at"
-    return f"{start}: {ratio}, {ends}: " + ("no two groups along it" if spiked else "nothing stands out")
+    if spiked:
+        return f"{start}: {ratio}, {ends}: no two groups along it"
+    return f"{start}: {ratio}, {ends}: nothing stands out; a further spike below {unseen:.3g} would not be seen"
