@@ -17,7 +17,7 @@ import pathlib
 import pkgutil
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -26,6 +26,8 @@ import numpy as np
 import pandas
 
 from lemmata import subjects
+from lemmata.core._places import Place
+from lemmata.core._reading import places
 from lemmata.errors import LemmataError
 
 SAME = ("list", "tuple", "frame", "object")
@@ -264,11 +266,12 @@ COUNTS = pathlib.Path(__file__).with_name("foreign_counts.json")
 def main() -> None:
     """Every substitute of every argument, for minutes: prints the faults and writes how many arguments there were."""
     jax.config.update("jax_enable_x64", True)
-    counts, faults = dict[str, int](), 0
+    counts, faults, seen = dict[str, int](), 0, set[tuple[str, str]]()
     for module in public_modules():
         recorder = Recorder()
         with contextlib.redirect_stdout(io.StringIO()):
             replay(module, recorder)
+        seen |= recorder.seen
         if recorder.seen:
             counts[module] = len(recorder.seen)
         for each in recorder.tried:
@@ -277,15 +280,48 @@ def main() -> None:
                 print(f"{module}: {each.what}, {each.substitute}: {each.fault}", flush=True)
     COUNTS.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
     print(f"{sum(counts.values())} arguments of {len(counts)} modules, {faults} faults")
+    rest = sorted(f"{name}({argument})" for name, argument in set(array_arguments()) - seen)
+    print(f"no example passes an array as {len(rest)} more; their reader alone is tested: {', '.join(rest)}")
+
+
+def array_arguments(packages: Sequence[str] = ()) -> dict[tuple[str, str], tuple[Any, Place]]:
+    """Every array argument of a public function, class or method by their names: the function, and how it is read.
+
+    Args:
+        packages: where to look; all public ones by default.
+    """
+    found = dict[tuple[str, str], tuple[Any, Place]]()
+    for package in packages or public_packages():
+        for name, value in vars(importlib.import_module(package)).items():
+            if name.startswith("_") or not str(getattr(value, "__module__", "")).startswith(f"{package}."):
+                continue
+            functions = {name: value}
+            if isinstance(value, type):
+                if issubclass(value, tuple | BaseException):  # an answer, not part of the interface
+                    continue
+                methods = [each for each in dir(value) if each in ("__init__", "__call__") or not each.startswith("_")]
+                functions = {f"{name}.{each}": getattr(value, each) for each in methods}
+            for own, function in functions.items():
+                inside = str(getattr(function, "__module__", "")).startswith("lemmata.")
+                if not (inside and callable(function)) or isinstance(function, type):
+                    continue
+                for _, place in places(function):
+                    if isinstance(place, Place):
+                        found[own.removesuffix(".__init__"), place.name] = function, place
+    return found
+
+
+def public_packages() -> list[str]:
+    """The numerics, estimators, storage, and every subject."""
+    rooms = ["kernels", "functions", "architectures", "spectra", "solvers", "networks", "estimators", "storage"]
+    packages = [f"lemmata.{room}" for room in rooms]
+    return packages + [f"lemmata.subjects.{each.name}" for each in pkgutil.iter_modules(subjects.__path__)]
 
 
 def public_modules() -> list[str]:
     """The modules that define public functions and classes of the numerics, subjects, estimators and storage."""
-    rooms = ["kernels", "functions", "architectures", "spectra", "solvers", "networks", "estimators", "storage"]
-    packages = [f"lemmata.{room}" for room in rooms]
-    packages += [f"lemmata.subjects.{each.name}" for each in pkgutil.iter_modules(subjects.__path__)]
     found = set[str]()
-    for package in packages:
+    for package in public_packages():
         for name, value in vars(importlib.import_module(package)).items():
             ours = str(getattr(value, "__module__", "")).startswith("lemmata")
             if not name.startswith("_") and callable(value) and ours:

@@ -18,7 +18,15 @@ from lemmata.errors import DataError, LemmataError, ShapeError
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import kernel_ridge
 from lemmata.subjects.attention import softmax_attention
-from tests.fuzz.foreign import COUNTS, EXCUSED, Recorder, public_modules, replay
+from tests.fuzz.foreign import (
+    COUNTS,
+    EXCUSED,
+    Recorder,
+    array_arguments,
+    public_modules,
+    public_packages,
+    replay,
+)
 
 SEED = os.environ.get("LEMMATA_SEED", "0")
 KNOWN = json.loads(COUNTS.read_text(encoding="utf-8"))
@@ -51,6 +59,30 @@ def test_the_modules_that_are_tried_are_those_of_today():
     assert set(KNOWN) <= set(public_modules())
     assert sum(KNOWN.values()) > 400
     assert len(KNOWN) > 100
+
+
+@pytest.mark.parametrize("package", public_packages())
+def test_every_array_argument_is_read_and_refuses_what_is_no_array(package):
+    """Also of those that no example passes: the reader is asked itself."""
+    for (name, argument), (function, place) in array_arguments([package]).items():
+        assert hasattr(function, "__reads__"), f"{name} does not read {argument}"
+        wrong = {"ragged": [[1.0], [2.0, 3.0]]}
+        if place.kinds:  # others are labels, or rows of a model that may read texts
+            wrong |= {"text": "a", "texts": [["a", "b"]]}
+        if place.kinds and "c" not in place.kinds:
+            wrong["complex"] = np.full((2,) * (place.axes[0][0] if place.axes else 1), 1j)
+        if not place.optional:
+            wrong["none"] = None
+        for value in wrong.values():
+            with pytest.raises(LemmataError, match=argument):
+                place.read(value)
+
+
+def test_few_arguments_take_anything():
+    """Rows of models that may read texts, labels, and fields of answers."""
+    anything = [key for key, (_, place) in array_arguments().items() if not place.kinds]
+    assert len(anything) <= 60
+    assert len(array_arguments()) > 1400
 
 
 def test_a_recorder_notices_what_is_dropped_foreign_or_different():

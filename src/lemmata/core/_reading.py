@@ -195,7 +195,7 @@ def _read_in_class(kind: type) -> None:
             continue
         if isinstance(value, classmethod | staticmethod):
             setattr(kind, name, type(value)(reading(value.__func__)))
-        elif inspect.isfunction(value):
+        elif callable(value) and inspect.isfunction(inspect.unwrap(value)):  # compiled methods, too
             read = reading(value, _converted_fields(kind) if name == "__init__" else {})
             if read is not value:
                 setattr(kind, name, read)

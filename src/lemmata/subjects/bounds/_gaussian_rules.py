@@ -89,7 +89,7 @@ class SampledRules:
 GaussianRules = LinearRules | SampledRules
 
 
-def scale_of(weights: np.ndarray, otherwise: float = 1.0) -> float:
+def scale_of(weights: Float[np.ndarray, "..."], otherwise: float = 1.0) -> float:
     """The root mean square of weights, the natural unit of noise on them; another one where all are 0.
 
     Args:
