@@ -158,6 +158,27 @@ def test_a_reader_who_leaves(words):
 
 
 @pytest.mark.parametrize(
+    ("words", "stream"),
+    [
+        (["--help"], "stdout"),
+        (["study", "--help"], "stdout"),
+        (["--version"], "stdout"),
+        (["list", "--no-such-option"], "stderr"),
+        (["list", "zzzz"], "stderr"),
+    ],
+    ids=str,
+)
+def test_a_reader_who_had_left_before(words, stream):
+    """Typer and rich end the program with 1 where nobody reads the help, and 1 would say that a claim is refuted."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: writes}
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *words], **streams, text=True, check=False, timeout=120)
+    os.close(writes)
+    assert (done.returncode, done.stdout or "", done.stderr or "") == (141, "", "")
+
+
+@pytest.mark.parametrize(
     "words", [["study", "no/such.csv"], ["compare", "no/such.csv"], ["model", "a.py:f", "no/such.csv"]]
 )
 def test_a_missing_file_is_refused_before_anything_is_loaded(words):

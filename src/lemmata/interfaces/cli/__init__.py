@@ -10,7 +10,7 @@ from lemmata.code_files import forget_current_folder
 from lemmata.interruption import exit_code, listening
 from lemmata.printable import open_streams
 
-from ._app import Commands, version
+from ._app import UNREAD, Commands, unread, version
 from ._calibrate import calibrate
 from ._compare import compare
 from ._emergence import emergence
@@ -76,6 +76,8 @@ def _run() -> None:
     try:
         with listening():
             app()
+    except SystemExit as end:  # of typer, which ends with 1 where nobody reads its help
+        raise SystemExit(UNREAD) if unread(end) else end from None
     except KeyboardInterrupt:  # while the words were read, before a command began
         sys.stderr.write("Interrupted before any result was finished.\n")
         raise SystemExit(exit_code()) from None

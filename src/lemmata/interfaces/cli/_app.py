@@ -64,6 +64,8 @@ class Commands(typer.core.TyperGroup):
             err.print("Interrupted before any result was finished.")
             raise typer.Exit(exit_code()) from None
         except SystemExit as error:  # lemmata itself ends with typer.Exit
+            if unread(error):
+                raise typer.Exit(UNREAD) from None
             raise typer.Exit(left([ctx.invoked_subcommand or ""], f"sys.exit({error.code!r})")) from None
         except BrokenPipeError:
             _drop_output()
@@ -128,6 +130,14 @@ def _refuse_moved(command: str, options: list[str]) -> None:
                 rule="`lemmata verify` judges the claims that you name, without options that select many claims",
                 remedy=f"use `lemmata judge {option}`",
             )
+
+
+def unread(end: SystemExit) -> bool:
+    """Whether a library ended the program because the reader of standard output had left; what waits is dropped."""
+    if not isinstance(end.__context__, BrokenPipeError):
+        return False
+    _drop_output()
+    return True
 
 
 def _drop_output() -> None:
