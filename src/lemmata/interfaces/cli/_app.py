@@ -14,7 +14,7 @@ from lemmata.errors import DataError, LemmataError, SettingError
 from lemmata.interruption import exit_code
 from lemmata.limits import lacked_memory
 
-from ._guard import FAILED, REFUSED, left
+from ._guard import FAILED, REFUSED, left, raised_at
 from ._scarce import no_memory
 
 TRACEBACK = "LEMMATA_TRACEBACK"
@@ -66,7 +66,9 @@ class Commands(typer.core.TyperGroup):
         except SystemExit as error:  # lemmata itself ends with typer.Exit
             if unread(error):
                 raise typer.Exit(UNREAD) from None
-            raise typer.Exit(left([ctx.invoked_subcommand or ""], f"sys.exit({error.code!r})")) from None
+            raise typer.Exit(
+                left([ctx.invoked_subcommand or ""], f"sys.exit({error.code!r}){raised_at(error)}")
+            ) from None
         except BrokenPipeError:
             _drop_output()
             raise typer.Exit(UNREAD) from None
@@ -95,7 +97,7 @@ class Commands(typer.core.TyperGroup):
             if lacked_memory(error):
                 complain(_unforeseen(error))
                 raise typer.Exit(FAILED) from None
-            found = f"{type(error).__name__}: {error}".splitlines()[0][:160]
+            found = f"{type(error).__name__}: {error}".splitlines()[0][:160] + raised_at(error)
             raise typer.Exit(left([ctx.invoked_subcommand or ""], found)) from None
 
 
