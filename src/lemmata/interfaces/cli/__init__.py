@@ -28,7 +28,7 @@ from ._refute import refute
 from ._report import report
 from ._scaling import scaling
 from ._show import show
-from ._stdout import results_alone
+from ._stdout import forget_odd_sizes, results_alone
 from ._study import study
 from ._verify import verify
 from ._walk import walk
@@ -67,6 +67,7 @@ def _options(
 def main() -> None:
     """Run the command line; the entry point `lemmata`."""
     open_streams()
+    forget_odd_sizes()
     forget_current_folder()
     solve_in_turn()
     guarded(_run, sys.argv[1:])
