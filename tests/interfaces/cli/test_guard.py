@@ -118,3 +118,54 @@ def test_a_claim_file_that_leaves_is_told_by_the_whole_command(tmp_path, leaves)
     assert done.returncode == 4, done.stderr
     assert "ended by a program that it ran" in done.stderr
     assert "(mine.py, line 3)" in done.stderr
+
+
+START = """
+import sys
+from lemmata.interfaces.cli._guard import guarded
+
+def run():
+    import jax
+    jax.devices()
+    sys.exit(3)
+
+guarded(run, ["verify", "hoeffding_sum"])
+"""
+
+
+@pytest.mark.parametrize("flags", ["--no_such_flag=1", "--xla_cpu_use_fusion_emitters=maybe", "no/such/file"])
+def test_flags_with_which_xla_ends_the_program_refute_no_claim(flags):
+    """XLA ends the program with 1, which says that a claim is refuted."""
+    environment = {**os.environ, "XLA_FLAGS": flags}
+    done = subprocess.run(
+        [sys.executable, "-c", START], capture_output=True, text=True, env=environment, check=False, timeout=120
+    )
+    assert done.returncode == 2
+    assert "XLA ended the command" in done.stderr
+    assert f"XLA_FLAGS='{flags}'" in done.stderr
+
+
+@pytest.mark.parametrize("flags", ["", "--xla_backend_optimization_level=0", "--xla_dump_hlo_as_text=false"])
+def test_flags_that_xla_knows(flags):
+    done = subprocess.run(
+        [sys.executable, "-c", START], env={**os.environ, "XLA_FLAGS": flags}, check=False, timeout=120
+    )
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("JAX_PLATFORMS", "cuda"), ("JAX_PLATFORMS", "none"), ("JAX_ENABLE_X64", "maybe")]
+)
+def test_variables_with_which_jax_does_not_start(name, value):
+    program = (
+        "import sys\nfrom lemmata.interfaces.cli import main\nsys.argv = ['lemmata', 'verify', 'hoeffding_sum']\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, name: value}, check=False,
+        timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "JAX does not start" in done.stderr
+    assert f"{name}={value!r}" in done.stderr
+    assert f"unset {name}" in done.stderr
+    assert "defect" not in done.stderr

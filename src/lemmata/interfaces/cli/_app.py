@@ -14,6 +14,7 @@ from lemmata.errors import DataError, LemmataError, SettingError
 from lemmata.interruption import exit_code
 from lemmata.limits import lacked_memory
 
+from ._flags import no_start
 from ._guard import FAILED, REFUSED, left, raised_at
 from ._scarce import no_memory
 
@@ -91,6 +92,9 @@ class Commands(typer.core.TyperGroup):
         except Exception as error:
             if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # typer's own: a usage error, or the end
                 raise
+            if (wrong := no_start()) is not None:
+                complain(wrong)
+                raise typer.Exit(REFUSED) from None
             complain(_unforeseen(error))
             raise typer.Exit(FAILED) from None
         except BaseException as error:  # a library that panics, or a program of the user's

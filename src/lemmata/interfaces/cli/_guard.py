@@ -20,6 +20,7 @@ from typing import NoReturn
 from lemmata.errors import LemmataError
 from lemmata.limits import lacked_memory, limits, speaks_of_memory
 
+from ._flags import odd_flags, told_to_end
 from ._scarce import Listener, killed_for_memory, no_memory
 
 REFUSED = 2
@@ -61,16 +62,17 @@ def left(words: list[str], found: str) -> int:
 
 
 def guarded(run: Callable[[], None], words: list[str]) -> None:
-    """Run the command line; in a process of its own if memory is limited, or if it runs code that is not lemmata's.
+    """Run the command line; in a process of its own if memory is limited, or something else may end it.
 
-    That is a Python file among its words, or a package with claims of its own where claims are judged.
+    That is a flag of XLA's that is not known, a Python file among the words, or, where claims are judged, a package
+    with claims of its own.
 
     Args:
         run: the command line, which ends with SystemExit.
         words: of the command line.
     """
     known = limits()
-    if not (hasattr(os, "fork") and (known or _runs_other_code(words))):
+    if not (hasattr(os, "fork") and (known or odd_flags() or _runs_other_code(words))):
         run()
         return
     told, tell = os.pipe()
@@ -207,7 +209,16 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
         return code  # ended at once by a second signal
     if listener is not None and (code == _NOT_LOADED or speaks_of_memory(noise) or not _runs_other_code(words)):
         return _lacked(f"that it ended with code {code}{_last(noise)}", speaks_of_memory(noise))
+    if odd_flags() and code == 1 and not where:
+        return _refused(told_to_end())
     return left(words, f"os._exit({code}){where}" if where else f"that it called os._exit({code}), or the like")
+
+
+def _refused(error: LemmataError) -> int:
+    from ._console import complain
+
+    complain(error)
+    return REFUSED
 
 
 def _lacked(found: str, sure: bool = True) -> int:
