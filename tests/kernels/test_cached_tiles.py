@@ -20,6 +20,7 @@ from lemmata.kernels import (
     PolyharmonicCovariance,
     Polynomial,
     TorusSobolev,
+    _base,
     _filled,
     _gram,
     gram,
@@ -53,7 +54,7 @@ KERNELS = [
 def in_tiles(monkeypatch):
     """Every matrix in tiles of 24 rows."""
     monkeypatch.setattr(_gram, "_AT_ONCE", 0)
-    monkeypatch.setattr(_filled, "_SIDE", SIDE)
+    monkeypatch.setattr(_base, "_TILE_ROWS", SIDE)
 
 
 def points(rows: int, columns: int = 10, seed: int = 0) -> jax.Array:

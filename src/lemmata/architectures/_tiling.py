@@ -10,6 +10,7 @@ from jaxtyping import Array
 from ._checks import check_rows, check_sites, finite
 from ._entries import NetworkEntries
 from ._homogeneous import is_homogeneous
+from ._layer import AbstractLayer
 from ._norm_table import NormTable
 from ._reading import as_read, check_points
 
@@ -48,15 +49,15 @@ def _diagonal(entries: NetworkEntries, x: Array) -> Array:
 
 @eqx.filter_jit
 def _diagonal_of_fields(entries: NetworkEntries, x: Array) -> Array:
-    size = _field_tile(entries, x) ** 2
+    size = field_tile(entries.network, x.shape[1:-1]) ** 2
     if len(x) <= size:
         return entries.diagonal(x)
     return jax.lax.map(lambda one: entries.diagonal(one[None])[0], x, batch_size=size)
 
 
-def _field_tile(entries: NetworkEntries, x: Array) -> int:
+def field_tile(network: AbstractLayer, sites: tuple[int, ...]) -> int:
     """Rows of a square tile of pairs of fields: at least 8, which are computed at once, where four such tiles fit."""
-    positions = math.prod(x.shape[1:-1]) ** (2 if entries.network.needs_pairs(False) else 1)
+    positions = math.prod(sites) ** (2 if network.needs_pairs(False) else 1)
     side = math.isqrt(_FIELD_TILE // positions)
     return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)
 
@@ -65,7 +66,7 @@ def _tile(entries: Entries, x: Array, y: Array, side: int) -> tuple[int, int]:
     """Rows and columns of a tile, of `side` points where they are vectors."""
     if x.ndim == 2 or isinstance(entries, NormTable):
         return (side, side) if min(len(x), len(y)) >= 2 * side else (len(x), len(y))
-    side = _field_tile(entries, x)
+    side = field_tile(entries.network, x.shape[1:-1])
     return min(side, len(x)), min(side, len(y))
 
 
