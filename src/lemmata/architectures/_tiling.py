@@ -96,7 +96,9 @@ def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
 
 @jax.jit
 def _evened(matrix: Array, diagonal: Array) -> Array:
-    return _with_diagonal((matrix + matrix.T) / 2, diagonal)
+    # What a branch is given is stored: else entries are computed anew for the transpose, column after column.
+    even = jax.lax.cond(diagonal[0] < 0, lambda given: given, lambda given: (given + given.T) / 2, matrix)
+    return _with_diagonal(even, diagonal)
 
 
 def _with_diagonal(matrix: Array, diagonal: Array) -> Array:

@@ -20,7 +20,7 @@ from lemmata.core import known
 from ._parameters import check_number, counting, learnable
 
 # Rows of a tile of vectors: one of float32 and its points fit into the cache of a core.
-_TILE_ROWS = 680
+_TILE_ROWS = 504
 
 
 class AbstractKernel(eqx.Module):

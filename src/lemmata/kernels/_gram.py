@@ -1,7 +1,6 @@
 """Gram and cross matrices: whole where they are small, in tiles of the cache, and under a plan where they are large."""
 
 import functools
-import math
 from functools import partial
 
 import jax
@@ -23,6 +22,8 @@ from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 _SMALL, _LARGE = 2**26, 2**30
 # Entries of a matrix that is computed as a whole.
 _AT_ONCE = 2**20
+# Tiles of fields whose matrix is computed as a whole.
+_FEW_TILES = 16
 
 
 def gram(
@@ -89,8 +90,8 @@ def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array
     """The matrix by way of tiles that stay in the processor's cache, or None where they would not be faster."""
     points = [jnp.asarray(each) for each in ((x,) if y is None else (x, y))]
     places = {device for each in points for device in each.devices()}
-    entries_at_positions = len(points[0]) * len(points[-1]) * math.prod(x.shape[1:-1])
-    if entries_at_positions <= _AT_ONCE or len(places) > 1 or next(iter(places)).platform != "cpu":
+    pairs = len(points[0]) * len(points[-1])
+    if (x.ndim == 2 and pairs <= _AT_ONCE) or len(places) > 1 or next(iter(places)).platform != "cpu":
         return None
     maps, mapped = [], kernel
     while isinstance(mapped, Compose):
@@ -100,7 +101,10 @@ def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array
         images = jax.eval_shape(through_maps, points[0])
     except (TypeError, ValueError):  # the matrix as a whole meets it again, and says what it is
         return None
-    if mapped.tile_rows(images.shape) is None or any(known(leaf) is None for leaf in jax.tree.leaves(kernel)):
+    rows = mapped.tile_rows(images.shape)
+    if rows is None or any(known(leaf) is None for leaf in jax.tree.leaves(kernel)):
+        return None
+    if x.ndim > 2 and pairs <= _FEW_TILES * rows**2:
         return None
     points = [through_maps(each) for each in points]  # each is mapped once
     if any(known(each) is None for each in points):
