@@ -63,7 +63,6 @@ def piecewise_linear(state: State, below: float, above: float = 1.0) -> State:
     known = None if state.grid.sites else state.versine
     slope, c, versine = after_bend(state.nngp, versine_of(state.replace(versine=known)), below, above)
     left, right, half = safe_sqrt(state.xx), safe_sqrt(state.yy), 0.5 * (below * below + above * above)
-    if state.grid.sites: left, right = jax.lax.optimization_barrier((left, right))
     mean = (above - below) / math.sqrt(2.0 * math.pi)
     return state.replace(
         nngp=left * right * (half * c),

@@ -202,11 +202,9 @@ def versine_of(state: State) -> Float[Array, "..."]:
     """1 - |correlation|, in [0, 1]: as the state carries it, else from its covariances; 1 where a variance is 0."""
     if state.versine is not None:
         return state.versine
-    left, right = safe_sqrt(state.xx), safe_sqrt(state.yy)
-    if state.grid.sites:  # else the compiler computes them anew for every pair
-        left, right = jax.lax.optimization_barrier((left, right))
-    scale = left * right
+    scale = safe_sqrt(state.xx) * safe_sqrt(state.yy)  # the product of two variances may leave the range of the type
     versine = 1.0 - sign_of(state.nngp) * (state.nngp / jnp.where(scale > 0, scale, 1.0))
+    # As `correlation` reads a correlation within a few units of rounding of 1: the angle is a square root there.
     return jnp.where(versine < 4.0 * jnp.finfo(versine.dtype).eps, 0.0, versine)
 
 
