@@ -72,10 +72,9 @@ def _products(a: Float[Array, "n p c"], b: Float[Array, "m q c"], pairs: bool) -
     """<a_p, b_q> of all pairs of fields, of shape (p, q, n, m), or (p, n, m) for equal positions."""
     if a.shape[2] > _FEW_CHANNELS:
         return jnp.einsum("npc,mqc->pqnm" if pairs else "npc,mpc->pnm", a, b)
-    row, column = (
-        (jnp.s_[:, None, :, None], jnp.s_[None, :, None, :]) if pairs else (jnp.s_[:, :, None], jnp.s_[:, None])
-    )
-    terms = (one.T[row] * other.T[column] for one, other in zip(*map(_channels, (a, b)), strict=True))
+    row = jnp.s_[:, None, :, None] if pairs else jnp.s_[:, :, None]
+    column = jnp.s_[None, :, None, :] if pairs else jnp.s_[:, None, :]
+    terms = (one.T[row] * other.T[column] for one, other in zip(_channels(a), _channels(b), strict=True))
     return functools.reduce(operator.add, terms)
 
 

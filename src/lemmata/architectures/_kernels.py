@@ -37,7 +37,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return is_homogeneous(self.network)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """Of fields, the rows whose pairs stay in the cache through all layers, and more where there are many points."""
+        """Of fields, rows whose pairs stay in the cache through all layers, and more where there are many points."""
         if len(shape) == 2:
             return super().tile_rows(shape)
         side = field_tile(self.network, shape[1:-1])

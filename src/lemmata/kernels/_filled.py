@@ -13,8 +13,8 @@ from jaxtyping import Array, Float
 from ._base import AbstractKernel
 from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile, refused_points
 
-# The rows of a tile of vectors are an odd multiple of 8: in arrays whose rows are a power of two of bytes apart, columns
-# share few places of a cache, and a transpose takes three times as long.
+# The rows of a tile of vectors are an odd multiple of 8: in arrays whose rows are a power of two of bytes apart,
+# columns share few places of a cache, and a transpose takes three times as long.
 _STEP = 16
 # Where work for a point alone is not cheap, a point is in half as many tiles.
 _WIDE_SIDE = 1160
