@@ -58,7 +58,7 @@ class AbstractKernel(eqx.Module):
         return jax.vmap(lambda a: self(a, a))(x)
 
     def tile_rows(self, shape: tuple[int, ...]) -> int | None:
-        """Rows of a tile that stays in the cache, for points of this shape; None where `gram` takes them all at once."""
+        """Rows of a tile of points of this shape that stays in the cache; None where `gram` takes all at once."""
         return _TILE_ROWS if self.cheap_points and len(shape) == 2 else None
 
     def numpy_cross(
