@@ -24,9 +24,9 @@ from lemmata.architectures import (
 )
 from lemmata.kernels import RBF, AbstractKernel, Laplace, Linear, Matern, PolyharmonicCovariance, Polynomial, gram
 
-POINTS, DIMENSIONS, REPEATS, IMAGES = 4000, 784, 7, 100
+POINTS, DIMENSIONS, FEW_DIMENSIONS, REPEATS, IMAGES = 4000, 784, 20, 7, 100
 DEPTHS = (3, 10, 30)
-TOY = {"POINTS": 12, "DIMENSIONS": 3, "REPEATS": 1, "DEPTHS": (1,), "IMAGES": 2}
+TOY = {"POINTS": 12, "DIMENSIONS": 3, "FEW_DIMENSIONS": 2, "REPEATS": 1, "DEPTHS": (1,), "IMAGES": 2}
 
 
 def plain_kernels() -> dict[str, AbstractKernel]:
@@ -71,6 +71,12 @@ def main() -> list[tuple[str, str, float]]:
     for name, kernel in plain_kernels().items():
         contenders[f"gram({name}), symmetric"] = lambda kernel=kernel: gram(kernel, x)
         contenders[f"gram({name}), cross"] = lambda kernel=kernel: gram(kernel, x, other)
+    few, few_other = x[:, :FEW_DIMENSIONS], other[:, :FEW_DIMENSIONS]
+    few_peer = f"x @ x.T, n={POINTS}, d={FEW_DIMENSIONS}"
+    short = RBF((2.0 * FEW_DIMENSIONS) ** 0.5)
+    contenders[few_peer] = lambda: product(few)
+    contenders[f"gram(RBF), {FEW_DIMENSIONS} columns, symmetric"] = lambda: gram(short, few)
+    contenders[f"gram(RBF), {FEW_DIMENSIONS} columns, cross"] = lambda: gram(short, few, few_other)
     for depth in DEPTHS:
         for name, kind in (("NNGP", NNGPKernel), ("NTK", TangentKernel)):
             kernel, layers = kind(relu_network(depth)), fully_connected(UnknownRelu(), depth, weight_std=2**0.5)
@@ -90,6 +96,7 @@ def main() -> list[tuple[str, str, float]]:
     contenders["NTK, 3 x Conv 3x3, cross"] = lambda: gram(pooled, image, image + 0.0)
     seconds = alternating(contenders)
     peers = {name: cross_peer if name.endswith("cross") else peer for name in contenders}
+    peers |= {name: few_peer for name in contenders if "columns" in name}
     rows = [
         (name, peers[name], seconds[name] / seconds[peers[name]])
         for name in contenders

@@ -5,7 +5,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.architectures import AngularKernel, NNGPKernel, TangentKernel, erf_network, relu_network
+from lemmata.architectures import (
+    AngularKernel,
+    Conv,
+    Dense,
+    Erf,
+    Flatten,
+    GlobalAveragePool,
+    LeakyRelu,
+    NNGPKernel,
+    Relu,
+    Serial,
+    TangentKernel,
+    _tiling,
+    erf_network,
+    relu_network,
+)
 from lemmata.errors import SettingError
 from lemmata.kernels import (
     RBF,
@@ -20,6 +35,7 @@ from lemmata.kernels import (
     PolyharmonicCovariance,
     Polynomial,
     TorusSobolev,
+    _base,
     _filled,
     _gram,
     gram,
@@ -51,9 +67,11 @@ KERNELS = [
 
 @pytest.fixture
 def in_tiles(monkeypatch):
-    """Every matrix in tiles of 24 rows."""
+    """Every matrix in tiles of 24 rows, those of fields in tiles of few pairs."""
     monkeypatch.setattr(_gram, "_AT_ONCE", 0)
-    monkeypatch.setattr(_filled, "_SIDE", SIDE)
+    monkeypatch.setattr(_gram, "_FEW_TILES", 0)
+    monkeypatch.setattr(_tiling, "_FIELD_TILE", 2**10)
+    monkeypatch.setattr(_base, "_TILE_ROWS", SIDE)
 
 
 def points(rows: int, columns: int = 10, seed: int = 0) -> jax.Array:
@@ -76,6 +94,52 @@ def test_the_matrix_is_that_of_the_whole(kernel, in_tiles):
     np.testing.assert_allclose(found, writable_gram(kernel, x), **near)
     np.testing.assert_allclose(found, whole, **near)
     np.testing.assert_allclose(gram(kernel, x, x[:43] + 0.0), whole[:, :43], **near)
+
+
+FIELDS = [
+    ((4, 4, 2), NNGPKernel(Serial([*[Conv(4, (3, 3), 1.4, 0.1), Relu()] * 2, Flatten(), Dense(1)]))),
+    ((4, 4, 2), TangentKernel(Serial([*[Conv(4, (3, 3), 1.4), LeakyRelu(0.3)] * 2, GlobalAveragePool(), Dense(1)]))),
+    ((9, 10), TangentKernel(Serial([Conv(4, 3, 1.4, 0.1, padding="CIRCULAR"), Erf(), Flatten(), Dense(1, 1.0, 0.1)]))),
+]
+
+
+@pytest.mark.parametrize(("shape", "kernel"), FIELDS, ids=["images", "pooled", "sequences"])
+def test_the_matrix_of_fields_is_that_of_the_whole(shape, kernel, in_tiles, monkeypatch):
+    x = points(29, int(np.prod(shape))).reshape(-1, *shape)
+    whole, tiles = np.asarray(kernel.cross(x, x + 0.0)), []
+    tile = _filled.cross_tile
+    monkeypatch.setattr(_filled, "cross_tile", lambda *given: tiles.append(given[1].shape) or tile(*given))
+    found = gram(kernel, x)
+    near: dict = {"rtol": 1e-10, "atol": 1e-10 * np.abs(whole).max()}
+    assert 0.5 <= sum(rows * rows for rows, *_ in tiles) / 29**2 <= 0.85
+    assert len(tiles) > 3
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_array_equal(np.diagonal(found), kernel.diagonal(x))
+    np.testing.assert_allclose(found, whole, **near)
+    np.testing.assert_allclose(gram(kernel, x, x[:13] + 0.0), whole[:, :13], **near)
+
+
+@pytest.mark.parametrize("kernel", [RBF(3.0), Matern(0.8, 3.0), FIELDS[0][1]], ids=lambda kernel: type(kernel).__name__)
+def test_no_entry_has_two_writers(kernel, in_tiles):
+    shape = (4, 4, 2) if isinstance(kernel, NNGPKernel) else (10,)
+    x = points(61, int(np.prod(shape))).reshape(-1, *shape).astype(jnp.float32)
+    first = gram(kernel, x)
+    for _ in range(4):
+        np.testing.assert_array_equal(first, gram(kernel, x))
+
+
+@pytest.mark.parametrize("kernel", [RBF(3.0), Linear(), Polynomial(3)], ids=lambda kernel: type(kernel).__name__)
+def test_the_setting_of_the_caller_reaches_the_threads(kernel, in_tiles):
+    x = np.asarray(points(61))
+    expected = np.asarray(kernel.cross(jnp.asarray(x), jnp.asarray(x) + 0.0))
+    jax.config.update("jax_enable_x64", False)
+    try:
+        with jax.enable_x64(True):
+            found = gram(kernel, jnp.asarray(x))
+    finally:
+        jax.config.update("jax_enable_x64", True)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 200), (200, 1), (24, 25), (25, 24), (23, 49), (100, 3)])

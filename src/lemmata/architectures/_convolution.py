@@ -108,8 +108,8 @@ class Flatten(AbstractLayer):
         if not grid.sites:
             return state
         state, size = at_filled(state), math.prod(grid.sites)
-        first, every = tuple(range(len(grid.sites))), tuple(range(grid.axes))
-        mean = lambda values: jnp.mean(at_equal_positions(grid, values), axis=first)
+        every = tuple(range(grid.axes))
+        mean = lambda values: _mean_over_positions(grid.sites, at_equal_positions(grid, values))
         alone = lambda values: jnp.sum(values, axis=every) / size
         means = None if state.means is None else Means(*map(alone, state.means))
         return state.replace(
@@ -126,6 +126,12 @@ class Flatten(AbstractLayer):
     def needs_pairs(self, pairs: bool) -> bool:
         """Equal positions are enough."""
         return False
+
+
+def _mean_over_positions(sites: tuple[int, ...], values: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The mean over the first axes, which are those of positions: a product with ones takes a tenth of the time."""
+    size, batch = math.prod(sites), values.shape[len(sites) :]
+    return jnp.matmul(jnp.ones(size, values.dtype), values.reshape(size, -1), precision="highest").reshape(batch) / size
 
 
 class LocalDense(Dense):

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 from typing import Any
 
 import jax
@@ -13,6 +14,9 @@ from lemmata.errors import ShapeError
 from ._state import INPUTS, Centred, Grid, Means, State, less_mean
 from ._versine import input_versines
 from ._window import Window
+
+# Up to so many channels, sums of products are faster than a matrix product for each position.
+_FEW_CHANNELS = 8
 
 
 def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
@@ -47,8 +51,8 @@ def _moments(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs
     """Covariances, the variances of x and of y, and versines, of all pairs of fields."""
     sites, c = x.shape[1:-1], x.shape[-1]
     a, b = (points.reshape(len(points), -1, c) for points in (x, y))
-    nngp = jnp.einsum("npc,mqc->pqnm" if pairs else "npc,mpc->pnm", a, b) / c
-    one, other = (jnp.mean(points**2, axis=2) for points in (a, b))
+    nngp = _products(a, b, pairs) / c
+    one, other = (_squares(points) for points in (a, b))
     if pairs:
         rows, columns = a.swapaxes(0, 1).reshape(-1, c), b.swapaxes(0, 1).reshape(-1, c)
         count = a.shape[1], len(a), b.shape[1], len(b)
@@ -64,12 +68,33 @@ def _moments(x: Float[Array, "n *sites c"], y: Float[Array, "m *sites c"], pairs
     return nngp, xx, yy, versine
 
 
+def _products(a: Float[Array, "n p c"], b: Float[Array, "m q c"], pairs: bool) -> Float[Array, "..."]:
+    """<a_p, b_q> of all pairs of fields, of shape (p, q, n, m), or (p, n, m) for equal positions."""
+    if a.shape[2] > _FEW_CHANNELS:
+        return jnp.einsum("npc,mqc->pqnm" if pairs else "npc,mpc->pnm", a, b)
+    row = jnp.s_[:, None, :, None] if pairs else jnp.s_[:, :, None]
+    column = jnp.s_[None, :, None, :] if pairs else jnp.s_[:, None, :]
+    terms = (one.T[row] * other.T[column] for one, other in zip(_channels(a), _channels(b), strict=True))
+    return functools.reduce(operator.add, terms)
+
+
+def _squares(points: Float[Array, "n p c"]) -> Float[Array, "n p"]:
+    c = points.shape[2]
+    if c > _FEW_CHANNELS:
+        return jnp.mean(points**2, axis=2)
+    return functools.reduce(operator.add, (one**2 for one in _channels(points))) / c
+
+
+def _channels(points: Float[Array, "n p c"]) -> list[Float[Array, "n p"]]:
+    return [points[:, :, k] for k in range(points.shape[2])]
+
+
 @functools.partial(jax.jit, static_argnames="pairs")
 def _own_moments(x: Float[Array, "n *sites c"], pairs: bool) -> tuple[Array, ...]:
     """The same of every field with itself."""
     sites, c = x.shape[1:-1], x.shape[-1]
     points = x.reshape(len(x), -1, c)
-    squares = jnp.mean(points**2, axis=2)
+    squares = _squares(points)
     xx, yy = _at_positions(squares, sites, pairs)
     if not pairs:
         return xx, xx, yy, jnp.zeros_like(xx)

@@ -13,7 +13,10 @@ from ._homogeneous import is_homogeneous
 from ._layer import AbstractLayer
 from ._numpy_cross import numpy_network_cross
 from ._reading import as_read
-from ._tiling import cross_entries, diagonal_entries
+from ._tiling import cross_entries, diagonal_entries, field_tile
+
+# Tiles of fields along a side, about: more would only cost what each costs alone.
+_MOST_TILES = 64
 
 
 class AbstractNetworkKernel(AbstractKernel):
@@ -35,6 +38,13 @@ class AbstractNetworkKernel(AbstractKernel):
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether a series may stand for the recursion, whose many steps have smaller tiles of their own."""
         return is_homogeneous(self.network)
+
+    def tile_rows(self, shape: tuple[int, ...]) -> int | None:
+        """Of fields, rows whose pairs stay in the cache through all layers, and more where there are many points."""
+        if len(shape) == 2:
+            return super().tile_rows(shape)
+        side = field_tile(self.network, shape[1:-1])
+        return side * max(1, shape[0] // (_MOST_TILES * side))
 
     def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:
         """The kernel at two points."""

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from lemmata.errors import SettingError
 
-from ._correlation import correlation
+from ._correlation import safe_sqrt
 from ._versine import far_versines, input_versines, sign_of
 
 
@@ -202,8 +202,10 @@ def versine_of(state: State) -> Float[Array, "..."]:
     """1 - |correlation|, in [0, 1]: as the state carries it, else from its covariances; 1 where a variance is 0."""
     if state.versine is not None:
         return state.versine
-    c = correlation(state.nngp, state.xx, state.yy)[1]
-    return 1.0 - sign_of(state.nngp) * c
+    scale = safe_sqrt(state.xx) * safe_sqrt(state.yy)  # the product of two variances may leave the range of the type
+    versine = 1.0 - sign_of(state.nngp) * (state.nngp / jnp.where(scale > 0, scale, 1.0))
+    # As `correlation` reads a correlation within a few units of rounding of 1: the angle is a square root there.
+    return jnp.where(versine < 4.0 * jnp.finfo(versine.dtype).eps, 0.0, versine)
 
 
 def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:

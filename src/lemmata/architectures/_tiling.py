@@ -13,6 +13,7 @@ from lemmata.core import known
 from ._checks import check_rows, check_sites, finite
 from ._entries import NetworkEntries
 from ._homogeneous import is_homogeneous
+from ._layer import AbstractLayer
 from ._norm_table import FarPairs, NormTable, has_near
 from ._reading import as_read, check_points
 
@@ -66,15 +67,15 @@ def _diagonal(entries: NetworkEntries, x: Array) -> Array:
 
 @eqx.filter_jit
 def _diagonal_of_fields(entries: NetworkEntries, x: Array) -> Array:
-    size = _field_tile(entries, x) ** 2
+    size = field_tile(entries.network, x.shape[1:-1]) ** 2
     if len(x) <= size:
         return entries.diagonal(x)
     return jax.lax.map(lambda one: entries.diagonal(one[None])[0], x, batch_size=size)
 
 
-def _field_tile(entries: NetworkEntries, x: Array) -> int:
+def field_tile(network: AbstractLayer, sites: tuple[int, ...]) -> int:
     """Rows of a square tile of pairs of fields: at least 8, which are computed at once, where four such tiles fit."""
-    positions = math.prod(x.shape[1:-1]) ** (2 if entries.network.needs_pairs(False) else 1)
+    positions = math.prod(sites) ** (2 if network.needs_pairs(False) else 1)
     side = math.isqrt(_FIELD_TILE // positions)
     return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)
 
@@ -83,7 +84,7 @@ def _tile(entries: Entries, x: Array, y: Array, side: int) -> tuple[int, int]:
     """Rows and columns of a tile, of `side` points where they are vectors."""
     if x.ndim == 2 or isinstance(entries, NormTable | FarPairs):
         return (side, side) if min(len(x), len(y)) >= 2 * side else (len(x), len(y))
-    side = _field_tile(entries, x)
+    side = field_tile(entries.network, x.shape[1:-1])
     return min(side, len(x)), min(side, len(y))
 
 
@@ -113,7 +114,9 @@ def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
 
 @jax.jit
 def _evened(matrix: Array, diagonal: Array) -> Array:
-    return _with_diagonal((matrix + matrix.T) / 2, diagonal)
+    # What a branch is given is stored: else entries are computed anew for the transpose, column after column.
+    even = jax.lax.cond(diagonal[0] < 0, lambda given: given, lambda given: (given + given.T) / 2, matrix)
+    return _with_diagonal(even, diagonal)
 
 
 def _with_diagonal(matrix: Array, diagonal: Array) -> Array:

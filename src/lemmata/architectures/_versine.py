@@ -138,8 +138,10 @@ def after_bend(
     obtuse = nngp < 0
     kappa0, bow = arcs(obtuse, versine)
     even, bend = a * a + b * b, (b - a) ** 2
-    share, line = bend * bow / even, 2.0 * a * b / even
+    share, line = (bend / even) * bow, 2.0 * a * b / even
     near = versine - share  # 1 - c
+    if isinstance(line, float) and line == 0.0:  # one line alone, whose outputs have no negative correlation
+        return (0.5 * bend) * kappa0, jnp.where(obtuse, share, 1.0 - near), jnp.where(obtuse, 1.0 - share, near)
     c = jnp.where(obtuse, share - line * (1.0 - versine), 1.0 - near)
     above = (a + b) ** 2 / even - line * versine - share  # 1 - c and, in the next line, 1 + c of an obtuse angle
     below = bend / even + line * versine + share

@@ -20,6 +20,9 @@ from lemmata.core import known
 
 from ._parameters import check_number, counting, learnable
 
+# Rows of a tile of vectors: one of float32 and its points fit into the cache of a core.
+_TILE_ROWS = 504
+
 
 class AbstractKernel(eqx.Module):
     """A symmetric positive semidefinite function K(x, x') of two points.
@@ -57,6 +60,10 @@ class AbstractKernel(eqx.Module):
     def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
         """The vector K(x_i, x_i)."""
         return jax.vmap(lambda a: self(a, a))(x)
+
+    def tile_rows(self, shape: tuple[int, ...]) -> int | None:
+        """Rows of a tile of points of this shape that stays in the cache; None where `gram` takes all at once."""
+        return _TILE_ROWS if self.cheap_points and len(shape) == 2 else None
 
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
@@ -105,6 +112,11 @@ class Sum(AbstractKernel):
         """The sum of the two cross matrices."""
         return self.left.cross(x, y) + self.right.cross(x, y)
 
+    def tile_rows(self, shape: tuple[int, ...]) -> int | None:
+        """The smaller of the two tiles, if both kernels have one."""
+        left, right = self.left.tile_rows(shape), self.right.tile_rows(shape)
+        return None if left is None or right is None else min(left, right)
+
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
@@ -130,6 +142,11 @@ class Product(AbstractKernel):
     def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The entrywise product of the two cross matrices."""
         return self.left.cross(x, y) * self.right.cross(x, y)
+
+    def tile_rows(self, shape: tuple[int, ...]) -> int | None:
+        """The smaller of the two tiles, if both kernels have one."""
+        left, right = self.left.tile_rows(shape), self.right.tile_rows(shape)
+        return None if left is None or right is None else min(left, right)
 
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
@@ -164,6 +181,10 @@ class Scale(AbstractKernel):
         """The multiple of the cross matrix."""
         return self.factor * self.kernel.cross(x, y)
 
+    def tile_rows(self, shape: tuple[int, ...]) -> int | None:
+        """Those of the kernel."""
+        return self.kernel.tile_rows(shape)
+
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
@@ -193,6 +214,10 @@ class Power(AbstractKernel):
     def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
         """The entrywise power of the cross matrix."""
         return self.kernel.cross(x, y) ** self.exponent
+
+    def tile_rows(self, shape: tuple[int, ...]) -> int | None:
+        """Those of the kernel."""
+        return self.kernel.tile_rows(shape)
 
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]

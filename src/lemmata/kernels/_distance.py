@@ -14,6 +14,9 @@ _FEW_COORDINATES = 8
 # of |x|^2 + |y|^2 has lost more than two digits and is computed again from the difference.
 _NEAR = 1e-2
 
+# Rows whose mean the points are moved to before their product.
+_CENTRE_ROWS = 32
+
 
 def squared_distance(
     x: Float[Array, " d"],
@@ -76,12 +79,13 @@ def _product(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array | None) -> Float[Array, "n m"]:
-    # Sums are products with ones, which take a fifth of the time.
-    total = lambda values: jnp.matmul(values, jnp.ones(values.shape[-1], values.dtype), precision="highest")
-    centre = total(_in_units(y, unit).T / len(y))
+    # Products of rows, which are not stored, take a third of the time of sums of squares.
+    squares_of = lambda values: jnp.einsum("nd,nd->n", values, values, precision="highest")
+    # A few rows tell where the points are.
+    centre = jnp.mean(_in_units(y[:: -(-len(y) // _CENTRE_ROWS)], unit), axis=0)
     a = _in_units(_in_units(x, unit) - centre, None, scales)
     b = a if own else _in_units(_in_units(y, unit) - centre, None, scales)
-    norms = total(a**2)[:, None] + total(b**2)[None, :]
+    norms = squares_of(a)[:, None] + squares_of(b)[None, :]
     diagonal = own & (jnp.arange(len(x))[:, None] == jnp.arange(len(y))[None, :])
     squares = jnp.where(diagonal, 0.0, norms - 2 * _product(a, b))
     # Near, and where the norms overflow: inf - inf. The repair finds them again, since what it is given is stored.

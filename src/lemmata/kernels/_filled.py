@@ -1,24 +1,25 @@
 """A matrix of all pairs as an array of NumPy, filled from tiles that stay in the processor's cache."""
 
-from collections import deque
-from collections.abc import Iterator
+import itertools
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._base import AbstractKernel, Power, Product, Scale, Sum
-from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile, refuse_points
+from ._base import AbstractKernel
+from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile, refused_points
 
-# Rows of a tile: one of float32 and its points fit into the cache of a core. It is an odd multiple of 8, since in
-# arrays whose rows are a power of two of bytes apart, columns share few places of a cache, and a transpose takes three
-# times as long.
-_SIDE, _STEP = 680, 16
+# The rows of a tile of vectors are an odd multiple of 8: in arrays whose rows are a power of two of bytes apart,
+# columns share few places of a cache, and a transpose takes three times as long.
+_STEP = 16
 # Where work for a point alone is not cheap, a point is in half as many tiles.
 _WIDE_SIDE = 1160
-# Tiles that are computed while one is written.
-_AHEAD = 2
+# Tiles that are computed at once: XLA shares the operations of one between cores, but many are too short for that.
+_WORKERS = min(4, os.cpu_count() or 1)
 # JAX takes over without a copy what begins at a multiple of so many bytes.
 _ALIGNED = 64
 
@@ -28,27 +29,13 @@ class _Axis(NamedTuple):
 
     Attributes:
         starts: the first row of each tile.
+        repeated: how many of its rows the tile before it has already.
         tiles: the points of each.
     """
 
     starts: list[int]
+    repeated: list[int]
     tiles: list[Array]
-
-
-class _Tile(NamedTuple):
-    """A tile that is being computed.
-
-    Attributes:
-        i: tile row.
-        j: tile column.
-        values: its entries.
-        told: on the diagonal of a symmetric matrix, what `checked_symmetric` asks.
-    """
-
-    i: int
-    j: int
-    values: Array
-    told: tuple[Array, Array] | None
 
 
 def filled(
@@ -66,51 +53,63 @@ def filled(
     Raises:
         SettingError: if an entry is not finite, or a tile on the diagonal is not symmetric up to rounding.
     """
-    refuse_points(kernel, x, y)
-    side = _SIDE if has_cheap_points(kernel) else _WIDE_SIDE
-    rows = _axis(x, side)
-    columns = rows if y is None else _axis(y, max(side, side**2 // len(rows.tiles[0])))
-    started = _started(kernel, rows, columns, y is None)
-    first = next(started)
-    matrix = _aligned((len(x), len(x if y is None else y)), first.values.dtype)
-    ahead = deque([first])
-    for tile in started:
-        ahead.append(tile)
-        if len(ahead) > _AHEAD:
-            _write(matrix, ahead.popleft(), rows, columns)
-    for tile in ahead:
-        _write(matrix, tile, rows, columns)
+    diagonal = np.asarray(refused_points(kernel, x, y))
+    side, vectors = kernel.tile_rows(x.shape) or _WIDE_SIDE, x.ndim == 2
+    rows = _axis(x, side, even=vectors)
+    columns = rows if y is None else _axis(y, max(side, side**2 // len(rows.tiles[0])), even=vectors)
+    # By rows: the first two of a symmetric matrix are of the two kinds that are compiled.
+    places = [(i, j) for i in range(len(rows.tiles)) for j in range(i if y is None else 0, len(columns.tiles))]
+    x64 = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def computed(place: tuple[int, int]) -> Float[np.ndarray, "a b"]:
+        i, j = place
+        left, first = rows.tiles[i], (rows.starts[i], columns.starts[j])
+        with jax.enable_x64(x64):  # the setting of a caller does not reach its threads
+            if y is not None or i != j:
+                return np.asarray(checked_finite(cross_tile(kernel, left, columns.tiles[j]), first))
+            if vectors or not kernel.exactly_symmetric:
+                return np.asarray(checked_symmetric(left, *diagonal_tile(kernel, left), first[0]))
+            # Two points of a field take part as those of two fields: one program serves all tiles.
+            tile = np.asarray(checked_finite(cross_tile(kernel, left, left), first))
+        tile = (tile + tile.T) / 2
+        np.fill_diagonal(tile, diagonal[first[0] : first[0] + len(tile)])
+        return tile
+
+    def write(place: tuple[int, int], values: Float[np.ndarray, "a b"]) -> None:
+        # No entry has two writers.
+        (down, row), (across, column) = (
+            (axis.repeated[at], axis.starts[at]) for axis, at in zip((rows, columns), place, strict=True)
+        )
+        below, beside = row + len(values), column + values.shape[1]
+        matrix[row + down : below, column + across : beside] = values[down:, across:]
+        if y is None and place[0] != place[1]:
+            matrix[column + across : beside, row + down : below] = values[down:, across:].T
+
+    pool = ThreadPoolExecutor(_WORKERS)
+    try:
+        first = list(pool.map(computed, places[:2]))
+        matrix = _aligned((len(x), len(x if y is None else y)), first[0].dtype)
+        for place, values in zip(places, first, strict=False):
+            write(place, values)
+        for _ in pool.map(lambda place: write(place, computed(place)), places[2:]):
+            pass
+    finally:
+        pool.shutdown(cancel_futures=True)
     return matrix
 
 
-def has_cheap_points(kernel: AbstractKernel) -> bool:
-    """Whether a kernel, or all parts of a combination of kernels, do little for one point alone."""
-    if isinstance(kernel, Sum | Product):
-        return has_cheap_points(kernel.left) and has_cheap_points(kernel.right)
-    return has_cheap_points(kernel.kernel) if isinstance(kernel, Scale | Power) else kernel.cheap_points
-
-
-def _axis(points: Array, most: int) -> _Axis:
-    n = len(points)
-    pieces = -(-n // most)
-    side = min(n, -(-(-(-n // pieces) - _STEP // 2) // _STEP) * _STEP + _STEP // 2)  # of nearly equal size
+def _axis(points: Array, most: int, *, even: bool) -> _Axis:
+    n, side = len(points), most
+    if even:  # of nearly equal size
+        pieces = -(-n // most)
+        side = -(-(-(-n // pieces) - _STEP // 2) // _STEP) * _STEP + _STEP // 2
+    side = min(n, side)
     starts = [min(i * side, n - side) for i in range(-(-n // side))]
     if len(starts) == 1:
-        return _Axis(starts, [points])
+        return _Axis(starts, [0], [points])
     given = np.asarray(points)
-    return _Axis(starts, [jnp.asarray(given[start : start + side]) for start in starts])
-
-
-def _started(kernel: AbstractKernel, rows: _Axis, columns: _Axis, symmetric: bool) -> Iterator[_Tile]:
-    """The tiles, each of which has begun to be computed."""
-    # By rows: what the last tile repeats is written again, at last by the one on the diagonal.
-    for i, left in enumerate(rows.tiles):
-        for j in range(i if symmetric else 0, len(columns.tiles)):
-            if symmetric and i == j:
-                values, *told = diagonal_tile(kernel, left)
-                yield _Tile(i, j, values, (told[0], told[1]))
-            else:
-                yield _Tile(i, j, cross_tile(kernel, left, columns.tiles[j]), None)
+    repeated = [0, *(before + side - start for before, start in itertools.pairwise(starts))]
+    return _Axis(starts, repeated, [jnp.asarray(given[start : start + side]) for start in starts])
 
 
 def _aligned(shape: tuple[int, int], dtype: np.dtype) -> Float[np.ndarray, "n m"]:
@@ -118,17 +117,3 @@ def _aligned(shape: tuple[int, int], dtype: np.dtype) -> Float[np.ndarray, "n m"
     room = np.empty(count + _ALIGNED, np.uint8)
     first = -room.ctypes.data % _ALIGNED
     return room[first : first + count].view(dtype).reshape(shape)
-
-
-def _write(matrix: np.ndarray, tile: _Tile, rows: _Axis, columns: _Axis) -> None:
-    """Put a tile where it belongs, and its transpose where the matrix is symmetric; refused where not finite."""
-    row, column = rows.starts[tile.i], columns.starts[tile.j]
-    if tile.told is None:
-        found = checked_finite(tile.values, (row, column))
-    else:
-        found = checked_symmetric(rows.tiles[tile.i], tile.values, *tile.told, row)
-    values = np.asarray(found)
-    below, beside = row + len(values), column + values.shape[1]
-    matrix[row:below, column:beside] = values
-    if rows is columns and tile.told is None:
-        matrix[column:beside, row:below] = values.T

@@ -1,5 +1,6 @@
 """Gram and cross matrices: whole where they are small, in tiles of the cache, and under a plan where they are large."""
 
+import functools
 from functools import partial
 
 import jax
@@ -11,7 +12,7 @@ from lemmata.core import free_bytes, known
 from lemmata.errors import MemoryPlanError
 
 from ._base import AbstractKernel, Compose
-from ._filled import filled, has_cheap_points
+from ._filled import filled
 from ._plan import GramPlan, check_blocks, gram_plan, size
 from ._points import UNKNOWN, checked_problem, entries
 from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
@@ -21,6 +22,8 @@ from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 _SMALL, _LARGE = 2**26, 2**30
 # Entries of a matrix that is computed as a whole.
 _AT_ONCE = 2**20
+# Tiles of fields whose matrix is computed as a whole.
+_FEW_TILES = 16
 
 
 def gram(
@@ -86,19 +89,28 @@ def gram(
 def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array | None:
     """The matrix by way of tiles that stay in the processor's cache, or None where they would not be faster."""
     points = [jnp.asarray(each) for each in ((x,) if y is None else (x, y))]
-    places, mapped = {device for each in points for device in each.devices()}, kernel
-    if len(points[0]) * len(points[-1]) <= _AT_ONCE or len(places) > 1 or next(iter(places)).platform != "cpu":
+    places = {device for each in points for device in each.devices()}
+    pairs = len(points[0]) * len(points[-1])
+    if (x.ndim == 2 and pairs <= _AT_ONCE) or len(places) > 1 or next(iter(places)).platform != "cpu":
         return None
+    maps, mapped = [], kernel
     while isinstance(mapped, Compose):
-        mapped = mapped.kernel
-    if not has_cheap_points(mapped) or any(known(leaf) is None for leaf in jax.tree.leaves(kernel)):
+        maps, mapped = [*maps, jax.vmap(mapped.transform)], mapped.kernel
+    through_maps = lambda points: functools.reduce(lambda points, own: own(points), maps, points)
+    try:
+        images = jax.eval_shape(through_maps, points[0])
+    except (TypeError, ValueError):  # the matrix as a whole meets it again, and says what it is
         return None
-    while isinstance(kernel, Compose):  # its points are mapped once
-        points, kernel = [jax.vmap(kernel.transform)(each) for each in points], kernel.kernel
-    if any(each.ndim != 2 or known(each) is None for each in points):
+    rows = mapped.tile_rows(images.shape)
+    if rows is None or any(known(leaf) is None for leaf in jax.tree.leaves(kernel)):
+        return None
+    if x.ndim > 2 and pairs <= _FEW_TILES * rows**2:
+        return None
+    points = [through_maps(each) for each in points]  # each is mapped once
+    if any(known(each) is None for each in points):
         return None
     try:
-        matrix = filled(kernel, points[0], None if y is None else points[1])
+        matrix = filled(mapped, points[0], None if y is None else points[1])
     except UNKNOWN:  # the kernel holds a traced value that is not among its leaves
         return None
     return jax.device_put(matrix, next(iter(places)) if points[0].committed else None, may_alias=True)

@@ -26,7 +26,7 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
     Raises:
         SettingError: from the function, if a tile on the diagonal is not symmetric.
     """
-    refuse_points(kernel, x, y)
+    refused_points(kernel, x, y)
     other = x if y is None else y
     if y is None and block == 1:  # tiles of one entry say nothing
         checked_symmetric(x, *diagonal_tile(kernel, x[:2]))
@@ -49,10 +49,18 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
     return tile
 
 
-def refuse_points(kernel: AbstractKernel, x: Array, y: Array | None) -> None:
-    """Let a kernel that refuses points refuse them: compiled, it can refuse nothing."""
-    for points in (x,) if y is None else (x, y):
-        kernel.diagonal(points)
+def refused_points(kernel: AbstractKernel, x: Array, y: Array | None) -> Float[Array, " n"]:
+    """K(x_i, x_i), so that a kernel that refuses points may refuse them: compiled, it can refuse nothing.
+
+    Args:
+        kernel: the kernel.
+        x: points.
+        y: other points, which it may refuse, too.
+    """
+    diagonal = kernel.diagonal(x)
+    if y is not None:
+        kernel.diagonal(y)
+    return diagonal
 
 
 @eqx.filter_jit
