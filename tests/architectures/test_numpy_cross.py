@@ -53,12 +53,14 @@ def _rows(kind: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         x[3], y[7] = 0.0, 0.0
     if kind == "large":
         x, y = 1e3 * x, 1e3 * np.concatenate([x[:70] * (1 + 1e-6), y[70:]])
+    if kind == "all near":
+        x, y = 1.0 + 1e-2 * x, np.concatenate([1.0 + 1e-2 * x[:70], -1.0 - 1e-2 * y[70:]])
     if kind == "one column":
         x, y = x[:, :1], y[:, :1]
     return x, y
 
 
-@pytest.mark.parametrize("kind", ["plain", "near", "equal", "zero", "large", "one column"])
+@pytest.mark.parametrize("kind", ["plain", "near", "equal", "zero", "large", "all near", "one column"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_numpy_and_the_compiled_kernel_agree(name, kind):
     x, y = _rows(kind, np.random.default_rng([len(name), len(kind)]))

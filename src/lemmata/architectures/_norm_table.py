@@ -241,7 +241,8 @@ def _error(kernel: Any, table: NormTable, dtype: str, norms: int, angles: int) -
     one, other = a[:, None, None], a[None, :, None]
     expected = kernel(one, other, theta)
     roots = np.sqrt(np.diagonal(expected[:, :, 0]))
-    given = (np.asarray(value, dtype) for value in (one, other, versine_at(theta), np.where(theta > np.pi / 2, -1, 1)))
-    found = np.asarray(_in_numpy(table).series(*given, np), np.float64)
+    xx, yy, versine = (np.asarray(value, dtype) for value in (one, other, versine_at(theta)))
+    sign = np.where(theta > np.pi / 2, -1.0, 1.0).astype(dtype)
+    found = np.asarray(_in_numpy(table).series(xx, yy, versine, sign, np), np.float64)
     error = np.abs(found - expected) / (roots[:, None, None] * roots[None, :, None])
     return float(np.max(error)) if np.isfinite(error).all() else np.inf

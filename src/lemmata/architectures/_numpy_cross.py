@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import starmap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -103,12 +103,24 @@ def _versines(left: np.ndarray, right: np.ndarray) -> tuple[Matrix, Matrix]:
     """1.0 where the cosine of the angle between points of norm 1 is negative, else 0.0, and 1 - its modulus."""
     c = left @ right.T
     versine = 1.0 - np.abs(c)
-    if not versine.min() >= _NEAR:
-        i, j = np.nonzero(versine < _NEAR)
-        apart = left[i] - np.where(c[i, j] < 0, -1.0, 1.0)[:, None] * right[j]
-        exact = 0.5 * np.einsum("ij,ij->i", apart, apart)
-        versine[i, j] = np.where(exact > _SNAP, exact, 0.0)
+    for sign in (1.0, -1.0) if not versine.min() >= _NEAR else ():
+        near = (versine < _NEAR) & ((c < 0) == (sign < 0))
+        if near.any():
+            exact = 0.5 * _squares(left, sign * right, near)[near]
+            versine[near] = np.where(exact > _SNAP, exact, 0.0)
     return (c < 0).astype(float), versine
+
+
+def _squares(left: np.ndarray, right: np.ndarray, near: np.ndarray) -> Matrix:
+    """|x - y|² of near pairs, by a product of centred points; by differences where that loses two digits or more."""
+    centre = right.mean(axis=0)
+    a, b = left - centre, right - centre
+    sizes = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)
+    squares = sizes - 2.0 * (a @ b.T)
+    i, j = np.nonzero(near & ~(squares >= _NEAR * sizes))
+    apart = left[i] - right[j]
+    squares[i, j] = np.einsum("ij,ij->i", apart, apart)
+    return squares
 
 
 def _by_bends(layers: tuple[BentLayer, ...], face: str, at: Tile) -> Matrix:
@@ -146,7 +158,7 @@ def _rows(layers: tuple[BentLayer, ...], variance: Float[np.ndarray, " n"]) -> F
         weights = np.sqrt(own / safe)
         cosine = np.sqrt(0.5 * (1.0 + weights))
         bias = np.where(variance > 0, np.sqrt(layer.bias_gradient) / np.sqrt(safe), 0.0)
-        found += Rows(weights, 0.5 * np.sqrt(layer.bias / safe) / cosine, cosine, bias)
+        found += [weights, 0.5 * np.sqrt(layer.bias / safe) / cosine, cosine, bias]
     return np.stack([*found, np.sqrt(variance)])
 
 
@@ -181,7 +193,7 @@ def _bend(layer: BentLayer, obtuse: np.ndarray | None, v: Matrix) -> tuple[Matri
     return np.maximum(near, 0.0, out=near), u
 
 
-def _apart(row: Rows, column: Rows, near: Matrix) -> tuple[Matrix, Matrix]:
+def _apart(row: Any, column: Any, near: Matrix) -> tuple[Matrix, Matrix]:
     """1 - the correlation after a dense layer, from the one before; and cos alpha cos beta."""
     weights = row.weights * column.weights
     between = row.sine * column.cosine
@@ -192,7 +204,7 @@ def _apart(row: Rows, column: Rows, near: Matrix) -> tuple[Matrix, Matrix]:
     return between, weights
 
 
-def _far(row: Rows, column: Rows) -> Matrix:
+def _far(row: Any, column: Any) -> Matrix:
     """2 sin²((alpha + beta) / 2), of 1 + the correlation after the first layer."""
     found = row.sine * column.cosine
     found += row.cosine * column.sine
@@ -201,7 +213,7 @@ def _far(row: Rows, column: Rows) -> Matrix:
     return found
 
 
-def _own(layer: BentLayer, row: Rows, column: Rows, weights: Matrix, near: Matrix) -> Matrix:
+def _own(layer: BentLayer, row: Any, column: Any, weights: Matrix, near: Matrix) -> Matrix:
     """The gradient of a dense layer itself."""
     found = 1.0 - near
     found *= weights

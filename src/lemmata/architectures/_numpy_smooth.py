@@ -68,7 +68,7 @@ def recursion(network: AbstractLayer, face: str, width: int, at: Moments, sure: 
     lost = 0.0
     for layer in parts(network):
         if isinstance(layer, Dense):
-            own, b2 = layer.scales(width), layer.bias_std**2
+            own, b2 = layer.scales(width), float(layer.bias_std) ** 2
             tangent = own.gradient * at.nngp + own.variance * tangent + (own.bias_multiplier**2 if b2 else 0.0)
             at, width = _dense(at, own.variance, b2), layer.width
             continue
