@@ -15,8 +15,8 @@ class Condition:
 
     Args:
         name: the condition in words.
-        value: what was found; None where nothing can be.
-        holds: whether it holds; None where it cannot be told.
+        value: what was found; None if nothing can be.
+        holds: whether it holds; None if it cannot be told.
         why: what depends on it.
 
     >>> print(Condition("draws are independent"))

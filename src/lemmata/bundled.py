@@ -1,4 +1,4 @@
-"""What DATA may name beside a file, and what is said where it names neither."""
+"""What DATA may name beside a file, and what is said if it names neither."""
 
 import dataclasses
 import difflib
@@ -24,7 +24,7 @@ class Bundled:
 
     @property
     def kinds(self) -> str:
-        """What a name is of: "set", "task or set"; "" where there are no names."""
+        """What a name is of: "set", "task or set"; "" if there are no names."""
         return " or ".join(kind for kind, names in (("task", self.tasks), ("set", self.sets)) if names)
 
     @property
@@ -34,7 +34,7 @@ class Bundled:
 
     @property
     def listed(self) -> str:
-        """All names in a sentence; "" where there are none."""
+        """All names in a sentence; "" if there are none."""
         kinds = (("tasks", self.tasks), ("sets", self.sets))
         return ", ".join(f"the bundled {kind} are {', '.join(names)}" for kind, names in kinds if names)
 

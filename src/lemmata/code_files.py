@@ -47,7 +47,7 @@ class _Source(importlib.machinery.SourceFileLoader):
     """
 
     def source_to_code(self, data: "Any", path: "Any", *, _optimize: int = -1) -> "CodeType":
-        """The compiled code; `inspect` finds its lines also where no file has the name that it gives."""
+        """The compiled code; `inspect` finds its lines also if no file has the name that it gives."""
         shown = in_utf_8(path)
         if shown != path:
             import linecache  # it loads more than Python itself has

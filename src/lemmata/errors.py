@@ -9,10 +9,10 @@ Catch `LemmataError` for all of them. Each is also the builtin error that NumPy 
 | `FileError` | `DataError` and `OSError` |
 | `MissingFileError` | `FileError`, `UnknownNameError` and `FileNotFoundError` |
 | `MissingDataError` | `DataError` and `ImportError` |
-| `PrecisionError` | `TypeError`, as where `numpy.linalg` refuses a dtype |
+| `PrecisionError` | `TypeError`, as if `numpy.linalg` refuses a dtype |
 | `NotPositiveDefiniteError` | `ValueError`, as NumPy's `LinAlgError` is one, too |
 | `MemoryPlanError` | `MemoryError` |
-| `SolverError` | `RuntimeError`, as where a method of SciPy does not converge |
+| `SolverError` | `RuntimeError`, as if a method of SciPy does not converge |
 
 A handler of a builtin error around code that raises these catches them, too: let `LemmataError` pass before it.
 """

@@ -26,7 +26,7 @@ class Fact:
         what: it is, in words.
         note: what else is to be said of it in Python.
         command: how the command line is told.
-        given: the hypothesis of gauges that cannot do without it, in words; empty where none is such.
+        given: the hypothesis of gauges that cannot do without it, in words; empty if none is such.
         default: what leaving it out means.
     """
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and read only where they are files. Without JAX, as the catalogue."""
+"""Files that are written whole or not at all, and read only if they are files. Without JAX, as the catalogue."""
 
 import contextlib
 import errno
@@ -168,7 +168,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
-    """A new draft, open and locked; another one where a sweeper was faster than the lock."""
+    """A new draft, open and locked; another one if a sweeper was faster than the lock."""
     while True:
         draft = folder / f".lemmata-{uuid.uuid4().hex}.draft"
         file = draft.open("xb")
@@ -178,7 +178,7 @@ def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
 
 
 def try_lock(file: BinaryIO) -> bool | None:
-    """Lock an open file until it is closed: whether that worked; None where the file system has no locks.
+    """Lock an open file until it is closed: whether that worked; None if the file system has no locks.
 
     Args:
         file: that no other process or thread may lock meanwhile.
@@ -196,7 +196,7 @@ def try_lock(file: BinaryIO) -> bool | None:
 
 
 def sweep_drafts(folder: Path) -> None:
-    """Remove the drafts of files in a folder whose writers have ended; where the system cannot tell, those of a day.
+    """Remove the drafts of files in a folder whose writers have ended; if the system cannot tell, those of a day.
 
     Args:
         folder: of which only files with the names of drafts are looked at.

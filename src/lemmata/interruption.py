@@ -53,7 +53,7 @@ def ignore_interruption() -> None:
 
 
 def exit_code() -> int:
-    """128 and the number of the signal that asked to stop; 130 for Ctrl-C, and where no signal is known."""
+    """128 and the number of the signal that asked to stop; 130 for Ctrl-C, and if no signal is known."""
     return 128 + (_request.number or signal.SIGINT)
 
 

@@ -64,7 +64,7 @@ def own_limits() -> list[Limit]:
 
 
 def used_bytes(process: int | str = "self") -> tuple[int, int]:
-    """The size of the address space of a process, and of the data in it; 0 where the system does not say."""
+    """The size of the address space of a process, and of the data in it; 0 if the system does not say."""
     try:
         pages = [int(word) for word in pathlib.Path(f"/proc/{process}/statm").read_text().split()]
         return pages[0] * os.sysconf("SC_PAGE_SIZE"), pages[5] * os.sysconf("SC_PAGE_SIZE")
@@ -115,7 +115,7 @@ def speaks_of_memory(text: str) -> bool:
 def lacked_memory(error: BaseException) -> bool:
     """Whether an error, or one that it comes from, is about memory that was not given.
 
-    Where the process has a limit, this holds for a library that cannot be loaded and for a panic of a library, too:
+    If the process has a limit, this holds for a library that cannot be loaded and for a panic of a library, too:
     their words often do not tell why.
     """
     seen: BaseException | None = error

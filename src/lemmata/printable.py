@@ -64,7 +64,7 @@ def open_streams() -> None:
 
 
 def json_for(text: str, encoding: str | None) -> str:
-    r"""A text of JSON as it can be written in an encoding, where what the encoding lacks is escaped as JSON does it.
+    r"""A text of JSON as it can be written in an encoding, if what the encoding lacks is escaped as JSON does it.
 
     Args:
         text: a text of JSON.

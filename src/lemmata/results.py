@@ -90,7 +90,7 @@ def writing(folder: str | Path, name: str, patience: float = 0.0) -> Iterator[Re
     """A context in which this process alone writes a result into a folder.
 
     A result that a killed process left half moved is finished, and what else it left is removed. The lock ends with its
-    process, however that ends. Where the file system has no locks, it counts while its process runs on this machine.
+    process, however that ends. If the file system has no locks, it counts while its process runs on this machine.
 
     Args:
         folder: of the result; it is made.
@@ -138,7 +138,7 @@ def replace_files(folder: str | Path, name: str, files: Files, gone: Iterable[st
 
 
 def finish(folder: str | Path, name: str) -> None:
-    """Move the files of a result that a killed process left half moved; nothing where there are none.
+    """Move the files of a result that a killed process left half moved; nothing if there are none.
 
     Args:
         folder: of the result.
@@ -163,7 +163,7 @@ def _settle(folder: Path, name: str) -> None:
 
 
 def _move(whole: Path, folder: Path) -> None:
-    """Give the files of a whole result their places; where that is interrupted, it can be done again."""
+    """Give the files of a whole result their places; if that is interrupted, it can be done again."""
     moves = json.loads(read_bytes(whole / _MOVES)) if (whole / _MOVES).exists() else {"files": [], "gone": []}
     for name in filter(_is_below, moves["files"]):
         draft, path = whole / "files" / name, folder / name
@@ -246,7 +246,7 @@ def _now() -> str:
 
 
 def _holder(file: BinaryIO) -> dict[str, object]:
-    """Who says that it holds a lock; nothing where the file does not say it."""
+    """Who says that it holds a lock; nothing if the file does not say it."""
     file.seek(0)
     try:
         found = json.loads(file.read(4096))

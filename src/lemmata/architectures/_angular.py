@@ -34,7 +34,7 @@ def angular_series(
     rounding: float,
     nearest: float = 1e-9,
 ) -> tuple[float, ...] | None:
-    """Chebyshev coefficients on [0, pi] of a function of the angle; None where they do not reach the accuracy.
+    """Chebyshev coefficients on [0, pi] of a function of the angle; None if they do not reach the accuracy.
 
     The function is sampled at the Chebyshev nodes, and the series ends with the last coefficient above `rounding`
     times the value at 0. It is then compared with the function at other angles, at 0 and down to `nearest` from the
@@ -69,7 +69,7 @@ def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tup
 
 
 def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype) -> Callable[[State], Array] | None:
-    """One kernel from the state of the inputs at a cost that does not grow with depth; None where none is cheaper.
+    """One kernel from the state of the inputs at a cost that does not grow with depth; None if none is cheaper.
 
     It exists for a homogeneous network whose series costs less than the activations after the first, which share the
     inputs' angle.
@@ -85,7 +85,7 @@ def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype
 
 
 def by_series(series: tuple[float, ...], *, scaled: bool) -> Callable[[State], Array]:
-    """The kernel with this series in the angle, times sqrt(xx yy) where `scaled`."""
+    """The kernel with this series in the angle, times sqrt(xx yy) if `scaled`."""
 
     def value(state: State) -> Array:
         total = clenshaw(series, angle_of(state.nngp, versine_of(state)) * (2.0 / math.pi) - 1.0)

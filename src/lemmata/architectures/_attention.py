@@ -39,7 +39,7 @@ class Attention(AbstractLayer):
     weights are standard normal. With d = `key_width`, g = q k, N = nngp and T = ntk of the input, and as heads, key and
     value widths go to infinity:
 
-    * `scaling="1/d"`: G = Q K^T / d, where queries and keys share their weights (else G tends to 0). The logits tend
+    * `scaling="1/d"`: G = Q K^T / d, if queries and keys share their weights (else G tends to 0). The logits tend
       to g N(x, x), so nngp' = (v w)² zeta N zeta^T + b² and ntk' = 2 nngp' - b² + (v w)² zeta T zeta^T.
     * `scaling="1/sqrt(d)"`: G = Q K^T / sqrt(d) is Gaussian, with Cov(G_ac(x), G_bd(y)) = g² N_ab N_cd, and
       independent from head to head. With E the mean over it, J_a the Jacobian of row a of zeta by its logits and
@@ -63,7 +63,7 @@ class Attention(AbstractLayer):
         scaling: `"1/sqrt(d)"` or `"1/d"`.
         query_std, key_std, value_std, weight_std, bias_std: standard deviations; only products of the first two, and of
             the next two, matter.
-        key_width, value_width: channels of a head of the finite network; `width` where not given.
+        key_width, value_width: channels of a head of the finite network; `width` if not given.
         causal: whether a position sees only itself and those before it, in row-major order.
         positions: embeddings of positions for queries and keys. They enter with weights of their own, so that kind
             `"sum"` has the limit N + sigma² R for inputs with few channels too; their number of `channels` goes to
@@ -71,7 +71,7 @@ class Attention(AbstractLayer):
             are mixed with sigma² R as `PositionalEmbedding` says.
         draws: for softmax at 1/sqrt(d), the number of standard normal matrices; each serves with both signs, and in
             both orders of the inputs.
-        key: their key; `jax.random.key(0)` where not given.
+        key: their key; `jax.random.key(0)` if not given.
 
     Raises:
         SettingError: for an unknown mechanism or scaling, for widths, heads or draws below 1, or for a negative
@@ -128,7 +128,7 @@ class Attention(AbstractLayer):
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Any], Shape]:
         """Draws "key", "query" and "value" of shape (heads, channels of a head, channels of the field), and "out".
 
-        "out" has shape (width, heads * value_width). There is no "query" with scaling 1/d, and a "bias" where
+        "out" has shape (width, heads * value_width). There is no "query" with scaling 1/d, and a "bias" if
         `bias_std` > 0. With `positions` there are "positions", "position_key" and "position_query". All are standard
         normal.
         """
@@ -275,7 +275,7 @@ def _positions_first(matrices: Moments, grid: Grid) -> Float[Array, "..."]:
 
 
 def _beside_pairs(logits: Logits) -> Logits:
-    """Matrices of x alone as rows, and of y alone as columns, where `xy` holds all pairs of inputs."""
+    """Matrices of x alone as rows, and of y alone as columns, if `xy` holds all pairs of inputs."""
     if logits.xy.ndim == 3:
         return logits
     rows = (part[:, None] if part.ndim == 3 else part for part in (logits.xx, logits.sees_x))

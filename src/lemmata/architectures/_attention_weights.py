@@ -76,7 +76,7 @@ class Contracted(NamedTuple):
 
 
 def softmax(logits: Moments, sees: Allowed) -> Moments:
-    """Softmax over the keys that are seen; all weights 0 where a query sees none."""
+    """Softmax over the keys that are seen; all weights 0 if a query sees none."""
     top = jnp.max(jnp.where(sees, logits, -jnp.inf), axis=-1, keepdims=True)
     top = jax.lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0.0))
     values = jnp.where(sees, jnp.exp(jnp.where(sees, logits - top, 0.0)), 0.0)

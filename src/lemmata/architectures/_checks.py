@@ -42,7 +42,7 @@ def check_sites(x: Array) -> None:
 
 
 def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The values, refused where not finite; as they are under a transformation, where nothing can be raised."""
+    """The values, refused if not finite; as they are under a transformation, if nothing can be raised."""
     try:
         known = bool(np.isfinite(np.asarray(values)).all())  # without a compilation: they are few
     except jax.errors.TracerArrayConversionError:

@@ -36,7 +36,7 @@ class Concatenate(AbstractBranches):
     Along an axis of positions the grids of the branches are joined, at equal coordinates. Then nngp and ntk are those
     of a branch between positions of its own, and 0 between those of different branches. That needs what the sum of
     branches needs (`Parallel`) wherever pairs of positions are kept: all branches but one have mean 0 given the input.
-    Coordinates stay Gaussian where they are so in every branch. Copies of positions are not independent: `Contract`.
+    Coordinates stay Gaussian if they are so in every branch. Copies of positions are not independent: `Contract`.
 
     Args:
         branches: at least one layer.
@@ -47,7 +47,7 @@ class Concatenate(AbstractBranches):
             axis.
         ShapeError: for an axis that the outputs do not have.
 
-    `push` raises SettingError along an axis of positions where two branches have a mean that is not known to be 0, or
+    `push` raises SettingError along an axis of positions if two branches have a mean that is not known to be 0, or
     one of several passes on the inputs of the network.
 
     Example:
@@ -96,7 +96,7 @@ class Concatenate(AbstractBranches):
         return joined[0] if len(joined) == 1 else joined
 
     def joined_mask(self, masks: list[Bool[Array, "*sites"] | None]) -> Bool[Array, "*sites_out"] | None:
-        """Along coordinates, where all branches hold something; along positions, the masks one after another."""
+        """Along coordinates, if all branches hold something; along positions, the masks one after another."""
         known = [mask for mask in masks if mask is not None]
         if not known or self._place_of(known[0].ndim) is None:
             return super().joined_mask(masks)

@@ -28,8 +28,8 @@ class Contract(AbstractLayer):
 
         nngp'(P, Q) = sum_{p, q} A(P, p) A(Q, q) nngp(p, q),
 
-    and ntk' likewise; where no positions are summed over, equal positions of x and y are enough. Coordinates stay
-    Gaussian where they were.
+    and ntk' likewise; if no positions are summed over, equal positions of x and y are enough. Coordinates stay
+    Gaussian if they were.
 
     Coordinates are no axis of the form: an array has one size, while they become many, so there is no limit. An
     orthogonal or permuting matrix for every width would leave all moments as they are; the one with random entries is
@@ -48,7 +48,7 @@ class Contract(AbstractLayer):
             the array unused.
         ShapeError: if the points do not have the axes of the form or the lengths of the array.
 
-    `push` raises ShapeError where vectors become fields.
+    `push` raises ShapeError if vectors become fields.
 
     Example:
         >>> import jax.numpy as jnp
@@ -207,12 +207,12 @@ class Contract(AbstractLayer):
         return {"mask_x": empty(grid.mask_x, 0) < 0.5, "mask_y": empty(grid.mask_y, 1) < 0.5}
 
     def _multiplied(self, state: State, sites: tuple[int, ...]) -> State:
-        """The moments where every new position is one of the old times a number, and equal ones are kept."""
+        """The moments if every new position is one of the old times a number, and equal ones are kept."""
         by = lambda array, values: self.along(array, values, len(state.grid.sites), 0)
 
         def moments(part: State | Centred) -> dict[str, Any]:
             found: dict[str, Any] = {name: by(self.array**2, getattr(part, name)) for name in ("nngp", "xx", "yy")}
-            if part.versine is not None:  # the correlation keeps its size, and is 0 where the variances are
+            if part.versine is not None:  # the correlation keeps its size, and is 0 if the variances are
                 found["versine"] = by(self.array != 0, part.versine) + by(self.array == 0, jnp.ones_like(part.versine))
             return found
 

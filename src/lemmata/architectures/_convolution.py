@@ -181,7 +181,7 @@ class Conv(Serial):
         width: the number of output channels.
         window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
         weight_std, bias_std, parameterization: as of `Dense`.
-        strides, dilation, padding: as of `Window`, but `"SAME"` where not given.
+        strides, dilation, padding: as of `Window`, but `"SAME"` if not given.
 
     Raises:
         SettingError: for the same reasons as `Window` and `Dense`.

@@ -18,7 +18,7 @@ def safe_sqrt(value: Float[Array, "..."]) -> Float[Array, "..."]:
 def correlation(
     nngp: Float[Array, "..."], xx: Float[Array, "..."], yy: Float[Array, "..."]
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """The scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1]; (0, 0) where a variance is 0.
+    """The scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1]; (0, 0) if a variance is 0.
 
     A correlation within a few units of rounding of 1 or -1 is read as exactly that: the angle is a square root there,
     so the rounding of a state would otherwise turn equal inputs into inputs at an angle of sqrt(eps).

@@ -68,11 +68,11 @@ class Dense(AbstractLayer):
                 raise SettingError(name, found=value, rule="a standard deviation that is a number and not negative")
 
     def scales(self, fan_in: int) -> Scales:
-        """The factors and standard deviations of the parameters where there are `fan_in` inputs."""
+        """The factors and standard deviations of the parameters if there are `fan_in` inputs."""
         return scales(self.parameterization, fan_in, self.width, self.weight_std, self.bias_std)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
-        """Draws {"weight": (width, coordinates of an input)} and, where `bias_std` > 0, {"bias": (width,)}."""
+        """Draws {"weight": (width, coordinates of an input)} and, if `bias_std` > 0, {"bias": (width,)}."""
         shape, fan_in = with_channels(fan_in, self.width), channels(fan_in)
         weight_key, bias_key = jax.random.split(key)
         own = self.scales(fan_in)

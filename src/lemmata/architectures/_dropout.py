@@ -19,7 +19,7 @@ class Dropout(AbstractLayer):
 
     `apply` is the layer at inference, the identity; `with_masks` gives the network of one random pass.
 
-    `push` is about random passes with fresh masks, independent for x and for y also where y = x. The second moment of
+    `push` is about random passes with fresh masks, independent for x and for y also if y = x. The second moment of
     one pass grows, xx' = xx / keep, while products of two passes keep theirs: nngp' = nngp and ntk' = ntk. So the
     kernels are those of the mean of the network over its masks, K(x, x) is the covariance of two passes and not the
     variance of one, and what follows sees correlations below 1 at x = y. For keep = 1 it is the network without
@@ -73,7 +73,7 @@ def with_masks(network: Any, key: Key[Array, ""]) -> Any:
 
 
 def with_keys(network: Any, kind: type, key: Key[Array, ""]) -> Any:
-    """The same network where every layer of a kind holds a key of its own, drawn from `key`."""
+    """The same network if every layer of a kind holds a key of its own, drawn from `key`."""
     count = itertools.count()
     is_random = lambda part: isinstance(part, kind)
 

@@ -75,7 +75,7 @@ class Embedding(AbstractLayer):
         return self.apply(params, x), mask
 
     def push(self, state: State) -> State:
-        """w² where the tokens are equal."""
+        """w² if the tokens are equal."""
         if state.fan_in != _NONE:
             raise SettingError(
                 "input of Embedding",
@@ -98,7 +98,7 @@ _NONE = 0
 
 
 def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
-    """Tokens as a field of single numbers, NaN where they are not from 0 to count - 1.
+    """Tokens as a field of single numbers, NaN if they are not from 0 to count - 1.
 
     Raises:
         SettingError: for a token outside the vocabulary. Under a transformation nothing can be raised.
@@ -120,7 +120,7 @@ def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
 
 
 def token_state(x: Float[Array, "n *sites 1"], y: Float[Array, "m *sites 1"], pairs: bool) -> State:
-    """The state of all pairs of points made of tokens: 1 where tokens are equal and 0 elsewhere."""
+    """The state of all pairs of points made of tokens: 1 if tokens are equal and 0 elsewhere."""
     sites, (a, b) = x.shape[1:-1], (points.reshape(len(points), -1).T for points in (x, y))
     a, b = (a[:, None, :, None], b[None, :, None, :]) if pairs else (a[:, :, None], b[:, None, :])
     state = _equal(a, b, sites, pairs)

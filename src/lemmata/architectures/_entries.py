@@ -34,7 +34,7 @@ class NetworkEntries(eqx.Module):
     def __call__(self, x: Array, y: Array) -> Array:
         """All pairs, by the recursion over layers or what stands for it, with the derivatives of the recursion.
 
-        A derivative by the correlation would divide by the sine of the angle; that of the recursion is safe where it
+        A derivative by the correlation would divide by the sine of the angle; that of the recursion is safe if it
         is 0.
         """
         if x.ndim > 2:

@@ -43,7 +43,7 @@ class _Sums(NamedTuple):
 
 
 class _Sides(NamedTuple):
-    """The shapes of the variances of u and of v, which stand in the rows of one array; once where they are the same."""
+    """The shapes of the variances of u and of v, which stand in the rows of one array; once if they are the same."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -62,7 +62,7 @@ def product_means(
 ) -> ProductMeans:
     """The means for `fn` and for its derivative, for centred normal variables u and v of variances xx and yy.
 
-    NaN where the sum over all orders is not the mean square that a rule gives without an expansion.
+    NaN if the sum over all orders is not the mean square that a rule gives without an expansion.
     """
     same = xx is yy
     return (_compiled if _known(*c, xx, yy) and _hashable(fn) else _product_means)(fn, degree, same, c, xx, yy)
@@ -111,7 +111,7 @@ _compiled = jax.jit(_product_means, static_argnums=(0, 1, 2))
 
 
 def _coefficients(fn: Callable[[Any], Any], deviations: Float[Array, " rows"], *tables: Any) -> tuple[Array, ...]:
-    """Coefficients of even and of odd orders, and mean squares where there is a table for them.
+    """Coefficients of even and of odd orders, and mean squares if there is a table for them.
 
     Of the function and of its derivative: axes are these two, the rows and the orders.
     """

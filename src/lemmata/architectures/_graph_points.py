@@ -23,12 +23,12 @@ def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channe
     * an adjacency alone; every node then has the feature 1, and sums over neighbours count them.
 
     An adjacency is a matrix (s, s), dense or of `scipy.sparse`, whose entry [p, q] is the weight with which node p
-    counts node q; or a graph of networkx, whose nodes come in its order, with the edge attribute `weight` (1 where
+    counts node q; or a graph of networkx, whose nodes come in its order, with the edge attribute `weight` (1 if
     missing). There the sum at a node of a directed graph is over its predecessors.
 
     Args:
         graphs: a list of graphs; or points that this function made, which then get more empty nodes.
-        nodes: the number of nodes of the points; where not given, that of the largest graph.
+        nodes: the number of nodes of the points; if not given, that of the largest graph.
 
     Raises:
         ShapeError: without graphs, for graphs without nodes, for an adjacency that is not square or does not fit the

@@ -26,18 +26,18 @@ class OnGraphs(Masked):
 
     A point is an array (s, f + s + 1) for s nodes with f features: row p holds the features of node p, then row p of
     the adjacency A, whose entry A[p, q] is the weight with which node p counts node q (of the edge from q to p), then 1
-    where there is a node and 0 where not. So graphs of unequal size are points of one shape; what stands at empty nodes
+    if there is a node and 0 if not. So graphs of unequal size are points of one shape; what stands at empty nodes
     is not looked at, and a padded graph has the kernels of the graph alone (see `Masked`). `graph_points` makes such
     points. Without `Flatten`, convolutions and positional embeddings, kernels do not depend on the order of the nodes.
 
-    OnGraphs stands around the whole network. Where the network begins with an Embedding there is one feature, the label
+    OnGraphs stands around the whole network. If the network begins with an Embedding there is one feature, the label
     of the node.
 
     Args:
         network: the network for the features.
 
     `push` raises SettingError inside another network. The kernels raise it for a point without any node, and DataError
-    for negative degrees where an Aggregate is symmetric; `init` and `apply` raise ShapeError for other shapes.
+    for negative degrees if an Aggregate is symmetric; `init` and `apply` raise ShapeError for other shapes.
 
     Example:
         >>> import jax.numpy as jnp
@@ -116,7 +116,7 @@ def _aggregates(network: AbstractLayer) -> Iterator[Aggregate]:
 
 
 def _with_adjacency(network: AbstractLayer, adjacency: Float[Array, "nodes nodes"]) -> AbstractLayer:
-    """The same network where every Aggregate without a graph of its own has this one."""
+    """The same network if every Aggregate without a graph of its own has this one."""
     own = lambda part: _is_aggregate(part) and part.adjacency is None
     given = lambda part: dataclasses.replace(part, adjacency=adjacency) if own(part) else part
     return jax.tree.map(given, network, is_leaf=_is_aggregate)

@@ -21,7 +21,7 @@ _Place = int | tuple[int | None, int | None, int | None] | None
 class Index(AbstractLayer):
     """The positions x[index] of a field: h(p) = x(i(p)), so nngp'(p, q) = nngp(i(p), i(q)) and ntk' likewise.
 
-    A whole number takes one position along its axis, which is then gone; where all axes are, the output is a vector. A
+    A whole number takes one position along its axis, which is then gone; if all axes are, the output is a vector. A
     slice keeps its axis. Equal positions of x and y are enough for equal ones of the output. Coordinates stay Gaussian.
 
     The index is about positions alone. Coordinates become many, and any part of them has the moments of all: a slice of
@@ -130,7 +130,7 @@ def _place(part: Any, index: Any) -> _Place:
 
 
 def _on_axis(place: Any, length: int) -> int | slice:
-    """The index on an axis of a known length, refused where it takes nothing."""
+    """The index on an axis of a known length, refused if it takes nothing."""
     if isinstance(place, int):
         if not -length <= place < length:
             rule = f"a position from {-length} to {length - 1}"

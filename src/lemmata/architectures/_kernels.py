@@ -39,7 +39,7 @@ class AbstractNetworkKernel(AbstractKernel):
         return finite(self.entries().pair(as_read(self.network, x), as_read(self.network, y)))
 
     def cross(self, x: Float[Array, "n *d"], y: Float[Array, "m *d"]) -> Float[Array, "n m"]:
-        """All pairs, from one matrix product; from a series in the angle where that is faster (`is_homogeneous`)."""
+        """All pairs, from one matrix product; from a series in the angle if that is faster (`is_homogeneous`)."""
         return cross_entries(self.entries(), x, y)
 
     def diagonal(self, x: Float[Array, "n *d"]) -> Float[Array, " n"]:

@@ -43,7 +43,7 @@ class AbstractLayer(eqx.Module):
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The layer at one field where only the positions of the mask hold something; and where its outputs do.
+        """The layer at one field if only the positions of the mask hold something; and where its outputs do.
 
         Here: as `apply`, which is right for layers that act at every position alone.
         """
@@ -54,7 +54,7 @@ class AbstractLayer(eqx.Module):
         return pairs
 
     def token_count(self) -> int | None:
-        """The size of the vocabulary where points are tokens; None where they are vectors or fields of vectors."""
+        """The size of the vocabulary if points are tokens; None if they are vectors or fields of vectors."""
         return None
 
 

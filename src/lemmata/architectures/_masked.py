@@ -24,10 +24,10 @@ class Masked(AbstractLayer):
     Points have one more channel, the last: 1 at positions that hold something and 0 at empty ones, whose other channels
     are not looked at. Convolutions and windows see zeros there, `Attention` does not see them as keys, pooling over all
     positions is over those that hold something, and `Flatten` puts zeros. After a window with `"VALID"` padding a
-    position holds something where its whole window did; with `"SAME"` padding and strides 1, where it did before. So a
+    position holds something where its whole window did; with `"SAME"` padding and strides 1, if it did before. So a
     padded sequence has the kernels of the sequence alone, except through Flatten, whose vector has a fixed length.
 
-    Masked stands around the whole network. `padded` makes such points of sequences. Where the network begins with an
+    Masked stands around the whole network. `padded` makes such points of sequences. If the network begins with an
     Embedding there is one channel beside the mask, that of the tokens.
 
     Args:

@@ -16,7 +16,7 @@ from ._state import Means, State, versine_of
 class Pair(NamedTuple):
     """A bivariate Gaussian: covariance k, variances a and b, and the versine v = 1 - |k| / sqrt(a b).
 
-    `lost` is what may be wrong in the versine: nothing where the state carries it, roundings of 1 where it does not.
+    `lost` is what may be wrong in the versine: nothing if the state carries it, roundings of 1 if it does not.
     """
 
     k: Float[Array, "..."]
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
         return self._replace(k=-self.k)
 
     def sure(self, values: Float[Array, "..."], slope: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The values, or NaN where `slope`, times what may be wrong in the versine, exceeds 8 sqrt(eps).
+        """The values, or NaN if `slope`, times what may be wrong in the versine, exceeds 8 sqrt(eps).
 
         `slope` is the change of the values with the versine, in units of their size at equal points.
         """

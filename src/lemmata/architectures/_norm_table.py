@@ -20,7 +20,7 @@ from ._versine import sign_of
 # What a table may differ from the recursion by in all, and what each truncation of a series or rank may leave out,
 # relative to the roots of the kernel at the two inputs with themselves.
 ACCURACY, _LEFT_OUT = {"float32": 1e-6, "float64": 1e-12}, {"float32": 5e-8, "float64": 5e-14}
-# Nodes in each norm and in the angle: of a first try, and of a second where that does not reach the accuracy.
+# Nodes in each norm and in the angle: of a first try, and of a second if that does not reach the accuracy.
 _NODES = ((12, 96), (24, 192))
 # Ends of the range of log |x|²/d are whole multiples of this, so that other rows of one kind share a table.
 _STEP = 0.125
@@ -87,7 +87,7 @@ def _value(table: NormTable, state: State) -> Array:
 
 
 def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
-    """The table for these points; None where they have no known values or are few, or where no table is accurate."""
+    """The table for these points; None if they have no known values or are few, or if no table is accurate."""
     if len(x) * len(y) < _PAIRS or type(network) is not Serial:
         return None
     try:
@@ -136,7 +136,7 @@ def _state(a: np.ndarray, b: np.ndarray, theta: np.ndarray, dtype: Any, fan_in: 
 
 
 def _fitted(kernel: Any, dtype: str, low: float, high: float, norms: int, angles: int) -> NormTable | None:
-    """The table through the kernel at Chebyshev's nodes; None where its series do not end."""
+    """The table through the kernel at Chebyshev's nodes; None if its series do not end."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     odd = lambda count: 2 * np.arange(count) + 1
     a = np.exp(middle + half * np.cos(odd(norms) * (0.5 * np.pi / norms)))

@@ -64,7 +64,7 @@ class LayerNorm(AbstractLayer):
     Raises:
         SettingError: for an epsilon that is negative or not finite.
 
-    `push` raises SettingError where a state does not tell the means over coordinates.
+    `push` raises SettingError if a state does not tell the means over coordinates.
     """
 
     epsilon: float = 0.0
@@ -88,7 +88,7 @@ class LayerNorm(AbstractLayer):
                     remedy="use RMSNorm, which subtracts no mean, or put LayerNorm after the next Dense layer",
                 )
             x, y = state.means
-            # Differences of moments cancel where the mean is large, so inputs tell the moments of what is left.
+            # Differences of moments cancel if the mean is large, so inputs tell the moments of what is left.
             inner = state.centred or Centred(state.nngp - x * y, state.xx - x * x, state.yy - y * y)
             state = state.replace(**inner._asdict())
         none = None if state.means is None else Means(*(jnp.zeros_like(mean) for mean in state.means))

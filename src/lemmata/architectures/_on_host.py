@@ -13,7 +13,7 @@ from ._layer import AbstractLayer
 from ._serial import Serial
 
 _NEAR = 1e-2
-"""Where a cosine is within this of 1 or -1, its angle is taken from the difference of the normalised points."""
+"""If a cosine is within this of 1 or -1, its angle is taken from the difference of the normalised points."""
 _SNAP = (8.0 * np.finfo(float).eps) ** 2
 """Versines up to this are rounding: the angle is 0."""
 _TILE = 128

@@ -29,7 +29,7 @@ class AngularKernel(AbstractKernel):
 
     On a sphere nngp(x, y) and ntk(x, y) depend on the angle between x and y alone, so all pairs cost one matrix
     product and one Chebyshev series in the angle, whatever the depth. The series is built once, in float64, and
-    compared with the recursion at other angles; where it does not reach 1e-10 of the value at angle 0 (an activation
+    compared with the recursion at other angles; if it does not reach 1e-10 of the value at angle 0 (an activation
     resolved by few quadrature nodes, say), `series` is None and every entry is computed by the recursion.
 
     Derivatives are those of the kernel itself.

@@ -110,7 +110,7 @@ def by_role(parameterization: NetworkParameterization) -> tuple[Parameterization
 class Scales(NamedTuple):
     """What a parameterisation amounts to in a layer of given widths.
 
-    h = multiplier w x + bias_multiplier b, where the entries of w have standard deviation `deviation` and those of b
+    h = multiplier w x + bias_multiplier b, if the entries of w have standard deviation `deviation` and those of b
     `bias_deviation`; all parameters learn at one rate.
 
     Attributes:

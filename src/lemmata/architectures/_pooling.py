@@ -16,11 +16,11 @@ from ._window import Padding, Size, Window
 class AveragePool(AbstractLayer):
     """Means over windows: nngp'(p, q) is the mean of nngp over all pairs of places of the two windows, ntk' likewise.
 
-    Places on a padding of zeros count as zeros. Coordinates stay Gaussian where they were.
+    Places on a padding of zeros count as zeros. Coordinates stay Gaussian if they were.
 
     Args:
         size: the window's size along each axis of positions.
-        strides: how far it moves; its size where not given.
+        strides: how far it moves; its size if not given.
         padding: as of `Window`.
 
     Raises:

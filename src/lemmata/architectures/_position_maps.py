@@ -45,7 +45,7 @@ BOTH, OF_X, OF_Y = range(3)
 
 
 def at_places(state: State, pick: Callable[[Shaped[Array, "..."], int], Any], sites: tuple[int, ...]) -> State:
-    """The state where each new position is one of the old: every moment is that of the old positions.
+    """The state if each new position is one of the old: every moment is that of the old positions.
 
     Args:
         state: before.

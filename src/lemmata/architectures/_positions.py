@@ -21,7 +21,7 @@ class PositionalEmbedding(AbstractLayer):
     r"""A trained random vector at every position of a field, the same for all inputs.
 
     Its coordinates e_j are independent Gaussian fields with E[e_j(p) e_j(q)] = sigma² R(p, q), sigma = `std` and
-    R(p, q) = decay(|p - q|), |.| the Euclidean distance on the grid; R is the identity where no `decay` is given.
+    R(p, q) = decay(|p - q|), |.| the Euclidean distance on the grid; R is the identity if no `decay` is given.
 
     * `"sum"`: h(p) = x(p) + e(p), so nngp' = nngp + sigma² R and ntk' = ntk + sigma² R.
     * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, k = `channels` (or c): nngp' and ntk' are the means of
@@ -34,7 +34,7 @@ class PositionalEmbedding(AbstractLayer):
         kind: `"sum"` or `"concat"`.
         std: sigma.
         decay: a function of the distance, written in numpy or JAX, with decay(0) = 1 for vectors of variance sigma².
-        channels: how many coordinates e has; where not given, as many as x.
+        channels: how many coordinates e has; if not given, as many as x.
 
     Raises:
         SettingError: for an unknown kind, a negative `std`, or `channels` below 1.

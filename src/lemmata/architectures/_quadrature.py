@@ -31,7 +31,7 @@ class Elementwise(AbstractLayer):
         E[fn(u) fn(v)] = sum_j c^j a_j(xx) a_j(yy),
 
     and the tangent kernel needs the same sum for the derivative of `fn`. The first `degree` orders are taken one by
-    one. Where they leave out more than 1e-12 of E[fn(u)²] (5e-7 in float32), at standard deviations above 1 for tanh,
+    one. If they leave out more than 1e-12 of E[fn(u)²] (5e-7 in float32), at standard deviations above 1 for tanh,
     orders up to 1e11 follow in blocks [J, 4 J]: the terms are smooth in sqrt(j), so Gauss's rule with 16 orders stands
     for all of a block. Coefficients come from panels that halve towards 0, where an activation bends. So the double
     integral over a pair costs `degree` operations and 32 a block, needs no memory beside the output, and is positive
@@ -47,7 +47,7 @@ class Elementwise(AbstractLayer):
         fn: a function of one real number, written in JAX and differentiable almost everywhere.
         degree: how many orders are taken one by one, from 2 to 160; at least 64 always are.
 
-    `NNGPKernel` and `TangentKernel` raise SettingError where the sum over orders differs from E[fn(u)²] by another rule
+    `NNGPKernel` and `TangentKernel` raise SettingError if the sum over orders differs from E[fn(u)²] by another rule
     (of the derivative likewise, for a tangent kernel) by more than 1e-6, in float32 2e-5: for functions that are not
     square-integrable, are singular, bend elsewhere than at 0, or oscillate too fast (sines at standard deviations above
     about 6 radians, for which `Sin` and `Cos` have closed forms). `push` itself marks such moments as NaN, since under

@@ -14,9 +14,9 @@ class Reading(NamedTuple):
 
     Attributes:
         values: vectors, fields, or tokens as fields of single numbers.
-        mask: where positions hold something; None where all do.
+        mask: where positions hold something; None if all do.
         tokens: whether the values are tokens.
-        adjacency: the graph on the positions of every point, where points are graphs.
+        adjacency: the graph on the positions of every point, if points are graphs.
     """
 
     values: Float[Array, "n *sites c"]

@@ -25,7 +25,7 @@ class ImageResize(AbstractLayer):
 
     and ntk' likewise; A is a product of one matrix for each axis. For `"nearest"` every position of the new grid is one
     of the old, and equal positions are enough; the other methods need all pairs of positions. Coordinates stay Gaussian
-    where they were.
+    if they were.
 
     Args:
         shape: the number of positions along each axis of the new grid; None keeps an axis as it is.

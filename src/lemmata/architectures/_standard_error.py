@@ -44,7 +44,7 @@ def with_standard_error(
     """A kernel of a network with softmax attention at 1/sqrt(d): mean over independent draws, and standard error.
 
     Each replicate draws the logits of all inputs jointly (see `Attention`), `draws` times with both signs, so the
-    matrix of a replicate, and the mean, is positive semidefinite by construction where y is not given. Where attention
+    matrix of a replicate, and the mean, is positive semidefinite by construction where y is not given. If attention
     is followed only by layers linear in the moments (Dense, convolutions, pooling, Flatten) the mean is unbiased. After
     an activation or another softmax it has a bias of order 1/`draws`, which more replicates do not lower and the
     standard error does not show; the change from `draws` to twice as many does.
@@ -54,7 +54,7 @@ def with_standard_error(
 
     Args:
         kernel: of the whole network.
-        x: fields, or grids of tokens (n, *sites) where the network begins with an Embedding.
+        x: fields, or grids of tokens (n, *sites) if the network begins with an Embedding.
         y: other fields of the same shape; `None` means x itself.
         key: of all replicates.
         replicates: at least 2.

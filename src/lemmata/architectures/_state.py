@@ -24,11 +24,11 @@ class Law:
         gaussian: whether the coordinates at all inputs are jointly Gaussian with mean 0, as every moment formula of an
             activation assumes.
         centred: the innermost level of branches at which the coordinates have mean 0 given everything outside that
-            level; -1 where their mean is not known to be 0.
+            level; -1 if their mean is not known to be 0.
         level: how many layers of branches (`Parallel`, `Multiply`, `Concatenate`) surround this one.
         wide: whether averages over coordinates settle at their means as the network widens; not so at its inputs.
         fresh: the innermost level of branches inside which the coordinates were drawn, independently and all with one
-            law, given everything outside that level; -1 where they do not have one law.
+            law, given everything outside that level; -1 if they do not have one law.
     """
 
     gaussian: bool = True
@@ -64,7 +64,7 @@ class Law:
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
-        """Where coordinates of several laws stand side by side: neither Gaussian nor of one law, the mean as before."""
+        """If coordinates of several laws stand side by side: neither Gaussian nor of one law, the mean as before."""
         return dataclasses.replace(self, gaussian=False, fresh=-1)
 
 
@@ -98,7 +98,7 @@ class Grid(eqx.Module):
         right: the same of every y.
         mask_x: where the positions of x hold something, if not everywhere (`Masked`); an array as `State.xx`.
         mask_y: the same of y, an array as `State.yy`.
-        adjacency_x: the graphs of x where points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
+        adjacency_x: the graphs of x if points are graphs (`OnGraphs`), of shape (n, nodes, nodes).
         adjacency_y: the graphs of y, (m, nodes, nodes).
         joint: whether y are x, all of them at once, so that an estimate may draw for all inputs together.
     """
@@ -125,8 +125,8 @@ class State(eqx.Module):
     All four arrays broadcast to one shape, so one `push` serves a single pair (scalars), the diagonal (vectors) and a
     whole matrix: `nngp` and `ntk` of shape (n, m), `xx` of shape (n, 1), `yy` of shape (1, m).
 
-    Where inputs are fields, vectors at the positions of a grid of shape `sites`, axes of positions come first: sites +
-    (n, m) where only equal positions of x and y are kept, sites + sites + (n, m) with `pairs`, the positions of x
+    If inputs are fields, vectors at the positions of a grid of shape `sites`, axes of positions come first: sites +
+    (n, m) if only equal positions of x and y are kept, sites + sites + (n, m) with `pairs`, the positions of x
     before those of y. A layer that acts at every position alone needs no notice of them.
 
     Attributes:
@@ -137,9 +137,9 @@ class State(eqx.Module):
         fan_in: the number of coordinates (at one position); the standard parameterisation depends on it to leading
             order.
         law: what else is known about the coordinates; by default that they are Gaussian with mean 0.
-        means: the means of the coordinates, where these are known and may differ from 0.
+        means: the means of the coordinates, if these are known and may differ from 0.
         grid: the positions of fields; by default the inputs are vectors.
-        versine: 1 - |nngp| / sqrt(xx yy), an array as nngp, where it is known better than from nngp: a correlation near
+        versine: 1 - |nngp| / sqrt(xx yy), an array as nngp, if it is known better than from nngp: a correlation near
             1 or -1 rounds the angle away. `replace` forgets it with the moments that it goes with.
         centred: the moments of the inputs less their means, which those of the inputs would cancel to; forgotten
             likewise.
@@ -157,7 +157,7 @@ class State(eqx.Module):
     centred: Centred | None = None
 
     def replace(self, **changes: Any) -> "State":
-        """The state with some attributes changed; without versine and centred moments where others are and not they."""
+        """The state with some attributes changed; without versine and centred moments if others are and not they."""
         if not changes.keys().isdisjoint(("nngp", "xx", "yy")):
             changes = {"versine": None, "centred": None} | changes
         return dataclasses.replace(self, **changes)
@@ -199,7 +199,7 @@ def _with_variances(side: State) -> State:
 
 
 def versine_of(state: State) -> Float[Array, "..."]:
-    """1 - |correlation|, in [0, 1]: as the state carries it, else from its covariances; 1 where a variance is 0."""
+    """1 - |correlation|, in [0, 1]: as the state carries it, else from its covariances; 1 if a variance is 0."""
     if state.versine is not None:
         return state.versine
     c = correlation(state.nngp, state.xx, state.yy)[1]
@@ -215,7 +215,7 @@ def pair_state(x: Float[Array, " d"], y: Float[Array, " d"]) -> State:
 
 
 def less_mean(x: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """The coordinates less their mean; exactly 0 where they are equal."""
+    """The coordinates less their mean; exactly 0 if they are equal."""
     apart = x - x[..., :1]
     return apart - jnp.mean(apart, axis=-1, keepdims=True)
 

@@ -106,7 +106,7 @@ class StateSpace(AbstractLayer):
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
         """Draws {"input", "output"} of shape (2, channels, N), real parts before imaginary ones.
 
-        Where they exist also "skip" of shape (channels,), and "poles" of shape (2, channels, N).
+        If they exist also "skip" of shape (channels,), and "poles" of shape (2, channels, N).
         """
         _, c = self._sequence(fan_in)
         shape, keys = (2, c, len(self.poles)), jax.random.split(key, 3)

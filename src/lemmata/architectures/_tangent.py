@@ -25,7 +25,7 @@ from ._gradients import (
 )
 from ._shapes import of_shapes, traced
 
-# Bytes held beside points, parameters and result, where the caller sets no other number.
+# Bytes held beside points, parameters and result, if the caller sets no other number.
 _WORKING_SET = 2**28
 # A symmetric kernel is computed in this many rows of blocks, so that little more than half of it is computed, but none
 # has fewer rows than this, counted with their outputs: products of shorter ones are slower than twice as many.
@@ -321,7 +321,7 @@ def _rows(entries: int, side_of_a_point: int, outputs: int, which: str) -> int:
 
 
 def _stripe(points: int, outputs: int) -> int:
-    """Rows of the blocks of a symmetric kernel; all where the blocks would be too short."""
+    """Rows of the blocks of a symmetric kernel; all if the blocks would be too short."""
     return points if points * outputs < _STRIPES * _SHORTEST else -(-points // _STRIPES)
 
 

@@ -15,13 +15,13 @@ from ._reading import as_read, check_points
 
 # What computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable
-# Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
+# Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, if smaller tiles leave less below the
 # diagonal; entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 
 def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
-    """The matrix of all pairs, its diagonal by the recursion where y is x; refused where a diagonal is not finite."""
+    """The matrix of all pairs, its diagonal by the recursion where y is x; refused if a diagonal is not finite."""
     check_rows(x, y)
     check_points(entries.network, x)
     check_points(entries.network, y)
@@ -37,7 +37,7 @@ def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
 
 
 def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
-    """The kernel of every point with itself, refused where not finite."""
+    """The kernel of every point with itself, refused if not finite."""
     check_sites(x)
     return finite(_diagonal(entries, as_read(entries.network, x)))
 
@@ -55,14 +55,14 @@ def _diagonal_of_fields(entries: NetworkEntries, x: Array) -> Array:
 
 
 def _field_tile(entries: NetworkEntries, x: Array) -> int:
-    """Rows of a square tile of pairs of fields: at least 8, which are computed at once, where four such tiles fit."""
+    """Rows of a square tile of pairs of fields: at least 8, which are computed at once, if four such tiles fit."""
     positions = math.prod(x.shape[1:-1]) ** (2 if entries.network.needs_pairs(False) else 1)
     side = math.isqrt(_FIELD_TILE // positions)
     return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)
 
 
 def _tile(entries: Entries, x: Array, y: Array, side: int) -> tuple[int, int]:
-    """Rows and columns of a tile, of `side` points where they are vectors."""
+    """Rows and columns of a tile, of `side` points if they are vectors."""
     if x.ndim == 2 or isinstance(entries, NormTable):
         return (side, side) if min(len(x), len(y)) >= 2 * side else (len(x), len(y))
     side = _field_tile(entries, x)
@@ -81,10 +81,10 @@ def _rectangle(entries: Entries, x: Array, y: Array | None) -> Array:
 def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
     """The matrix of a set of points, exactly symmetric, with this diagonal.
 
-    Two programs: in one, entries would be computed anew for the transpose, where products and sums may be fused
+    Two programs: in one, entries would be computed anew for the transpose, if products and sums may be fused
     otherwise.
     """
-    # Where a series stands for the recursion, a matrix that may be a tile of `gram` is computed whole.
+    # If a series stands for the recursion, a matrix that may be a tile of `gram` is computed whole.
     series = isinstance(entries, NetworkEntries) and is_homogeneous(entries.network)
     whole = series and len(x) < 2 * _TILE
     shape = side, _ = _tile(entries, x, x, _TILE if whole else _SYMMETRIC_TILE)
@@ -139,7 +139,7 @@ def _tiled(
 ) -> Array:
     """The matrix from tiles that stay in the cache through all layers; with `mirrored` each is written twice."""
     # A tile is written one step after it was computed: what is written in its own step the compiler computes entry by
-    # entry into the matrix, on one core. The first step writes zeros, where the second writes the first tile.
+    # entry into the matrix, on one core. The first step writes zeros, if the second writes the first tile.
     corners = jnp.asarray([starts[0], *starts], jnp.int32)
     rows, columns = shape
 

@@ -24,8 +24,8 @@ class TransposedWindow(Window):
 
     Args:
         size: its extent along each axis of the grid.
-        strides: how far positions are moved apart; 1 where not given.
-        dilation: the distance of neighbours inside it; 1 where not given.
+        strides: how far positions are moved apart; 1 if not given.
+        dilation: the distance of neighbours inside it; 1 if not given.
         padding: `"SAME"` surrounds the line by zeros and has n s positions p; `"CIRCULAR"` joins its ends and has as
             many. `"VALID"` surrounds it by zeros too, and has all n s + max(E - s, 0) positions that something reaches.
 
@@ -92,7 +92,7 @@ class ConvTranspose(Serial):
 
         h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j((p + e o - a) / s) + b B_i
 
-    over the places o of the window where the quotient is a position. Its moments are those of `Dense` on patches,
+    over the places o of the window if the quotient is a position. Its moments are those of `Dense` on patches,
 
         nngp'(p, q) = w² / count sum_o nngp((p + e o - a) / s, (q + e o - a) / s) + b²,
 
@@ -103,8 +103,8 @@ class ConvTranspose(Serial):
         width: the number of output channels.
         window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
         weight_std, bias_std, parameterization: as of `Dense`.
-        strides: how many times finer the grid becomes along each axis; 1 where not given.
-        dilation, padding: as of `TransposedWindow`, but `"SAME"` where not given.
+        strides: how many times finer the grid becomes along each axis; 1 if not given.
+        dilation, padding: as of `TransposedWindow`, but `"SAME"` if not given.
 
     Raises:
         SettingError: for the same reasons as `Window` and `Dense`.

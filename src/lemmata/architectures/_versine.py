@@ -1,7 +1,7 @@
 """The versine 1 - |c| of a correlation c: it keeps the angle that c itself rounds away near 1 and -1.
 
 A correlation within eps of 1 knows its angle to sqrt(eps); the versine, half of the squared angle there, to eps. So
-states carry it beside the covariances, whose sign is that of c, where a layer has a form for it that does not cancel.
+states carry it beside the covariances, whose sign is that of c, if a layer has a form for it that does not cancel.
 """
 
 import functools
@@ -32,7 +32,7 @@ def input_versines(
     yy: Float[Array, "1 m"],
     own: bool = False,
 ) -> Float[Array, "n m"]:
-    """1 - |cos| of the angle between points: |x/|x| -+ y/|y||² / 2 where that is small; 1 at a point 0.
+    """1 - |cos| of the angle between points: |x/|x| -+ y/|y||² / 2 if that is small; 1 at a point 0.
 
     Args:
         x: points.
@@ -101,7 +101,7 @@ def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], 
 
 
 def _settled(versine: Array) -> Array:
-    """The versine, 0 where the angle is rounding.
+    """The versine, 0 if the angle is rounding.
 
     Equal points may be summed in another order each, and a derivative of the angle divides by its sine.
     """
@@ -189,7 +189,7 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
 
 
 def _apart(one: Array, other: Array) -> Array:
-    """The difference of two numbers of one sign; 0 where it is rounding, so that an angle of equal points stays 0."""
+    """The difference of two numbers of one sign; 0 if it is rounding, so that an angle of equal points stays 0."""
     difference = one - other
     return jnp.where(jnp.abs(difference) > 8.0 * jnp.finfo(difference.dtype).eps * one, difference, 0.0)
 

@@ -23,8 +23,8 @@ class Window(eqx.Module):
 
     Args:
         size: its extent along each axis of the grid.
-        strides: how far it moves in one step; 1 where not given.
-        dilation: the distance of neighbours inside it; 1 where not given.
+        strides: how far it moves in one step; 1 if not given.
+        dilation: the distance of neighbours inside it; 1 if not given.
         padding: `"VALID"` keeps it inside the grid. `"SAME"` surrounds the grid by zeros, so that with strides 1 there
             are as many windows as positions; `"CIRCULAR"` does so by the grid itself, as on a torus.
 

@@ -15,7 +15,7 @@ _BLOCK = 512
 
 
 def known(array: ArrayLike) -> np.ndarray | None:
-    """The numbers of an array, or None where it is traced.
+    """The numbers of an array, or None if it is traced.
 
     Args:
         array: the numbers.

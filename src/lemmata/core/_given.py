@@ -171,7 +171,7 @@ def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) 
 
 
 def refuse_text(X: Any) -> None:
-    """Refuse inputs that hold strings, which would be read as numbers where they look like some.
+    """Refuse inputs that hold strings, which would be read as numbers if they look like some.
 
     Args:
         X: inputs.
@@ -210,7 +210,7 @@ def _is_frame(X: Any) -> bool:
 
 @contextlib.contextmanager
 def refusing_in_one_line() -> Iterator[None]:
-    """Around scikit-learn's validation: its errors become errors of one line, in its words where users look for these.
+    """Around scikit-learn's validation: its errors become errors of one line, in its words if users look for these.
 
     Raises:
         DataError: in the place of a ValueError.

@@ -212,7 +212,7 @@ class KeyPlace(NamedTuple):
     optional: bool
 
     def read(self, value: Any) -> Any:
-        """The key, or None where it may be."""
+        """The key, or None if it may be."""
         if isinstance(value, jax.Array | np.ndarray) or (value is None and self.optional):
             return value
         remedy = f"pass jax.random.key({value})" if isinstance(value, int) else "pass one made by jax.random.key(seed)"

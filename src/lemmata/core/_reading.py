@@ -2,9 +2,9 @@
 
 The `__init__` of a subpackage ends with `read_arguments(__name__)`. Each public function, and each method of a public
 class, then reads the arguments that are annotated as arrays before its own code sees them. Lists, frames, tensors and
-arrays of another library or type become arrays of the annotated kind. Texts, complex numbers where real ones are meant,
+arrays of another library or type become arrays of the annotated kind. Texts, complex numbers if real ones are meant,
 ragged lists, None, and another number of axes are refused in one line that names the argument. An array of JAX is
-passed on as it is, so that a reading changes no result. Where a function then fails in another library's words, the
+passed on as it is, so that a reading changes no result. If a function then fails in another library's words, the
 argument whose shape or type does not fit is named.
 """
 

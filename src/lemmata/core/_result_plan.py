@@ -70,7 +70,7 @@ class ResultPlan:
 
 
 def free_bytes(x: Any = None) -> int:
-    """Free memory where an array is: of this machine, or of its device, if it says.
+    """Free memory if an array is: of this machine, or of its device, if it says.
 
     Args:
         x: the array; of one that is not known yet, or of none, the machine's memory is meant.

@@ -81,7 +81,7 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
     from the inputs through `widths` to one number, a cascade for each column of the targets. Each step solves a linear
     system of the size of a batch for the function on it, and moves the values of all packages by damped Gauss-Newton
     (`lemmata.subjects.splines.Cascade.step`). A cascade can find few directions on which targets depend; plain kernel
-    regression with the same covariance is the better choice where they depend on all.
+    regression with the same covariance is the better choice if they depend on all.
 
     Args:
         widths: of the packages behind the first one; () is a single package. Equal neighbours start as the identity.

@@ -25,7 +25,7 @@ _BLOCK = 2**27
 
 
 def centres_for(setting: Any, rows: int) -> int | None:
-    """How many centres a fit has; None where it is exact.
+    """How many centres a fit has; None if it is exact.
 
     Args:
         setting: "auto", a number, or None.
@@ -121,7 +121,7 @@ def _best(
 
 
 def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np.ndarray, " p"]:
-    """The first rows in an order with different points; fewer where there are no more."""
+    """The first rows in an order with different points; fewer if there are no more."""
     taken = count
     while True:
         drawn = points[order[:taken]].reshape(min(taken, len(order)), -1)
@@ -135,7 +135,7 @@ def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
     """The least and most of what further centres are estimated to save of the mean error, as shares of it.
 
     The last doubling of the number of centres has saved d, the one before c. At most every further doubling saves d, or
-    the standard error of d where that is more; at least each saves d / c of the one before, and at most a half of it.
+    the standard error of d if that is more; at least each saves d / c of the one before, and at most a half of it.
 
     Args:
         errors: of the rows set aside, from a quarter, a half and all of the centres.
@@ -171,7 +171,7 @@ def warn_of_centres(rows: int, found: OnCentres) -> None:
 
 
 def warn_of_least_squares(found: OnCentres, setting: str) -> None:
-    """Warn where a fit that is asked to interpolate misses rows, because it has fewer centres than rows.
+    """Warn if a fit that is asked to interpolate misses rows, because it has fewer centres than rows.
 
     Args:
         found: the fit.
@@ -209,7 +209,7 @@ def crosses(
 
 
 def diagonal_mean(kernel: AbstractKernel, points: Float[np.ndarray, "n *shape"], weights: np.ndarray) -> float:
-    """The weighted mean of K(x_i, x_i), 1 where it is 0.
+    """The weighted mean of K(x_i, x_i), 1 if it is 0.
 
     Args:
         kernel: with leaves of JAX.

@@ -15,7 +15,7 @@ from lemmata.errors import CalibrationWarning
 from ._kernel_ridge import TangentKernelRegressor
 from ._rows import points_of, training_rows
 
-# Rows whose leave-one-out outputs calibrate probabilities, where there are many.
+# Rows whose leave-one-out outputs calibrate probabilities, if there are many.
 _JUDGES = 1000
 
 
@@ -28,7 +28,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     Outputs of a least-squares fit are no probabilities. `predict_proba` is the softmax of `sharpness_` times the
     outputs; the sharpness minimises the log loss of the leave-one-out outputs of the training rows, each of which comes
     from a fit that has not seen the row (the offset apart), with one more row of every class counted beside each
-    class's own (Platt's smoothing). These outputs have a closed form for a ridge, so it exists where `time` is None.
+    class's own (Platt's smoothing). These outputs have a closed form for a ridge, so it exists if `time` is None.
     Beyond 2,000 rows the outputs of 1,000 to 2,000 of them are used.
 
     Args:
@@ -41,7 +41,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     Attributes:
         classes_: the labels.
         regressor_: the fit to the indicators.
-        sharpness_: what outputs are multiplied by before the softmax, where `time` is None; 0 where the leave-one-out
+        sharpness_: what outputs are multiplied by before the softmax, if `time` is None; 0 if the leave-one-out
             outputs are no better than chance.
 
     Example:

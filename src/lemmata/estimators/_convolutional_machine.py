@@ -31,8 +31,8 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     and the squares of inducing points.
 
     Args:
-        shape: of an image, (h, w) or (h, w, c), where rows of X are its entries in that order; None is a square of one
-            channel where there is one, else a strip (1, d).
+        shape: of an image, (h, w) or (h, w, c), if rows of X are its entries in that order; None is a square of one
+            channel if there is one, else a strip (1, d).
         inducing: inducing patches of images, then inducing points of each block.
         strides: of the sites that each block keeps, along both axes.
         stiffness: nu, at least 0; math.inf learns no Gram matrix.

@@ -23,7 +23,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     """Least-squares classification with a deep kernel machine of ReLU layers on inducing points.
 
     A kernel method whose kernel is learned: the Gram matrix of every layer at the inducing points is free, and moves
-    away from what an infinitely wide network expects where the labels gain more by it than `nu` times the Gaussian
+    away from what an infinitely wide network expects if the labels gain more by it than `nu` times the Gaussian
     divergence costs (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by
     one number. Factors, inducing points and noise are trained by Adam on all rows; the time of a step and the memory
     are linear in the rows.
@@ -86,7 +86,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         self.scale_ = size if size > 0 else 1.0
         classes = np.arange(len(self.classes_)) if len(self.classes_) > 2 else np.array([1])
         targets = (index[:, None] == classes).astype(float)
-        # Of mean 0 and mean square 1 where classes are of one size
+        # Of mean 0 and mean square 1 if classes are of one size
         level = 1 / len(self.classes_)
         targets = (targets - level) / math.sqrt(level * (1 - level))
         count = min(int(self.inducing), len(targets))

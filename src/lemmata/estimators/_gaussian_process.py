@@ -50,8 +50,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         network_: the network that is used.
         log_evidence_: the log marginal likelihood of the scaled targets, summed over their columns; -inf for rows that
             contradict each other without noise. None on centres.
-        log_evidence_bound_: a lower bound of it (Titsias' on centres); it is `log_evidence_` where the fit is exact.
-        centres_: the number of centres; None where the fit is exact.
+        log_evidence_bound_: a lower bound of it (Titsias' on centres); it is `log_evidence_` if the fit is exact.
+        centres_: the number of centres; None if the fit is exact.
         price_: see `KernelRegressor`.
         jitter_: what had to be added to the diagonal beyond the noise; on centres, to that of their own Gram matrix.
         offset_: the mean of the targets, a number or (k,).
@@ -175,7 +175,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _posterior(
         self, kernel: NNGPKernel, x: np.ndarray, cross: np.ndarray, variances: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Means and variances in units of the scaled targets; variances are 0 where they are not asked for."""
+        """Means and variances in units of the scaled targets; variances are 0 if they are not asked for."""
         stored = vars(self).get("_solution")  # of estimators that were stored before there were centres
         mean = cross @ (self._coefficients if stored is None else stored.coefficients)
         if not variances:

@@ -41,7 +41,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         temperature: tau of the attention layers; None is 10^4.
         stable: whether logistic functions are evaluated without cancellation.
         normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
-            None divides where a norm is above 1, with a warning.
+            None divides if a norm is above 1, with a warning.
         random_state: seed, RandomState or None, for the features.
 
     Attributes:
@@ -130,7 +130,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X):
         """Predictions (m,) at the inputs X (m, d): one forward pass for each row, in blocks of rows.
 
-        Rows outside the ball are answered too, where no theory speaks: features are constant far out.
+        Rows outside the ball are answered too, if no theory speaks: features are constant far out.
         """
         check_is_fitted(self)
         with refusing_in_one_line():

@@ -70,7 +70,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Solve for the training rows.
 
         A row of weight w counts as w rows do: it adds w (f - y)² to the squared loss, which is to say that its ridge is
-        ridge / w. The offset is the weighted mean. Rows of weight 0 are left out. Where the ridge is chosen, the
+        ridge / w. The offset is the weighted mean. Rows of weight 0 are left out. If the ridge is chosen, the
         leave-one-out error leaves a row out with all of its weight, and counts it by that.
 
         Args:
@@ -228,12 +228,12 @@ def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarra
 class KernelRegressor(AbstractKernelRegressor):
     """Regression with any lemmata kernel, in closed form.
 
-    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean; or, where `time` is given, those of the gradient
+    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean; or, if `time` is given, those of the gradient
     flow df/dt = -K (f - y) from the mean, stopped at that time (an infinitely wide network trained for that long).
 
     Args:
         kernel: a kernel; None is an RBF kernel whose squared lengthscale is half the number of columns.
-        ridge: the ridge on the diagonal of the Gram matrix; used where `time` is None. None takes the one of least
+        ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None takes the one of least
             leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal; every column of the targets
             counts in units of its own root mean square.
         time: training time, in units where the flow is df/dt = -K (f - y); infinity is the interpolant.
@@ -244,12 +244,12 @@ class KernelRegressor(AbstractKernelRegressor):
 
     Attributes:
         kernel_: the kernel that is used.
-        ridge_: the ridge that is used, where `time` is None.
+        ridge_: the ridge that is used, if `time` is None.
         jitter_: what had to be added to the diagonal beyond the ridge; on centres, to that of their own Gram matrix.
         offset_: the mean of the targets.
-        centres_: the number of centres; None where the fit is exact.
+        centres_: the number of centres; None if the fit is exact.
         price_: the least and the most of the squared error that the exact fit is estimated to save, as shares; (0, 0)
-            where the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
+            if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
             of the centres.
 
     Example:
@@ -288,7 +288,7 @@ class TangentKernelRegressor(AbstractKernelRegressor):
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
             0.1.
-        ridge: the ridge on the diagonal of the Gram matrix; used where `time` is None. None takes the one of least
+        ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None takes the one of least
             leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal; every column of the targets
             counts in units of its own root mean square.
         time: training time, in units where the flow is df/dt = -K (f - y).
@@ -296,12 +296,12 @@ class TangentKernelRegressor(AbstractKernelRegressor):
 
     Attributes:
         kernel_: the tangent kernel.
-        ridge_: the ridge that is used, where `time` is None.
+        ridge_: the ridge that is used, if `time` is None.
         jitter_: what had to be added to the diagonal beyond the ridge; on centres, to that of their own Gram matrix.
         offset_: the mean of the targets.
-        centres_: the number of centres; None where the fit is exact.
+        centres_: the number of centres; None if the fit is exact.
         price_: the least and the most of the squared error that the exact fit is estimated to save, as shares; (0, 0)
-            where the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
+            if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
             of the centres.
 
     Example:

@@ -1,4 +1,4 @@
-"""Trees of fitted estimators: NumPy arrays where they are kept, JAX arrays where they are computed with."""
+"""Trees of fitted estimators: NumPy arrays if they are kept, JAX arrays if they are computed with."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def numpy_leaves(tree: Any) -> Any:
 
 
 def jax_leaves(tree: Any) -> Any:
-    """The inverse of `numpy_leaves`, to be called where x64 is on.
+    """The inverse of `numpy_leaves`, to be called if x64 is on.
 
     Args:
         tree: what `numpy_leaves` gave.

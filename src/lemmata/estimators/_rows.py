@@ -25,7 +25,7 @@ class Rows(NamedTuple):
     Attributes:
         points: inputs (n, d), or fields (n, *sites, channels).
         targets: (n,) or (n, k).
-        weights: (n,), the number of times that a row counts; 1 where none were given.
+        weights: (n,), the number of times that a row counts; 1 if none were given.
     """
 
     points: Float[np.ndarray, "n *d"]
@@ -99,7 +99,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
 
     Args:
         estimator: whose fit it is; learns the number of columns.
-        X: inputs (n, d); for a `network` of the estimator also fields, or a list of graphs where it reads these.
+        X: inputs (n, d); for a `network` of the estimator also fields, or a list of graphs if it reads these.
         y: targets or labels.
         sample_weight: None, or (n,) numbers of at least 0, not all 0.
         rules: of scikit-learn's `validate_data`, for the targets.
@@ -158,7 +158,7 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
 
 
 def without_contradictions(rows: Rows, setting: str) -> Rows:
-    """Rows for a fit that interpolates: where equal inputs have different targets, warn and average the targets.
+    """Rows for a fit that interpolates: if equal inputs have different targets, warn and average the targets.
 
     Args:
         rows: of the fit.
@@ -197,7 +197,7 @@ def _all_differ(numbers: Float[np.ndarray, "n d"]) -> bool:
 
 
 def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
-    """Warn where a fit that interpolates misses rows, which a matrix that is singular up to rounding makes it do.
+    """Warn if a fit that interpolates misses rows, which a matrix that is singular up to rounding makes it do.
 
     Args:
         missed: fitted values minus targets, (n,) or (n, k).
@@ -219,7 +219,7 @@ def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
 
 
 def root_mean_square(values: np.ndarray, weights: Float[np.ndarray, " n"]) -> Any:
-    """The weighted root mean square over rows, a number or (k,), where the squares may overflow or vanish.
+    """The weighted root mean square over rows, a number or (k,), if the squares may overflow or vanish.
 
     Args:
         values: (n,) or (n, k).

@@ -47,12 +47,12 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Args:
         width: hidden units, even; None is the limit of infinite width.
         sigma: standard deviation of the weights at initialisation. With 0 the kernel is linear.
-        time: training time in units where the flow is df/dt = -K (f - y); infinity is allowed where `width` is None.
+        time: training time in units where the flow is df/dt = -K (f - y); infinity is allowed if `width` is None.
             None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression (ridge r and
             time 1/r shrink a mode of eigenvalue a by a/(a + r) and 1 - exp(-a/r)), between 0.1 and 10,000 divided by
             the largest eigenvalue of K; it is the same for every width.
         normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
-            None divides where a norm is above 1, with a warning.
+            None divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.
 
     Attributes:
@@ -104,7 +104,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X, y = (np.asarray(values, float) for values in validated)
         self._check_settings()
         row, longest, self.scale_ = ball_scale(X, self.normalise)
-        # A mean overflows where its sum does; division by a power of 2 is exact.
+        # A mean overflows if its sum does; division by a power of 2 is exact.
         exponent = np.frexp(np.abs(y).max())[1]
         self.offset_ = np.ldexp(np.mean(np.ldexp(y, -exponent), axis=0), exponent)
         self._shape = y.shape[1:]
@@ -261,7 +261,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def default_time(kernel: Spectrum, y: Float[Array, "n k"]) -> float:
-    """1 / ridge for the ridge of smallest leave-one-out error among those of `_TIMES`; 0 where the kernel is 0.
+    """1 / ridge for the ridge of smallest leave-one-out error among those of `_TIMES`; 0 if the kernel is 0.
 
     Args:
         kernel: the eigensystem of the Gram matrix.
@@ -299,7 +299,7 @@ def largest_eigenvalue(
 
 
 def _numbers(value: Any) -> np.ndarray | None:
-    """The numbers in a setting; None where anything in it is no real number."""
+    """The numbers in a setting; None if anything in it is no real number."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):

@@ -90,7 +90,7 @@ def uniform_from_normal(normal: Float[Array, "*s"]) -> Float[Array, "*s"]:
 
 
 def barron_parameter(functions: AbstractFunctionClass) -> Float[Array, ""]:
-    """C_F = sup |f(0)| + integral of |omega| F_sup(omega) (li2025incontext, equation 19); infinity where it diverges.
+    """C_F = sup |f(0)| + integral of |omega| F_sup(omega) (li2025incontext, equation 19); infinity if it diverges.
 
     Args:
         functions: the class.

@@ -79,7 +79,7 @@ def positive_definite_bound(value: float | Array, laplacian: float | Array) -> F
 
 
 def combination_moment(weights: Float[Array, " m"], moments: Float[Array, " m"]) -> Float[Array, ""]:
-    """Of sum_i c_i f_i: at most sum_i |c_i| C_i, with equality where spectra do not overlap.
+    """Of sum_i c_i f_i: at most sum_i |c_i| C_i, with equality if spectra do not overlap.
 
     Args:
         weights: c_i.

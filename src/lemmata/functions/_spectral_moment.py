@@ -22,7 +22,7 @@ class SpectralMoment:
 
     Args:
         value: the estimate.
-        standard_error: of the random frequencies, 0 where there are none.
+        standard_error: of the random frequencies, 0 if there are none.
         truncation: what is missing or wrong for other reasons, as the estimate's own function describes.
         median: half of the integral lies at shorter frequencies.
     """
@@ -65,7 +65,7 @@ def spectral_moment(
     """The integral of |omega| |F(omega)| over all frequencies, for an F that can be evaluated.
 
     The standard error compares neighbouring strata. `truncation` continues the last two half decades geometrically
-    beyond |omega| = 1e6; frequencies below 1e-6 are left out. A moment is called infinite where these half decades
+    beyond |omega| = 1e6; frequencies below 1e-6 are left out. A moment is called infinite if these half decades
     hold more than 1e-6 of the value and do not fall by a tenth: spectra with slower tails cannot be told from
     infinite ones. Atoms and lines of F are not seen: they have no density.
 
@@ -123,7 +123,7 @@ def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> S
     f minus its mean over 1 < |x| < side is multiplied by a smooth function of |x|, 1 on the ball and 0 beyond `side`,
     and the coefficients of the periodic result, c_k = mean of f exp(-i <omega_k, x>), give sum |omega_k| |c_k|.
     That is the parameter of this extension, exact for a band-limited product, and never below the least of all
-    extensions; it can be far above it, where a wider margin or another extension does better, and it can be below that
+    extensions; it can be far above it, if a wider margin or another extension does better, and it can be below that
     of f itself on the whole space. `truncation` is the difference from every second
     value, plus what the last octaves of frequencies promise beyond the grid. Noise in the values is read as roughness.
 

@@ -1,4 +1,4 @@
-"""Gram matrices on disk: computed tile by tile into a zarr array, and continued where they were interrupted."""
+"""Gram matrices on disk: computed tile by tile into a zarr array, and continued if they were interrupted."""
 
 import pathlib
 import shutil
@@ -34,7 +34,7 @@ def gram_on_disk(
 ) -> Any:
     """The matrix of `gram` as a zarr array (n, m) at `path`, without ever holding it in memory.
 
-    The chunks are the tiles of `gram_plan`; where `y` is None, half of them are computed and the others are their
+    The chunks are the tiles of `gram_plan`; if `y` is None, half of them are computed and the others are their
     transposes. A tile counts once it is wholly written, so a run that was interrupted, even killed, is continued by the
     same call: only missing tiles are computed. A folder of another problem is refused: the points and the
     kernel's description are compared by their digest, and the first finished tile, computed again, by its values; of

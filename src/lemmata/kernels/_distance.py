@@ -36,7 +36,7 @@ def squared_distances(
     scales: Float[Array, " d"] | None = None,
     unit: Float[Array, "*columns"] | None = None,
 ) -> Float[Array, "n m"]:
-    """The matrix |x_i - y_j|², each entry with a small relative error, and exactly 0 where x_i equals y_j.
+    """The matrix |x_i - y_j|², each entry with a small relative error, and exactly 0 if x_i equals y_j.
 
     Many coordinates go through a matrix product of the centred points; pairs that are near to each other compared
     with their distance from the centre, where the product form cancels, are computed again from their difference.
@@ -84,7 +84,7 @@ def _by_product(own: bool, x: Array, y: Array, unit: Array | None, scales: Array
     norms = total(a**2)[:, None] + total(b**2)[None, :]
     diagonal = own & (jnp.arange(len(x))[:, None] == jnp.arange(len(y))[None, :])
     squares = jnp.where(diagonal, 0.0, norms - 2 * _product(a, b))
-    # Near, and where the norms overflow: inf - inf. The repair finds them again, since what it is given is stored.
+    # Near, and if the norms overflow: inf - inf. The repair finds them again, since what it is given is stored.
     near = lambda: ~(squares >= _NEAR * norms) & ~diagonal
     repaired = lambda: _repaired(own, _in_units(x, unit), _in_units(y, unit), scales, squares, near())
     return jax.lax.cond(jnp.any(near()), repaired, lambda: squares)
@@ -102,7 +102,7 @@ def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Arra
     by_rows = lambda squares, near: jax.lax.map(repair_row, (x, squares, near))
     if own:
         return by_rows(squares, near)
-    # One near pair a row is the rule where points of one set are in the other: it is repaired for all rows at once, and
+    # One near pair a row is the rule if points of one set are in the other: it is repaired for all rows at once, and
     # further near pairs (clusters, duplicates) row by row, only if there are any.
     rows, nearest = jnp.arange(len(x)), jnp.argmin(jnp.where(near, squares, jnp.inf), axis=1)
     first = jnp.where(near[rows, nearest], exact(x, y[nearest]), squares[rows, nearest])

@@ -15,7 +15,7 @@ from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile
 # arrays whose rows are a power of two of bytes apart, columns share few places of a cache, and a transpose takes three
 # times as long.
 _SIDE, _STEP = 680, 16
-# Where work for a point alone is not cheap, a point is in half as many tiles.
+# If work for a point alone is not cheap, a point is in half as many tiles.
 _WIDE_SIDE = 1160
 # Tiles that are computed while one is written.
 _AHEAD = 2
@@ -56,7 +56,7 @@ def filled(
 ) -> Float[np.ndarray, "n columns"]:
     """K(x_i, y_j), or the exactly symmetric K(x_i, x_j) from the tiles on and above the diagonal alone.
 
-    It is the only array of its size, and begins where JAX takes it over without a copy.
+    It is the only array of its size, and begins if JAX takes it over without a copy.
 
     Args:
         kernel: the kernel.
@@ -121,7 +121,7 @@ def _aligned(shape: tuple[int, int], dtype: np.dtype) -> Float[np.ndarray, "n m"
 
 
 def _write(matrix: np.ndarray, tile: _Tile, rows: _Axis, columns: _Axis) -> None:
-    """Put a tile where it belongs, and its transpose where the matrix is symmetric; refused where not finite."""
+    """Put a tile where it belongs, and its transpose if the matrix is symmetric; refused if not finite."""
     row, column = rows.starts[tile.i], columns.starts[tile.j]
     if tile.told is None:
         found = checked_finite(tile.values, (row, column))

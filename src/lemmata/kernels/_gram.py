@@ -1,4 +1,4 @@
-"""Gram and cross matrices: whole where they are small, in tiles of the cache, and under a plan where they are large."""
+"""Gram and cross matrices: whole if they are small, in tiles of the cache, and under a plan if they are large."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ from ._points import UNKNOWN, checked_problem, entries
 from ._tiles import checked_finite, checked_symmetric, symmetrised, tile_of
 
 # Matrices of fewer bytes than the first number are computed at once without a question, those of more than the second
-# never; between, where memory for four of them is free.
+# never; between, if memory for four of them is free.
 _SMALL, _LARGE = 2**26, 2**30
 # Entries of a matrix that is computed as a whole.
 _AT_ONCE = 2**20
@@ -31,13 +31,13 @@ def gram(
     block: int | None = None,
     working_set: int | None = None,
 ) -> Float[Array, "n m"]:
-    """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) where `y` is given.
+    """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) if `y` is given.
 
-    The symmetric form is exactly symmetric. It computes the tiles on and above the diagonal alone, where there are
+    The symmetric form is exactly symmetric. It computes the tiles on and above the diagonal alone, if there are
     tiles: on a CPU, for vectors and more than 2^20 entries, tiles that stay in the cache, if the kernel says that it
     does little for one point alone (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square and
     the peak of memory is the output, the working set, and once some 100 MiB for the compiler, which no plan counts.
-    Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are refused where the
+    Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are refused if the
     plan does not fit into free memory.
 
     Args:
@@ -84,7 +84,7 @@ def gram(
 
 
 def _in_cached_tiles(kernel: AbstractKernel, x: Array, y: Array | None) -> Array | None:
-    """The matrix by way of tiles that stay in the processor's cache, or None where they would not be faster."""
+    """The matrix by way of tiles that stay in the processor's cache, or None if they would not be faster."""
     points = [jnp.asarray(each) for each in ((x,) if y is None else (x, y))]
     places, mapped = {device for each in points for device in each.devices()}, kernel
     if len(points[0]) * len(points[-1]) <= _AT_ONCE or len(places) > 1 or next(iter(places)).platform != "cpu":

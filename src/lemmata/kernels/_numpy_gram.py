@@ -14,7 +14,7 @@ _TILE = 512
 
 
 def numpy_gram(kernel: AbstractKernel, x: Float[np.ndarray, "n *shape"]) -> Float[np.ndarray, "n columns"] | None:
-    """The matrix K(x_i, x_j) in new memory, exactly symmetric; None where the kernel has no form in NumPy.
+    """The matrix K(x_i, x_j) in new memory, exactly symmetric; None if the kernel has no form in NumPy.
 
     Args:
         kernel: the kernel K.

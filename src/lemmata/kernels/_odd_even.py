@@ -14,7 +14,7 @@ from ._stationary import RBF
 class OddEvenKernel(AbstractKernel):
     """K(x, y) = exp(-|x - y|²/(2 l²)) + weight δ(x, y) exp(-|x - y|²/(2 l_oe²)), for points of whole numbers.
 
-    δ(x, y) is 1 where every coordinate of x has the parity of that of y, and 0 elsewhere. For nuclei, x = (Z, N), the
+    δ(x, y) is 1 if every coordinate of x has the parity of that of y, and 0 elsewhere. For nuclei, x = (Z, N), the
     second term lets each of the classes even-even, even-odd, odd-even and odd-odd leave the smooth first term by a
     smooth function of its own. With the coordinates' signs s = (-1)^x,
 
@@ -69,7 +69,7 @@ class OddEvenKernel(AbstractKernel):
             )
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
-        """The smooth term, and the second one where parities are equal."""
+        """The smooth term, and the second one if parities are equal."""
         same = jnp.all(self._odd(x) == self._odd(y))
         smooth, second = (scaled(x, y) for scaled in self._terms(x))
         return smooth + self.weight * jnp.where(same, second, 0.0)

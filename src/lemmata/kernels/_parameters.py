@@ -49,7 +49,7 @@ def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
 def check_number(
     name: str, value: Array | np.ndarray, *, zero_allowed: bool = False, each_column: bool = False
 ) -> None:
-    """Reject a number that is not finite and positive (or zero, where that is allowed).
+    """Reject a number that is not finite and positive (or zero, if that is allowed).
 
     A number that is being traced (inside jit, vmap or grad) has no value yet and passes.
 

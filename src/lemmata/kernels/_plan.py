@@ -19,7 +19,7 @@ from ._base import AbstractKernel
 from ._points import checked_problem, entries
 from ._tiles import cross_tile, diagonal_tile
 
-# Beside the output: a quarter of a gigabyte, where the caller says nothing.
+# Beside the output: a quarter of a gigabyte, if the caller says nothing.
 WORKING_SET = 2**28
 
 # The allocator keeps what is freed, in pieces that the next tile does not always fit into: resident memory was up to
@@ -76,7 +76,7 @@ class GramPlan:
         return self.peak_bytes <= (available_bytes() if free is None else free)
 
     def announce(self) -> None:
-        """Print the plan to standard error where the matrix takes more than 1 GiB."""
+        """Print the plan to standard error if the matrix takes more than 1 GiB."""
         if self.output_bytes > _ANNOUNCED:
             print(f"lemmata: {self}", file=sys.stderr, flush=True)
 

@@ -23,7 +23,7 @@ def has_finite_sum(values: Float[Array, "..."]) -> bool:
         return bool(np.isfinite(np.sum(np.asarray(values))))  # without a compilation
 
 
-# What is raised where a value is asked for under `jit` or `vmap`.
+# What is raised if a value is asked for under `jit` or `vmap`.
 UNKNOWN = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 
 
@@ -57,7 +57,7 @@ def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, boo
 
 
 def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
-    """The matrix cross(x, y), or its shape and type where `cross` gives these.
+    """The matrix cross(x, y), or its shape and type if `cross` gives these.
 
     Args:
         cross: the function of all pairs.
@@ -134,7 +134,7 @@ def _array(name: str, given: Any) -> Any:
 
 
 def _finite(name: str, points: Array) -> bool:
-    """Whether the points are known, refused where they are and one is not finite."""
+    """Whether the points are known, refused if they are and one is not finite."""
     try:
         # A sum of finite numbers may overflow, so it only says that all are finite, never that one is not.
         if has_finite_sum(points):

@@ -21,7 +21,7 @@ class SoftmaxTangent(AbstractKernel):
     a_{2r} = -a_{2r-1} are random signs, H_{l,l'} tends to K for l = l' and to 0 otherwise, as m grows, at the rate
     m^(-1/2). Source: gu2024softmax, Definitions 3.6 and 3.7; the limit is derived in comments here.
 
-    K is strictly positive definite on distinct points other than 0 where sigma > 0, and K(0, y) = 0. With sigma = 0 it
+    K is strictly positive definite on distinct points other than 0 if sigma > 0, and K(0, y) = 0. With sigma = 0 it
     is the linear kernel <x, y>: all units start equal, and differ by their signs alone.
 
     >>> import jax.numpy as jnp

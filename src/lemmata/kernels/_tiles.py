@@ -82,7 +82,7 @@ def checked_symmetric(
     largest: Float[Array, ""],
     first: int = 0,
 ) -> Float[Array, "n n"]:
-    """The mean, first of the three results of `symmetrised`, refused where not finite or not symmetric to rounding.
+    """The mean, first of the three results of `symmetrised`, refused if not finite or not symmetric to rounding.
 
     An inner product of d numbers carries an error of at most d eps relative to the norms, and the kernel may take its
     root (a distance or an angle that is zero up to rounding): K(x, y) and K(y, x) may differ by 2 sqrt(d eps) of the
@@ -116,7 +116,7 @@ def checked_symmetric(
 
 
 def checked_finite(matrix: Float[Array, "n m"], first: tuple[int, int] = (0, 0)) -> Float[Array, "n m"]:
-    """The matrix, refused where an entry is known not to be finite: inner products overflow before the points do.
+    """The matrix, refused if an entry is known not to be finite: inner products overflow before the points do.
 
     Args:
         matrix: entries of a kernel at pairs of points.

@@ -17,7 +17,7 @@ def writable_gram(kernel: AbstractKernel, x: Float[Array, "n *shape"]) -> Float[
     """The Gram matrix K(x_i, x_j) in a new array of NumPy, exactly symmetric, for factorisations in place.
 
     Only tiles on and above the diagonal are computed, in one compiled shape. The matrix is the only array of its size:
-    a Cholesky factor can take its place, where `gram` gives an array of JAX, which nothing may write to.
+    a Cholesky factor can take its place, if `gram` gives an array of JAX, which nothing may write to.
 
     Args:
         kernel: the kernel K.

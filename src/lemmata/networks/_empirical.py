@@ -15,7 +15,7 @@ from lemmata.errors import SettingError, ShapeError, SolverError
 from ._modules import check_variables, function_of
 
 Outputs = Literal["all", "each", "mean"] | int
-# Bytes held beside a result, where the caller sets no other number.
+# Bytes held beside a result, if the caller sets no other number.
 WORKING_SET = 2**28
 # Points whose outputs are computed at once.
 _BATCH = 256
@@ -36,9 +36,9 @@ class EmpiricalKernel(eqx.Module):
         working_set: bytes of gradients, activations and products that are held at once beside the result; at
             least those of two points.
 
-    The methods raise ShapeError where points are empty, of different shapes or do not fit the function, PrecisionError
+    The methods raise ShapeError if points are empty, of different shapes or do not fit the function, PrecisionError
     for half precision, SettingError for parameters without a floating-point number or an output that does not exist,
-    MemoryPlanError where the result and the working set need more bytes than are free, and SolverError where the kernel
+    MemoryPlanError if the result and the working set need more bytes than are free, and SolverError if the kernel
     is not finite. The plan of a result above 1 GiB is printed to standard error.
 
     Example:

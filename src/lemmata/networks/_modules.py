@@ -59,7 +59,7 @@ def check_variables(f: Any, params: Any) -> None:
         params: what was given as its parameters.
 
     Raises:
-        SettingError: where other collections stand beside "params"; names `flax_function`.
+        SettingError: if other collections stand beside "params"; names `flax_function`.
     """
     if not isinstance(params, Mapping) or "params" not in params or len(params) == 1:
         return

@@ -57,8 +57,8 @@ def monte_carlo_kernel(
 
     Raises:
         SettingError: for fewer than two draws, no key, or outputs beside `nngp`, which is a mean over them.
-        MemoryPlanError: where three kernels and the work of one need more bytes than are free.
-        SolverError: where a draw gave a kernel that is not finite.
+        MemoryPlanError: if three kernels and the work of one need more bytes than are free.
+        SolverError: if a draw gave a kernel that is not finite.
 
     Example:
         >>> import jax
@@ -122,7 +122,7 @@ def torch_monte_carlo_kernel(
 
     Raises:
         SettingError: for fewer than two draws, outputs beside `nngp`, and what `TorchEmpiricalKernel` refuses.
-        MemoryPlanError: where a kernel needs more bytes than are free.
+        MemoryPlanError: if a kernel needs more bytes than are free.
     """
     _check(draws, outputs, nngp)
     mean: Any = 0.0
@@ -160,10 +160,10 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
 
     Raises:
         SettingError: for widths that are not positive, or fewer than two different ones.
-        ShapeError: where widths and estimates differ in number or estimates in shape.
+        ShapeError: if widths and estimates differ in number or estimates in shape.
 
     An entry whose standard error is 0 at every width (one that does not depend on the draw) is fitted with equal
-    weights; one where it is 0 at some widths only takes those as exact.
+    weights; one if it is 0 at some widths only takes those as exact.
     """
     if len(widths) != len(estimates) or len({found.mean.shape for found in estimates}) > 1:
         raise ShapeError(

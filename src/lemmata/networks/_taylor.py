@@ -45,8 +45,8 @@ class TaylorExpansion(eqx.Module):
             settings: its keywords.
 
         Raises:
-            ShapeError: where the parameters form another tree than the centre's, or arrays of other shapes.
-            SettingError: where an output of f is not a floating-point number: it has no derivative.
+            ShapeError: if the parameters form another tree than the centre's, or arrays of other shapes.
+            SettingError: if an output of f is not a floating-point number: it has no derivative.
         """
         centre, fixed = eqx.partition(self.params, eqx.is_inexact_array)
         moved = _moved(params, self.params)
@@ -89,9 +89,9 @@ def linearize(f: Any, params: Any) -> Any:
 def taylor_expand(f: Any, params: Any, order: int | float) -> Any:
     """The Taylor polynomial of f in its parameters, about `params`, as a function of (params, x) with the same call.
 
-    The remainder is of order |q - p|^(order + 1); where f is a polynomial of that degree in its parameters, there is
+    The remainder is of order |q - p|^(order + 1); if f is a polynomial of that degree in its parameters, there is
     none. `equinox_function`, `flax_function` and `torch_function` make the pair (f, params) of a module. With
-    JAX arrays it is a `TaylorExpansion`, which `train` trains. Where the parameters are tensors, those of
+    JAX arrays it is a `TaylorExpansion`, which `train` trains. If the parameters are tensors, those of
     `torch_function`, it is a function of tensors that autograd differentiates and any optimiser of PyTorch trains
     (`train` is JAX's alone); later changes of the tensors in place do not move the centre.
 

@@ -34,7 +34,7 @@ class TorchEmpiricalKernel(eqx.Module):
             points.
 
     Raises:
-        SettingError: where PyTorch is not installed, for what is no module or has no parameters that need gradients.
+        SettingError: if PyTorch is not installed, for what is no module or has no parameters that need gradients.
         PrecisionError: for parameters in half precision.
 
     The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses,

@@ -61,7 +61,7 @@ class TorchExpansion(eqx.Module):
 
         Raises:
             ShapeError: for parameters of other names or shapes than the centre's.
-            SettingError: where an output of f is not a floating-point number.
+            SettingError: if an output of f is not a floating-point number.
         """
         shapes = lambda tensors: {name: tuple(leaf.shape) for name, leaf in tensors.items()}
         if (found := shapes(params)) != (own := shapes(self.params)):
@@ -78,7 +78,7 @@ class TorchExpansion(eqx.Module):
 
 def are_tensors(params: Any) -> bool:
     """Whether these are tensors by name."""
-    torch = sys.modules.get("torch")  # where it was never imported, there is no tensor
+    torch = sys.modules.get("torch")  # if it was never imported, there is no tensor
     return (
         torch is not None
         and isinstance(params, Mapping)
@@ -88,7 +88,7 @@ def are_tensors(params: Any) -> bool:
 
 
 def _outputs(found: Any) -> tuple[Any, ...]:
-    """The outputs as a tuple, where they have derivatives."""
+    """The outputs as a tuple, if they have derivatives."""
     outputs = found if isinstance(found, tuple) else (found,)
     for part in outputs:
         if not part.is_floating_point():

@@ -20,7 +20,7 @@ class Trajectory(eqx.Module):
     Attributes:
         times: learning_rate * step at every record: the time t of df/dt = -Theta (f - y), Theta the tangent kernel.
         train: the outputs on the training points at those times.
-        test: the outputs on the test points at those times, where there are any.
+        test: the outputs on the test points at those times, if there are any.
         params: the parameters after the last step.
     """
 
@@ -37,7 +37,7 @@ def stable_learning_rate(theta: Float[Array, "n n"]) -> Float[Array, ""]:
     each residual by 1 - lambda / lambda_max, so none changes sign.
 
     Raises:
-        SettingError: where the kernel has no positive eigenvalue.
+        SettingError: if the kernel has no positive eigenvalue.
     """
     largest = jnp.linalg.eigvalsh(theta)[-1]
     if not largest > 0:
@@ -64,7 +64,7 @@ def train(
     `params` and `x`.
 
     Args:
-        network: a function f(params, x) of one point, or anything with such an `apply`. Where it also has
+        network: a function f(params, x) of one point, or anything with such an `apply`. If it also has
             `step(params, x, y, rate)`, a step of descent in closed form, that is used in place of automatic
             differentiation.
         params: where to start.
@@ -77,10 +77,10 @@ def train(
         centred: train F(params) - F(initial params), which starts at 0, in place of F.
 
     Raises:
-        ShapeError: where x and y differ in rows, or the outputs in columns from y.
+        ShapeError: if x and y differ in rows, or the outputs in columns from y.
         SettingError: for records that are not increasing step counts in range.
-        SolverError: where the outputs became infinite or undefined; not under a transformation (`jax.vmap` over
-            parameters trains many networks at once), where nothing can be raised.
+        SolverError: if the outputs became infinite or undefined; not under a transformation (`jax.vmap` over
+            parameters trains many networks at once), if nothing can be raised.
 
     Example:
         >>> import jax, jax.numpy as jnp

@@ -46,7 +46,7 @@ class Modes:
     def filtered(self, ridge: float, time: float | None = None) -> Float[np.ndarray, " q"]:
         """The weights of c in the solution: 1 / (a + ridge), or (1 - exp(-a t)) / a after the time t.
 
-        Without a ridge and after infinite time they are 1 / a, and 0 where a cannot be told from 0.
+        Without a ridge and after infinite time they are 1 / a, and 0 if a cannot be told from 0.
 
         Args:
             ridge: at least 0.

@@ -58,7 +58,7 @@ def conjugate_gradients(
 
     K enters only through products. The error in the norm |e|_A² = e^T A e of A = K + ridge I falls at least like
     2 ((sqrt(c) - 1)/(sqrt(c) + 1))^i, with c the condition number of A, or of P^-1 A with a preconditioner P. Columns
-    of y are solved side by side, each with its own steps. Where the residual that the recursion carries is small and
+    of y are solved side by side, each with its own steps. If the residual that the recursion carries is small and
     the true one is not, the iteration starts again from the true one.
 
     Args:

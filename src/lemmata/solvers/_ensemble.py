@@ -47,7 +47,7 @@ class Ensemble(eqx.Module):
     Args:
         mean: over initialisations, at the training points and the others.
         train: covariance of one output at the training points, one leading entry a time.
-        test: covariance at the other points, or its diagonal alone, where they were given.
+        test: covariance at the other points, or its diagonal alone, if they were given.
     """
 
     mean: Trajectory
@@ -139,7 +139,7 @@ def gradient_descent_ensemble(
 
 
 def _tangent_of(others: Any) -> Float[Array, "t n"] | None:
-    """The tangent kernel of the other points, where there are any."""
+    """The tangent kernel of the other points, if there are any."""
     if not (others is None or isinstance(others, OtherPoints)):
         raise SettingError(
             "others",

@@ -23,7 +23,7 @@ class ExecutorOperator:
     """The Gram matrix of a kernel on points, whose products are computed in blocks by the workers of an executor.
 
     The blocks are those of a `KernelOperator` with the same `block`, computed when they are needed and dropped. A task
-    is a run of blocks; a task whose worker died is computed by another where the executor gives it to one, as Dask
+    is a run of blocks; a task whose worker died is computed by another if the executor gives it to one, as Dask
     does. Points are read by each worker once, and each vector once a product, from a folder that all see under the same
     path: they do not pass through a scheduler. The product does not depend on which workers computed it, to the bit on
     processors of one kind with the same threads. Use it as a context: outside of it the folder is gone.

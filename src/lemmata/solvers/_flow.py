@@ -56,7 +56,7 @@ def gradient_descent(
 ) -> Trajectory:
     """Predictions after gradient descent f_{s+1} = f_s - learning_rate K (f_s - y) from f_0 = 0.
 
-    On the training points f_s = (I - (I - learning_rate K)^s) y. It converges where learning_rate < 2 / a_1 and
+    On the training points f_s = (I - (I - learning_rate K)^s) y. It converges if learning_rate < 2 / a_1 and
     diverges, here as in the loop, where it is larger.
 
     Args:

@@ -19,7 +19,7 @@ class Posterior(eqx.Module):
 
     Args:
         mean: at the other points.
-        covariance: of the noise-free function there, the same for every column of y; its diagonal alone where only
+        covariance: of the noise-free function there, the same for every column of y; its diagonal alone if only
             prior variances were given.
     """
 
@@ -72,7 +72,7 @@ def log_evidence(
 ) -> Float[Array, ""]:
     """The log marginal likelihood log p(y) for y ~ N(0, K + noise I), summed over columns; differentiable.
 
-    -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi). It is NaN where K + noise I is not positive
+    -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi). It is NaN if K + noise I is not positive
     definite.
 
     Args:

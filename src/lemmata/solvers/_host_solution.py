@@ -63,7 +63,7 @@ class HostSolution(NamedTuple):
 
     Attributes:
         alpha: L^-T b.
-        shift: what was added to the ridge; 0 where it has a factor.
+        shift: what was added to the ridge; 0 if it has a factor.
         residual: |(W + ridge I) b - v| / |v|, without the shift.
         condition: of W + (ridge + shift) I, as power iteration finds it, from below.
         gain: |y|² minus the sum of squared errors.
@@ -96,7 +96,7 @@ def host_solutions(
     ridges: Float[np.ndarray, " s"],
     tolerance: float,
 ) -> list[HostSolution]:
-    """The solution for each ridge, from sums that are whitened last where that is allowed and was enough.
+    """The solution for each ridge, from sums that are whitened last if that is allowed and was enough.
 
     Args:
         sums: `normal_equations` of the problem but for `last`.

@@ -75,7 +75,7 @@ class SystemInPlace:
     def factorise(self, ridge: float) -> float:
         """Put the Cholesky factor of A + (ridge + jitter) I into the lower triangle; returns the jitter.
 
-        The jitter is 0 where that succeeds, and else the first of eps tr A, 10 eps tr A, ... 1e5 eps tr A that does.
+        The jitter is 0 if that succeeds, and else the first of eps tr A, 10 eps tr A, ... 1e5 eps tr A that does.
 
         Args:
             ridge: at least 0.

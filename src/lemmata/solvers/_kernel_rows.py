@@ -100,7 +100,7 @@ def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -
 def centred_product(
     kernel: AbstractKernel, x: Float[Array, "n d"], z: Float[Array, "p e"], v: Float[Array, "rows *k"]
 ) -> Float[Array, "n *k"]:
-    """`kernel_product` of K(x, z) and v, by `KernelRows` where all numbers lie in this machine's memory.
+    """`kernel_product` of K(x, z) and v, by `KernelRows` if all numbers lie in this machine's memory.
 
     Args:
         kernel: the kernel K.

@@ -58,7 +58,7 @@ def loss_flow(
     their sum's gradient, and the same outputs at n times the time.
 
     The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves, by explicit
-    steps (Tsitouras 5/4), or by implicit ones (Kvaerno 5/4, with systems of all outputs) where explicit ones would be,
+    steps (Tsitouras 5/4), or by implicit ones (Kvaerno 5/4, with systems of all outputs) if explicit ones would be,
     or turn out to be, more than 10^4. The local error is kept below the tolerance; `error` reports the whole. At t =
     inf the outputs are those of least loss in f(0) + range K, by Newton's method, for a loss whose Hessian is positive
     definite. As in `gradient_flow`, eigenvectors that cannot be told from null count while t times the rounding floor
@@ -137,7 +137,7 @@ def loss_flow(
 
 
 def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, Array | None]:
-    """The outputs at t = 0, at the training points and the others, where they fit the kernels."""
+    """The outputs at t = 0, at the training points and the others, if they fit the kernels."""
     first, other = (jnp.zeros(np.shape(y)), None) if start is None else start
     for name, part in (("cross", cross), ("start", first), ("start elsewhere", other)):
         if part is not None:
@@ -160,7 +160,7 @@ def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, A
 
 
 def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
-    """The loss with its gradient, where both are real and finite at the start."""
+    """The loss with its gradient, if both are real and finite at the start."""
     try:
         found = jax.eval_shape(loss, first, y)
         shape, kind = np.shape(found), jnp.result_type(found)

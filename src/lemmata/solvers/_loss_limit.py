@@ -56,7 +56,7 @@ def least_loss(
 ) -> tuple[Float[Array, "r c"], Float[Array, ""], int]:
     """V with the least loss of f = f(0) + vectors V, the largest output of the last step, and the number of steps.
 
-    Newton's method with halved steps where the loss would not fall (Armijo's rule).
+    Newton's method with halved steps if the loss would not fall (Armijo's rule).
 
     Args:
         loss: of the outputs.

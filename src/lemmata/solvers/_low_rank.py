@@ -20,7 +20,7 @@ class LowRank(eqx.Module):
         eigenvalues: a_1 >= ... >= a_r >= 0.
         eigenvectors: U, orthonormal columns.
         missed: tr (K - U diag(a) U^T), the trace norm of what is missing.
-        pivots: the rows whose columns were used; None where random products were.
+        pivots: the rows whose columns were used; None if random products were.
         columns: columns of K, or products with K, that were computed.
     """
 
@@ -44,7 +44,7 @@ def randomly_pivoted_cholesky(
     that moment (Chen, Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal at the start
     of the block and accepted by rejection (Epperly, Tropp and Webber, 2024), so that the law is that of one at a time
     and the columns come in matrix products. Only the diagonal and the columns of proposed pivots are computed. It ends
-    early where nothing above rounding is missing.
+    early if nothing above rounding is missing.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.

@@ -27,7 +27,7 @@ class Trajectory(eqx.Module):
     Args:
         time: the times (or numbers of steps).
         train: predictions at the training points, one leading entry a time.
-        test: predictions at other points, where their cross matrix was given.
+        test: predictions at other points, if their cross matrix was given.
     """
 
     time: Float[Array, " s"]
@@ -36,7 +36,7 @@ class Trajectory(eqx.Module):
 
 
 def check_training(spectrum: Any, y, time, cross, name: str) -> np.ndarray:
-    """The times as an array, where they, the eigensystem and the shapes of targets and cross matrix fit."""
+    """The times as an array, if they, the eigensystem and the shapes of targets and cross matrix fit."""
     require_float64("training through time")
     check_spectrum(spectrum)
     times = np.atleast_1d(np.asarray(time, float))

@@ -110,7 +110,7 @@ def _root_filter(
         phi = rate [(1 - d) (1 - (1 - d)^s) / d - (1 - D) (1 - (1 - D)^s) / D] / (D - d).
 
     By log1p no digit of a small d is lost, which the power of the recursion rounds. The difference cancels before
-    s = 1/|D| and where the roots are close.
+    s = 1/|D| and if the roots are close.
     """
     c = rate * values
     middle = 0.5 * (1 - momentum + (1 + momentum if nesterov else 1) * c)
@@ -136,7 +136,7 @@ def momentum_flow(
 ) -> Trajectory:
     """Predictions of the flow with momentum f'' + damping f' = -K (f - y), from f(0) = f'(0) = 0.
 
-    In each eigenvector it is a damped oscillator, over-damped where damping² > 4 a. The heavy ball with learning rate
+    In each eigenvector it is a damped oscillator, over-damped if damping² > 4 a. The heavy ball with learning rate
     h² and momentum 1 - damping h follows it to first order in h; for a large damping it is gradient flow at the time
     t / damping. time = inf gives the minimum-norm interpolant.
 

@@ -15,7 +15,7 @@ from lemmata.kernels import AbstractKernel
 from ._checks import check_at_least, check_numbers
 
 BLOCK_BYTES = 2**27
-"""Size of a block of a kernel matrix where the caller sets none; a few blocks are alive at once."""
+"""Size of a block of a kernel matrix if the caller sets none; a few blocks are alive at once."""
 
 
 class MatrixOperator(eqx.Module):
@@ -185,7 +185,7 @@ def _cross(kernel, x, y):
 
 
 def refuse_curvature(curvature: float, floor: float) -> None:
-    """Raise where v^T K v / |v|² lies below what rounding explains.
+    """Raise if v^T K v / |v|² lies below what rounding explains.
 
     Args:
         curvature: v^T K v / |v|² for some v.

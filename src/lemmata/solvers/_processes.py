@@ -26,11 +26,11 @@ _COPIES = 4
 class ProcessOperator:
     """The Gram matrix of a kernel on points, whose products are computed in blocks of rows by several processes.
 
-    Where `KernelOperator` leaves it to JAX to share one block among threads, which it does for some operations and not
+    If `KernelOperator` leaves it to JAX to share one block among threads, which it does for some operations and not
     for others, here each process takes the next block when it has finished one, and computes it on one thread. The
     product is that of a `KernelOperator` with the same block, to rounding. Kernel and points are sent once, each vector
-    once a product. Use it as a context: outside of it no process is left. Processes end also where this one is killed,
-    and where a product is interrupted, which closes the operator.
+    once a product. Use it as a context: outside of it no process is left. Processes end also if this one is killed,
+    and if a product is interrupted, which closes the operator.
 
     Processes are started afresh, which takes some seconds and imports the module of the program again: a script
     guards what it runs by `if __name__ == "__main__":`. The kernel's class is to be found by its name in a module.

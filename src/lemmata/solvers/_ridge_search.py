@@ -1,4 +1,4 @@
-"""The ridge of least leave-one-out error from a few Cholesky factors, where an eigensystem of all rows is dear."""
+"""The ridge of least leave-one-out error from a few Cholesky factors, if an eigensystem of all rows is dear."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

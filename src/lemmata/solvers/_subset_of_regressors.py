@@ -32,7 +32,7 @@ class CentredRidge(eqx.Module):
     """A function sum_j K(., z_j) alpha_j on centres z, and what solving for it directly has cost.
 
     All of `ridge`, `coefficients`, `shift`, `residual`, `condition` and `error` have a leading entry for each ridge
-    where a path of ridges was asked for.
+    if a path of ridges was asked for.
 
     Args:
         kernel: the kernel K.
@@ -40,7 +40,7 @@ class CentredRidge(eqx.Module):
         coefficients: alpha, one row a centre, in float64.
         ridge: the ridge, or several.
         jitter: what was added to the diagonal of K(z, z) in the penalty.
-        shift: what was added to the ridge of the whitened system beyond what was asked for; 0 where it has a factor.
+        shift: what was added to the ridge of the whitened system beyond what was asked for; 0 if it has a factor.
         residual: |(W + ridge I) b - v| / |v| of the whitened system W b = v, without the shift.
         condition: the condition number of W + (ridge + shift) I as 30 steps of power iteration find it, from below.
         error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs, from the
@@ -89,13 +89,13 @@ def subset_of_regressors(
     square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of rows,
     and (W + ridge I) b = v has one Cholesky factorisation a ridge. Kernel blocks are computed in the dtype of x;
     K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, eps that of x, above the
-    rounding of what it stands beside; where K_zz then has no factor, it grows as in `kernel_ridge`. A ridge of 0 is
+    rounding of what it stands beside; if K_zz then has no factor, it grows as in `kernel_ridge`. A ridge of 0 is
     least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to
     the jitter.
 
     Whitening K_zn K_nz once it is summed costs half as much and loses digits: its rounding is multiplied by |L^-1|².
-    It is done where every ridge is above 0 and the loss does not matter: in single precision, whose entries carry a
-    larger error, and in double precision up to a `tolerance` on how far it moves the fit. Where it turns out to move it
+    It is done if every ridge is above 0 and the loss does not matter: in single precision, whose entries carry a
+    larger error, and in double precision up to a `tolerance` on how far it moves the fit. If it turns out to move it
     further, or to leave no Cholesky factor, the rows are summed once more, whitened.
 
     Cost: n p kernel entries, 2 n p² operations (n p² whitened last), and p³/3 a ridge. Memory: five p x p squares of
@@ -103,7 +103,7 @@ def subset_of_regressors(
 
     With an `executor` its workers sum a run of blocks each, which are added here in the order of the rows: the answer
     does not depend on which worker summed what, and differs by rounding from that without executor. Points, factor and
-    sums pass through files of a folder. Where the caller names it, the sums of an interrupted call stay there, and the
+    sums pass through files of a folder. If the caller names it, the sums of an interrupted call stay there, and the
     same call goes on with the runs that are missing; whole ones alone have a name.
 
     Args:
@@ -183,7 +183,7 @@ def subset_of_regressors(
 def _checked(
     x: Array, y: Array, centres: Array, ridge: float | Sequence[float] | Array | np.ndarray
 ) -> Float[Array, "*s"]:
-    """The ridges in float64; raises where anything that was given is not sound."""
+    """The ridges in float64; raises if anything that was given is not sound."""
     check_numbers("points x", x)
     check_numbers("centres", centres)
     check_targets(y, len(x))
@@ -215,7 +215,7 @@ def _penalty(
 def _found(
     sums: Callable[..., Any], factor: Array, x: Array, y: Array, ridges: Array, tolerance: float
 ) -> list[tuple[Array, ...]]:
-    """What `_solved` says for each ridge, from sums that are whitened last where that is allowed and was enough."""
+    """What `_solved` says for each ridge, from sums that are whitened last if that is allowed and was enough."""
     single = x.dtype != jnp.float64
     traced = any(known(part) is None for part in (factor[0, 0], x[0, 0], y[0, 0], ridges))
     if not traced and (single or tolerance > 0) and bool(jnp.all(ridges > 0)):

@@ -20,7 +20,7 @@ from ._points import FEWEST, MOST, Interval, LearningCurve, Point, assemble, che
 LEVEL = 0.9
 """Nominal coverage of the interval."""
 _SMALL = 100  # rows up to which a curve may cost more operations than the cube of their number
-_OPERATIONS = {True: 5e8, False: 5e7}  # that a curve may cost, of few rows or of more, where the cube is less
+_OPERATIONS = {True: 5e8, False: 5e7}  # that a curve may cost, of few rows or of more, if the cube is less
 _ALLOWANCE = 0.12  # half-width that an interpolated correction is given, in the logarithm of the error
 _LARGEST = 1e140  # the square of a target, times the number of rows, must be a number
 _ROUNDING = 16.0
@@ -41,7 +41,7 @@ def learning_curve(
     too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
     exactly from the Gram matrix, and corrects the formula there by c = ln(measured / equivalent), reduced to
     c max(0, 1 - (s/c)^4) with s the relative standard error of the mean: a correction within its noise would do harm.
-    Between measured sizes the correction is interpolated linearly in ln n. At n = N, where no row is left out, the
+    Between measured sizes the correction is interpolated linearly in ln n. At n = N, if no row is left out, the
     error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the mean is exact.
 
     The interval is for what a measurement finds as the mean over `resamples` random splits, with a nominal coverage of
@@ -145,7 +145,7 @@ def _plan(model: HeldOut, sizes: np.ndarray, predicted: np.ndarray, ridge: float
 def _shrunk(point: Point, formula: float) -> Point:
     """The point with its correction c of the formula reduced to c max(0, 1 - (s/c)^4), at the same interval.
 
-    Where the formula is right, few solves would replace it by something worse: s is their standard error, relative to
+    If the formula is right, few solves would replace it by something worse: s is their standard error, relative to
     the error. The correction moves by at most s, so the error stays inside the interval.
     """
     if not (0 < formula < math.inf and point.error > 0 and point.standard_error > 0):

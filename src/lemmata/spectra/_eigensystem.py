@@ -108,7 +108,7 @@ def effective_dimension(spectrum: Spectrum, ridge: float | Float[Array, ""]) -> 
 
 
 def condition_number(spectrum: Spectrum) -> Float[Array, ""]:
-    """The condition number a_1 / a_n; infinite where the smallest eigenvalue stands at the rounding floor.
+    """The condition number a_1 / a_n; infinite if the smallest eigenvalue stands at the rounding floor.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.

@@ -109,7 +109,7 @@ class HeldOut:
 
 
 def _solve(systems: Float[np.ndarray, "b m m"], targets: Float[np.ndarray, "b m k"]) -> Float[np.ndarray, "b m k"]:
-    """Positive definite systems: in one call where they are small, else by Cholesky, LU where rounding defeats that."""
+    """Positive definite systems: in one call if they are small, else by Cholesky, LU if rounding defeats that."""
     if systems.shape[1] < _SMALL:
         return np.linalg.solve(systems, targets)
     from scipy.linalg import cho_factor, cho_solve  # slow to import

@@ -30,7 +30,7 @@ def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
 def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectrum, Float[Array, "contrasts k"]]:
     """Eigensystem and targets in an orthonormal basis of the N - 1 directions orthogonal to the ones.
 
-    The basis is the image of the rows but the first under the reflection that takes the ones to the first. Where the
+    The basis is the image of the rows but the first under the reflection that takes the ones to the first. If the
     Gram matrix is centred already (the ones are a null mode), its eigensystem is used, else a new one is computed.
     """
     values, vectors = np.asarray(of.resolved), np.asarray(of.eigenvectors)
@@ -50,7 +50,7 @@ def between_contrasts(of: Spectrum, y: Float[Array, "rows *k"]) -> tuple[Spectru
 
 
 def _reflected(rows: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """Rows under the reflection that takes a unit vector to the first axis, or to its negative where that is stable."""
+    """Rows under the reflection that takes a unit vector to the first axis, or to its negative if that is stable."""
     normal = axis.copy()
     normal[0] += 1.0 if axis[0] >= 0 else -1.0
     return rows - np.outer(normal, (2 / (normal @ normal)) * (normal @ rows))

@@ -37,7 +37,7 @@ def ritz_values(
 ) -> RitzValues:
     """Of the tridiagonal matrix with `beside` next to its diagonal; the last number of `beside` leads out of the space.
 
-    It is cut where a vector was as short as rounding: there the space is invariant, and what follows is noise.
+    It is cut if a vector was as short as rounding: there the space is invariant, and what follows is noise.
 
     Args:
         diagonal: of the matrix.
@@ -65,7 +65,7 @@ def ritz_values(
 def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[Array, Array, Array]:
     """Lanczos' recurrence from a uniformly random direction, with three vectors in memory.
 
-    Vectors lose their orthogonality to old ones where a Ritz value has converged, and values then come in
+    Vectors lose their orthogonality to old ones if a Ritz value has converged, and values then come in
     copies; the largest is as accurate as with a basis (Paige 1976).
 
     Returns:
@@ -93,7 +93,7 @@ def with_basis(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
     """Arnoldi with full orthogonalisation, from a uniformly random direction.
 
     Returns:
-        The basis, with a first axis for its vectors; the Hessenberg matrix, tridiagonal up to rounding where the
+        The basis, with a first axis for its vectors; the Hessenberg matrix, tridiagonal up to rounding if the
         operator is symmetric; the length of the vector that leads out of the space.
     """
     unravel = ravel_pytree(like)[1]

@@ -33,7 +33,7 @@ class LargestEigenvalues:
         smallest: the smallest value that was met; the smallest eigenvalue is at most this.
         products: how many were taken.
         dimension: of the vectors.
-        vectors: unit eigenvectors in the structure of the operator's vectors, a first axis for the rank; None where
+        vectors: unit eigenvectors in the structure of the operator's vectors, a first axis for the rank; None if
             no basis was stored.
         conditions: what the numbers rest on.
         claims: which state them.

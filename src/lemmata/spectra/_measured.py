@@ -38,10 +38,10 @@ def measured_curve(
 ) -> LearningCurve:
     """The held-out squared error of kernel ridge regression trained on n of N rows, by direct solves on random subsets.
 
-    Where `learning_curve` spends less on a whole curve than its eigensystem costs, this spends up to 2e8 operations on
+    If `learning_curve` spends less on a whole curve than its eigensystem costs, this spends up to 2e8 operations on
     each size: the mean over balanced random splits, each solved exactly from the Gram matrix A = U diag(a) U^T. It
-    needs no assumption on the rows (outlying, clustered, repeated rows; n at the rank without ridge, where the
-    equivalent is infinite). At n = N, where no row is left out, it is leave-one-out. Up to 24 sizes are measured, at
+    needs no assumption on the rows (outlying, clustered, repeated rows; n at the rank without ridge, if the
+    equivalent is infinite). At n = N, if no row is left out, it is leave-one-out. Up to 24 sizes are measured, at
     the nearest whole number; at others, the correction ln(measured / equivalent) is interpolated linearly in ln n.
 
     The interval is error * exp(-+ w), nominally at 95 %. With s the relative standard deviation over the B splits,
@@ -61,7 +61,7 @@ def measured_curve(
             by itself. The equivalent then is that of the contrasts of rows, which takes another eigendecomposition
             unless A is centred already.
         solves: direct solves a size, rounded up to balanced splits; 0 for the equivalent alone, without an interval;
-            None for as many as 2e8 operations allow, between 8 and 1000. Where no more splits exist than are allowed,
+            None for as many as 2e8 operations allow, between 8 and 1000. If no more splits exist than are allowed,
             all are solved.
         seed: the splits of a size follow from the seed, n and N, so different kernels see the same splits.
         resamples: splits that a measurement is averaged over, for the interval; None for all.

@@ -88,7 +88,7 @@ def _curve(values, power, noise, sizes, ridge):
         spare = jnp.where(kappa > 0, ridge / jnp.where(kappa > 0, kappa, 1.0), n - jnp.sum(values > 0))
         overfitting = n / (spare + jnp.sum(learned * lost))
         error = jnp.sum(lost**2 * power) + noise
-        # At n = rank without ridge the coefficient is infinite, yet nothing overfits where there is nothing to fit.
+        # At n = rank without ridge the coefficient is infinite, yet nothing overfits if there is nothing to fit.
         error = jnp.where(error > 0, overfitting * error, 0.0)
         return error, jnp.sum(learned * power) / jnp.where(total > 0, total, 1.0), overfitting
 

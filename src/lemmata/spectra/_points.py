@@ -26,8 +26,8 @@ class LearningCurve(eqx.Module):
     Args:
         sizes: numbers of training rows n, of the N rows of the set.
         error: held-out squared error, summed over outputs, averaged over held-out rows and splits.
-        standard_error: of `error`, from the spread over splits; 0 where every split was solved, NaN without solves.
-        solves: direct solves that each size rests on; 0 where the correction is interpolated, or nothing was solved.
+        standard_error: of `error`, from the spread over splits; 0 if every split was solved, NaN without solves.
+        solves: direct solves that each size rests on; 0 if the correction is interpolated, or nothing was solved.
         correction: ln(error / the deterministic equivalent): how far the rows are from what the equivalent assumes, an
             eigenbasis that is free from them. Above ln 2 in absolute value, nothing else that follows from the
             equivalent (extrapolation, mu, learnability) should be believed.
@@ -93,19 +93,19 @@ def check_interval(resamples: int | None, seed: int) -> None:
 
 
 def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned: int, seed: int, of: Interval) -> Point:
-    """The error at one size: over every split where no more than `allowed` exist, else over `planned` balanced ones.
+    """The error at one size: over every split if no more than `allowed` exist, else over `planned` balanced ones.
 
     Args:
         model: the rows.
         n: of them train.
         ridge: on the diagonal.
         allowed: direct solves that may be afforded.
-        planned: those that are taken where there are more splits.
+        planned: those that are taken if there are more splits.
         seed: the splits follow from it, n and N.
         of: the interval.
     """
     total, number = len(model.y), math.comb(len(model.y), n)
-    # rare splits may carry the mean (both copies of a row held out): see them all where that is cheap
+    # rare splits may carry the mean (both copies of a row held out): see them all if that is cheap
     if number <= (max(allowed, total) if model.leaves_out(n, ridge) else allowed):
         train, rest = all_splits(total, n)
     else:
@@ -151,7 +151,7 @@ def assemble(
 
     Args:
         equivalent: the formula at all sizes.
-        nearest: the formula where the points were taken, which is at whole numbers.
+        nearest: the formula if the points were taken, which is at whole numbers.
         chosen: the sizes that have a point, in ascending order.
         points: theirs.
         allowance: the half-width that an interpolated correction is given besides, in the logarithm of the error.

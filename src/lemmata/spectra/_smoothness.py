@@ -27,8 +27,8 @@ class Smoothness:
         slope: of log power against log index, -(s beta + 1).
         decay: beta, lambda_i ~ i^-beta, as it was given or as it was fitted.
         indices: the first and the last index that tell: those where the signal is above the floor; all that were used
-            where it was not removed.
-        floor: the power that noise has in every mode; 0 where it was not removed.
+            if it was not removed.
+        floor: the power that noise has in every mode; 0 if it was not removed.
         amplitude: A in E p_i = A i^slope + floor.
     """
 
@@ -52,7 +52,7 @@ def smoothness(
     """The interpolation smoothness s of the regression function f of y (of 2 eta - 1 for labels +-1) by truncation.
 
     With eigenvectors u_i of K/n and eigenvalues lambda_i ~ i^-beta, the power p_i = <u_i, y>²/n estimates f_i², the
-    squared coefficient of f in the kernel's eigenbasis. Where f_i² ~ i^-(s beta + 1), a line through log p_i against
+    squared coefficient of f in the kernel's eigenbasis. If f_i² ~ i^-(s beta + 1), a line through log p_i against
     log i has the slope -(s beta + 1). But noise of variance v adds v/n to every mode (labels: v = E (1 - f²)), so a
     line over a fixed number of indices flattens, and s comes out too low.
 
@@ -62,12 +62,12 @@ def smoothness(
 
     where the floor is the mean power over the second half of the indices, less the mean of A i^-(s beta + 1) there,
     so that a power law without noise is its own fit. On such targets the mean of s is right within 0.1; on others it
-    is biased: for labels of cos 2 pi x and min(x, x'), where s = 1/2, it is 0.67 at 5000 rows and 0.72 at 2400, and
-    0.57 at 5000 without noise, where the plain line over 100 indices gives 0.46, 0.32 and 0.51. It is fitted by the
+    is biased: for labels of cos 2 pi x and min(x, x'), if s = 1/2, it is 0.67 at 5000 rows and 0.72 at 2400, and
+    0.57 at 5000 without noise, if the plain line over 100 indices gives 0.46, 0.32 and 0.51. It is fitted by the
     quasi-likelihood of powers, sum_i p_i / E p_i + log E p_i, over the first half. Indices beyond the one where
     signal and floor are equal count little by themselves; at least four have to come before it.
 
-    Eigenvalues have no noise of labels, so that beta, where it is not given, is the slope of log lambda_i against log i
+    Eigenvalues have no noise of labels, so that beta, if it is not given, is the slope of log lambda_i against log i
     over many more of them than show a signal: sqrt(n) <= i <= n/4, as far as they are above rounding. Kernels on an
     interval have eigenvalues like (i + c)^-beta, c between -1/2 and a number that grows with the inverse lengthscale;
     the slope there is beta i/(i + c), so that the first ones, over which the signal is fitted, would give another beta
@@ -77,9 +77,9 @@ def smoothness(
     Args:
         spectrum: the eigensystem of the Gram matrix K (of K/n is the same).
         y: values or labels +-1, one a row; a mean that is no part of the kernel's space is to be taken off before.
-        decay: beta, where it is known; None fits it to the eigenvalues. The standard error takes it as known.
+        decay: beta, if it is known; None fits it to the eigenvalues. The standard error takes it as known.
         truncation: the last index of the fit; None is n/2.
-        remove_floor: False fits log p_i against log i over i <= truncation (100 where it is None) as they are: the
+        remove_floor: False fits log p_i against log i over i <= truncation (100 if it is None) as they are: the
             plain truncation method, which is biased under noise.
 
     Raises:

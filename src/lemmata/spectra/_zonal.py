@@ -28,7 +28,7 @@ class SphereSpectrum(eqx.Module):
 
     @property
     def eigenvalues(self) -> Float[Array, " K"]:
-        """lambda_k; infinite or 0 where float64 ends."""
+        """lambda_k; infinite or 0 if float64 ends."""
         return jnp.exp(self.log_eigenvalues)
 
     @property

@@ -58,7 +58,7 @@ def sealed(key: str, values: dict[str, Any]) -> str:
 
 
 def unsealed(path: Path, key: str) -> dict[str, Any] | None:
-    """What `sealed` wrote under this key; None where the file is missing, of another key, or not as it was written.
+    """What `sealed` wrote under this key; None if the file is missing, of another key, or not as it was written.
 
     Args:
         path: the file.

@@ -54,7 +54,7 @@ class Numbers:
 
 @dataclasses.dataclass(frozen=True)
 class As:
-    """The type by which a field is read, where its annotation says less: plain dictionaries with known keys.
+    """The type by which a field is read, if its annotation says less: plain dictionaries with known keys.
 
     Args:
         kind: that type.

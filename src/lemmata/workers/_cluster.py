@@ -74,7 +74,7 @@ def _cluster(named: str | os.PathLike[str]) -> Iterator[Executor]:
         ) from error
     with _quiet():
         try:
-            _knock(address)  # Dask's client tries again for seconds where nobody listens
+            _knock(address)  # Dask's client tries again for seconds if nobody listens
             client = _answer(lambda: Client(address, timeout=_PATIENCE, set_as_default=False))
         except Exception as error:  # OSError, ValueError and others, by what is wrong with the address
             secure = address.startswith(("tls:", "wss:"))
@@ -158,7 +158,7 @@ def _of_file(path: pathlib.Path) -> object:
 
 
 def _knock(address: str) -> None:
-    """Refuse at once where nobody listens."""
+    """Refuse at once if nobody listens."""
     host, _, port = address.partition("://")[2].rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 

@@ -94,11 +94,11 @@ class Processes(Executor):
         self.shutdown(wait=True)
 
     def __exit__(self, kind: Any, *_: object) -> None:
-        """Wait for what is under way; where the context was left by an error, end it."""
+        """Wait for what is under way; if the context was left by an error, end it."""
         self.shutdown() if kind is None else self.end()
 
     def _work(self, number: int) -> None:
-        """One thread for each process: it gives it tasks, and starts another where it ends."""
+        """One thread for each process: it gives it tasks, and starts another if it ends."""
         while (task := self._tasks.get()) is not None:
             future, call = task
             if not future.set_running_or_notify_cancel():
@@ -131,7 +131,7 @@ class Processes(Executor):
                              f"{ATTEMPTS} processes ended with the task, the last with exit code {code}")  # fmt: skip
 
     def _child(self, number: int) -> "_Child | None":
-        """The process of that number, started where there is none; None after the end."""
+        """The process of that number, started if there is none; None after the end."""
         with self._lock:
             if self._ended:
                 return None
@@ -183,7 +183,7 @@ def _serve(end: Connection, threads: int, number: int) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process where the one that started it was killed, also in the middle of a task."""
+    """End this process if the one that started it was killed, also in the middle of a task."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from lemmata.core import float64_enabled, one_blas_thread
 
-_AHEAD = 64  # tasks under way where an executor does not say how many workers it has
+_AHEAD = 64  # tasks under way if an executor does not say how many workers it has
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -31,8 +31,8 @@ def finished(
 ) -> Iterator[tuple[Key, Any]]:
     """Run tasks on an executor, and give each key with its result as it is finished.
 
-    What goes wrong is a result as well, a `Lost`, and the other tasks go on. Where the executor dies, the tasks that it
-    had been given are lost, at most two for each of its workers, and the rest runs here. Where the caller stops
+    What goes wrong is a result as well, a `Lost`, and the other tasks go on. If the executor dies, the tasks that it
+    had been given are lost, at most two for each of its workers, and the rest runs here. If the caller stops
     listening, tasks that were not begun are cancelled. float64 is on where it is on here; BLAS has one thread.
 
     Args:

@@ -37,7 +37,7 @@ def about(module: str) -> dict[str, Any]:
 
 
 def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
-    """Tool, architecture and object of a claim, empty where its section does not say, and its problem or None.
+    """Tool, architecture and object of a claim, empty if its section does not say, and its problem or None.
 
     >>> told = {"tool": "statistics", "architecture": "any", "object": "score", "Width": {"architecture": "attention"}}
     >>> classification(told, "Width")
@@ -53,7 +53,7 @@ def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
 
 
 def misclassified(told: Mapping[str, Any]) -> str:
-    """What is wrong with the words of an `ABOUT`, and which ones are known; empty where nothing is.
+    """What is wrong with the words of an `ABOUT`, and which ones are known; empty if nothing is.
 
     >>> misclassified({"tool": "statistics", "architecture": "any", "object": "luck"})[:33]
     "object 'luck'; known are kernel, "

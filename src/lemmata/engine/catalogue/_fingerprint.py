@@ -2,7 +2,7 @@
 
 A verdict rests on what its claim names, on what that names, and so on; of a class on its fields and on those methods
 whose names are asked for somewhere in this code; on functions that are registered with a `singledispatch` function for
-types that occur in it, and on derivatives that are given to a function by `@f.defjvp`. Where a definition stands makes
+types that occur in it, and on derivatives that are given to a function by `@f.defjvp`. If a definition stands makes
 no difference.
 """
 
@@ -101,7 +101,7 @@ def _dumped(statement: ast.stmt) -> str:
 
 
 def _told(token: Token, brief: dict[Node, str], data: frozenset[str]) -> str:
-    """What a token stands for: another piece's digest, nothing where it is prose."""
+    """What a token stands for: another piece's digest, nothing if it is prose."""
     if isinstance(token, Node):
         return brief.get(token, "?")
     if isinstance(token, Words):
@@ -120,7 +120,7 @@ def _brief(node: Node) -> str:
 
 
 def reached(roots: Iterable[Node], asked: Iterable[str] = ()) -> frozenset[Node]:
-    """The pieces of code that some of them rest on, where methods of certain names are called on them."""
+    """The pieces of code that some of them rest on, if methods of certain names are called on them."""
     return _reached(frozenset(roots), frozenset(asked))
 
 

@@ -21,7 +21,7 @@ ALONE = "in component"
 
 
 def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of mutations for the claim as it was judged; None where there is none, or of other code.
+    """The record of mutations for the claim as it was judged; None if there is none, or of other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -41,7 +41,7 @@ def is_weak(record: dict[str, Any] | None) -> bool:
 
 
 def told_mutations(record: dict[str, Any] | None) -> str:
-    """What mutations found, in a sentence; empty where there were none.
+    """What mutations found, in a sentence; empty if there were none.
 
     Of the components that were mutated alone it names the one whose neighbour is farthest.
 

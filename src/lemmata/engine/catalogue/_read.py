@@ -47,7 +47,7 @@ def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     if known is not None:
         return known
     found = read()
-    with contextlib.suppress(DataError):  # where nothing can be kept it is read again
+    with contextlib.suppress(DataError):  # if nothing can be kept it is read again
         replace_text(path, sealed(key, found))
     return json.loads(json.dumps(found))
 
@@ -80,11 +80,11 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0, "level": 1e-3, "judged": 0, "dropped": {}, "violated": [], "estimate": None, "interval": None,
     "band": None, "slack": None, "vacuous": None, "corners": [], "p_value": 1.0, "worst": None, "interrupted": False,
 }  # fmt: skip
-"""Figures of a verdict that a record leaves out where they are these."""
+"""Figures of a verdict that a record leaves out if they are these."""
 
 
 def cost(entry: dict[str, Any]) -> float:
-    """About how many seconds a verification of a claim takes, by its entry; 0 where nothing is known."""
+    """About how many seconds a verification of a claim takes, by its entry; 0 if nothing is known."""
     return costs().get(entry["class"], 0.0)
 
 

@@ -56,7 +56,7 @@ BESIDE = ("search", "walk", "mutations")
 
 
 def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
-    """What was found beside the verdict on a claim as it was judged; None where nothing was, or of other code.
+    """What was found beside the verdict on a claim as it was judged; None if nothing was, or of other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -115,7 +115,7 @@ def costs() -> dict[str, float]:
 
 
 def write_costs(seconds: dict[str, float]) -> None:
-    """Enter how long claims took, where what stands there is far off.
+    """Enter how long claims took, if what stands there is far off.
 
     Args:
         seconds: by the names of classes.

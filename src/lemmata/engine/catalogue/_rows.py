@@ -53,7 +53,7 @@ def status(entry: dict[str, Any]) -> str:
 
 
 def older(entry: dict[str, Any]) -> str:
-    """Of which earlier code the verdict is, in words; empty where it is on the code as it is."""
+    """Of which earlier code the verdict is, in words; empty if it is on the code as it is."""
     record = records().get(entry["name"])
     return "" if record is None else told_state(record, prints(entry["module"], entry["class"]))
 

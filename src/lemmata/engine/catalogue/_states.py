@@ -74,7 +74,7 @@ def compared(record: dict[str, Any] | None, now: Fingerprint) -> State:
     """The state of a verdict.
 
     Args:
-        record: of the claim; None where there is none.
+        record: of the claim; None if there is none.
         now: the digests of the code as it is.
     """
     kept = None if record is None else record["fingerprint"]
@@ -90,7 +90,7 @@ def changed_beneath(record: dict[str, Any], now: Fingerprint) -> list[str]:
 
 
 def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
-    """The state in words; empty where the verdict is one on the code as it is, or there is none."""
+    """The state in words; empty if the verdict is one on the code as it is, or there is none."""
     state = compared(record, now)
     if record is None or state is State.CURRENT:
         return ""

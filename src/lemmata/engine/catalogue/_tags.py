@@ -24,7 +24,7 @@ def tags() -> dict[str, str]:
 
 
 def tag_of(claim: str) -> str | None:
-    """The tag of a claim by the name of its class; None where none was given yet."""
+    """The tag of a claim by the name of its class; None if none was given yet."""
     return _by_name().get(claim)
 
 

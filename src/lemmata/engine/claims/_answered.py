@@ -65,7 +65,7 @@ def _check_answers(claim: Claim, told: Callable[..., Any]) -> None:
 
 
 def _numbers(value: Any) -> str | None:
-    """What is wrong with an answer that should be numbers; None where nothing is."""
+    """What is wrong with an answer that should be numbers; None if nothing is."""
     if value is None or isinstance(value, str | bytes | dict | set):
         return _told(value)
     try:

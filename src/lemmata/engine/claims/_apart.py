@@ -41,7 +41,7 @@ def sent_run(run: Run, claim: Claim, seed: int) -> Run:
 
 
 def run_came_back(run: Run, other: Run) -> None:
-    """What a worker's runner found is added to the one that it was sent by, where that keeps anything."""
+    """What a worker's runner found is added to the one that it was sent by, if that keeps anything."""
     if hasattr(run, "add"):
         run.add(other)  # pyright: ignore[reportFunctionMemberAccess]
 

@@ -35,11 +35,11 @@ class AbstractBound(Relation):
 
     @abc.abstractmethod
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """By how much the bound is missed; negative where it holds."""
+        """By how much the bound is missed; negative if it holds."""
 
     @abc.abstractmethod
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """Where the bound is infinite on the side on which it says nothing."""
+        """If the bound is infinite on the side on which it says nothing."""
 
     @property
     def aim(self) -> float:
@@ -192,8 +192,8 @@ class AtLeast(AbstractBound):
 class Witness(Relation):
     """The object that the statement constructs attains at least the predicted value, with the given probability.
 
-    The construction is refuted where it succeeds less often than stated (with probability 1: where it fails once,
-    beyond rounding), and supported where its rate of success is shown to be at least the stated one less
+    The construction is refuted if it succeeds less often than stated (with probability 1: if it fails once,
+    beyond rounding), and supported if its rate of success is shown to be at least the stated one less
     `resolution`, and at least half of the stated one.
 
     The probability is that of each problem: below 1, each problem is tried twice. If no problem fails with a
@@ -226,7 +226,7 @@ class Witness(Relation):
         return _short(self._tries(sample)[0])
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Exact binomial test of the first tries' successes, and of the problems where both tries fail.
+        """Exact binomial test of the first tries' successes, and of the problems if both tries fail.
 
         Trials count that say something in every component.
         """
@@ -260,7 +260,7 @@ class Witness(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """Trials that show a rate of failures below 1 - probability + resolution, where none or few fail."""
+        """Trials that show a rate of failures below 1 - probability + resolution, if none or few fail."""
         return trials_to_support(self.resolution, level) if self.probability == 1.0 else None
 
     def broken(self, sample: Sample) -> np.ndarray:

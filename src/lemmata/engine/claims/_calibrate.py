@@ -17,7 +17,7 @@ from ._relations import Sample
 from ._statistics import failure_limits
 
 LOW, HIGH = 0.05, 1e-3
-"""Levels: errors of the first kind are measured where repetitions can tell, power at the level that verdicts use."""
+"""Levels: errors of the first kind are measured if repetitions can tell, power at the level that verdicts use."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Calibration:
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
         least: the share that is asked for: 1 - level; 1 - 2 level for the coverage of two one-sided binomial limits;
             0.95 for power.
-        error: why nothing was measured, where the family was lost with its worker.
+        error: why nothing was measured, if the family was lost with its worker.
     """
 
     family: Family

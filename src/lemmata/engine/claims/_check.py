@@ -30,7 +30,7 @@ from ._verdict import Verdict
 from ._verify import verify
 
 TENTH = 0.1
-_NEAR = FACTOR**2  # how loose a bound may be in its tightest trials where its loose control is seldom refuted
+_NEAR = FACTOR**2  # how loose a bound may be in its tightest trials if its loose control is seldom refuted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _check_words(claim: Claim) -> None:
 
 
 def _pinned(variable: Variable) -> Any:
-    """The one value of a variable's corners, where its range has others; None elsewhere."""
+    """The one value of a variable's corners, if its range has others; None elsewhere."""
     values = sorted(set(variable.corners or ()))
     wide = len(variable.options) > 1 if isinstance(variable, Choice) else variable.low < variable.high
     return values[0] if wide and len(values) == 1 else None
@@ -255,7 +255,7 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
 
 
 def _check_loose(claim: Claim, verdict: Verdict) -> None:
-    """A loose control may be rare only where the bound comes near to what is measured in a twentieth of the trials."""
+    """A loose control may be rare only if the bound comes near to what is measured in a twentieth of the trials."""
     _check_resolution(claim, verdict, "use a smaller margin and resolution")
     share, slack = verdict.control.violating, verdict.slack
     if share is None or share >= TENTH or slack is None or verdict.status is Status.VACUOUS:
@@ -271,7 +271,7 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
 
 
 def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
-    """Margin and resolution are each at most half of the distance to the control, where support rests on them.
+    """Margin and resolution are each at most half of the distance to the control, if support rests on them.
 
     A control that is farther than it may be counts as one at the limit.
     """

@@ -57,7 +57,7 @@ class Control:
     Args:
         statement: the false statement in words.
         predict: its prediction, from the claim's own prediction and the problem.
-        loose: why no nearer false statement is refuted, where the control is farther than a factor 4 (an exponent
+        loose: why no nearer false statement is refuted, if the control is farther than a factor 4 (an exponent
             1/2), leaves a component untouched, or is refuted in fewer than a tenth of the trials.
     """
 
@@ -155,7 +155,7 @@ class Claim(eqx.Module, Generic[P]):
 
     @property
     def kind(self) -> Kind:
-        """Theorem, lemma, step, ...: a repair where it corrects a claim, else as stated, else as its locator says."""
+        """Theorem, lemma, step, ...: a repair if it corrects a claim, else as stated, else as its locator says."""
         if self.corrects is not None:
             return Kind.REPAIR
         return self.stated or self.source.kind or Kind.STEP

@@ -13,7 +13,7 @@ def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> 
     """Which components say nothing, shape (T, C), since rounding would explain the control as well as the claim.
 
     Those whose tolerance reaches a hundredth of the distance between prediction and control, or of the value itself.
-    What the control leaves as it is has no distance: there the tolerance is held against the value alone. None where
+    What the control leaves as it is has no distance: there the tolerance is held against the value alone. None if
     the relation does not compare the numbers of a single trial.
     """
     if relation.against(sample) is None:
@@ -40,7 +40,7 @@ def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
 
 
 def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
-    """In how many trials the component that says least says nothing, and why; empty where all say something."""
+    """In how many trials the component that says least says nothing, and why; empty if all say something."""
     least = int(np.argmax(mute.sum(axis=0))) if mute.size else 0
     if not mute.size or not mute[:, least].any():
         return ""
@@ -53,5 +53,5 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
 
 
 def asked(needed: int, said: int, trials: int) -> int | None:
-    """Trials that could settle a statement, of which so many of so many said something; None where none did."""
+    """Trials that could settle a statement, of which so many of so many said something; None if none did."""
     return -(-needed * trials // said) if said else None

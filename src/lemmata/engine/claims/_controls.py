@@ -20,7 +20,7 @@ def status_of(judgement: Judgement) -> Status:
 
 
 def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
-    """What the trials say about the control, and where they have no power against it; empty where they have.
+    """What the trials say about the control, and where they have no power against it; empty if they have.
 
     Nobody is accused by a control: the ordinary interval of a mean speaks against one, while a statement is refuted by
     limits that also hold for tails which no trial has shown.
@@ -62,7 +62,7 @@ _AS_IT_IS = ", a component that the control leaves as it is"
 def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Which components have a control, and which of them it moves in any trial.
 
-    Where the prediction is 0 or infinite in all trials and the control with it, there is none.
+    If the prediction is 0 or infinite in all trials and the control with it, there is none.
     """
     predicted, unit = sample.predicted, relation.unit
     differ = np.any(blocks(np.asarray(false != predicted), unit), axis=0)
@@ -71,7 +71,7 @@ def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.nd
 
 
 def _weak(relation: Relation, wrong: np.ndarray, level: float) -> str:
-    """Empty where the trials that contradict the control in one component refute it."""
+    """Empty if the trials that contradict the control in one component refute it."""
     allowed, count = allowed_misses(relation), int(wrong.sum())
     assert allowed is not None  # a single trial can contradict the statement
     refuted = failure_limits(count, len(wrong), level)[0] > allowed if allowed else count > 0
@@ -79,7 +79,7 @@ def _weak(relation: Relation, wrong: np.ndarray, level: float) -> str:
 
 
 def _weak_mean(relation: Relation, against: Sample, level: float) -> str:
-    """Empty where each component of a mean refutes the control by itself."""
+    """Empty if each component of a mean refutes the control by itself."""
     predicted = columns(against.predicted)
     count = predicted.shape[1]
     if count == 1:

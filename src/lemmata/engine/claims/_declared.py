@@ -99,7 +99,7 @@ def _check_words(own: _Declared) -> None:
     if not own.cls.title.strip():
         own.refuse("title", "no title", "a short name in words")
     words = (own.cls.__doc__ or "").strip()
-    if not words or words.startswith(f"{own.cls.__name__}("):  # what `dataclasses` writes where there is none
+    if not words or words.startswith(f"{own.cls.__name__}("):  # what `dataclasses` writes if there is none
         own.refuse("docstring", "no docstring", "a docstring that states the claim", "write the statement under class")
 
 
@@ -252,7 +252,7 @@ def _check_population(own: _Declared, population: Population) -> None:
 
 
 def misdeclared(variable: object) -> tuple[object, str] | None:
-    """What is wrong with the range of a setting, and the rule that it breaks; None where nothing is.
+    """What is wrong with the range of a setting, and the rule that it breaks; None if nothing is.
 
     >>> misdeclared(Integer(5, 10, 1))
     ('from 10 to 1', 'a lower end that is not above the upper end')

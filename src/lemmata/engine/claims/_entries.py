@@ -140,7 +140,7 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
 
 
 def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
-    """Enter what a command found beside the verdict into a claim's record as it stands now; nothing where it has none.
+    """Enter what a command found beside the verdict into a claim's record as it stands now; nothing if it has none.
 
     Args:
         claim: the claim.
@@ -156,7 +156,7 @@ def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
 
 
 def recorded(claim: Claim) -> Verdict | None:
-    """The recorded verdict on a claim; None where there is none. How long it took is known roughly."""
+    """The recorded verdict on a claim; None if there is none. How long it took is known roughly."""
     found = judged({"name": claim.name, "settings": {}}).get("verdict")
     if found is None:
         return None

@@ -29,7 +29,7 @@ class Equal(Relation):
 
     The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. With
     `block` its trailing axes share their largest value: entries of a matrix that come from sums which cancel, say.
-    Support means that the rate of problems where equality fails is below `resolution`.
+    Support means that the rate of problems if equality fails is below `resolution`.
     """
 
     resolution: float = 0.1
@@ -116,7 +116,7 @@ class Equal(Relation):
 
 @dataclasses.dataclass(frozen=True)
 class EqualInMean(Relation):
-    """E[measured / predicted] = 1 (or E[measured - predicted] = 0 where relative is False), within `margin`.
+    """E[measured / predicted] = 1 (or E[measured - predicted] = 0 if relative is False), within `margin`.
 
     The expectation is over the measurement, for every problem: each problem is measured twice with independent keys.
     The mean over problems is judged against the margin, and so is the heterogeneity between problems: the product of
@@ -126,11 +126,11 @@ class EqualInMean(Relation):
 
     An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support
     needs the interval of the mean within margin + resolution. The root mean square of the problems' own means may be up
-    to margin + spread, where a spread is declared; without one it must not be shown to exceed the margin, and support
+    to margin + spread, if a spread is declared; without one it must not be shown to exceed the margin, and support
     needs it shown to be at most margin + 5 resolutions.
 
     A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`), or that hold for any law
-    where `ends` says between which values a measurement always is: (0, 1) for a share, (0, inf) for a square. A sample
+    if `ends` says between which values a measurement always is: (0, 1) for a share, (0, inf) for a square. A sample
     that does not vary decides nothing, unless measuring draws nothing at random and each problem is meant.
     """
 
@@ -200,7 +200,7 @@ class EqualInMean(Relation):
         return None
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """NaN or infinity anywhere, or a prediction of 0 where the statement is relative."""
+        """NaN or infinity anywhere, or a prediction of 0 if the statement is relative."""
         zero = (columns(sample.predicted) == 0).any(axis=1) if self.relative else False
         return not_finite(sample.measured) | not_finite(sample.predicted) | zero
 

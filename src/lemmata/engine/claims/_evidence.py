@@ -1,6 +1,6 @@
 """Evidence that may be added to: e-values, which stay valid however a run is continued.
 
-An e-value of a statement is a number that is on average at most 1 where the statement is true. A product of e-values of
+An e-value of a statement is a number that is on average at most 1 if the statement is true. A product of e-values of
 independent sessions is one again, whenever and for whatever reason the next session is begun, and by Ville's inequality
 a true statement ever reaches 1 / level with probability at most `level`. So min(1, 1 / e) is a p-value at every moment,
 which Holm's procedure takes like any other.
@@ -21,7 +21,7 @@ _PRIOR = 0.5
 
 
 def allowed_misses(relation: Relation) -> float | None:
-    """The rate of misses that a relation allows; None where one trial alone is no miss.
+    """The rate of misses that a relation allows; None if one trial alone is no miss.
 
     >>> from lemmata.engine.claims import AtMost, Rate
     >>> allowed_misses(AtMost(delta=0.05)), allowed_misses(AtMost()), allowed_misses(Rate())
@@ -50,7 +50,7 @@ def count_e_value(count: int, trials: int, allowed: float) -> float:
         e = int_a^1 q^k (1 - q)^(n - k) dJ(q) / (a^k (1 - a)^(n - k)).
 
     Each q > a gives a factor q/a for a miss and (1 - q)/(1 - a) for none, which is on average
-    (p/a) q + (1 - p)/(1 - a) (1 - q) <= 1 where misses have a rate p <= a, whatever came before. So e is at every trial
+    (p/a) q + (1 - p)/(1 - a) (1 - q) <= 1 if misses have a rate p <= a, whatever came before. So e is at every trial
     an e-value, for trials that are continued as one likes.
 
     Args:
@@ -90,7 +90,7 @@ def p_e_value(p_value: float) -> float:
 
 
 def joined(e_values: Iterable[float]) -> float:
-    """The e-value of independent sessions together: their product; 0 where one of them is 0."""
+    """The e-value of independent sessions together: their product; 0 if one of them is 0."""
     found = list(e_values)
     if 0.0 in found:
         return 0.0

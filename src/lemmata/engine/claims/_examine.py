@@ -16,7 +16,7 @@ from ._trials import Outcome, outcome
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A hypothesis on this problem: `holds` is None where nobody can tell (not checked, or NaN)."""
+    """A hypothesis on this problem: `holds` is None if nobody can tell (not checked, or NaN)."""
 
     name: str
     value: float | None
@@ -34,14 +34,14 @@ class Examination:
     Args:
         name: the claim.
         applies: every hypothesis that can be checked holds.
-        hypotheses: the findings; `holds` is None where a condition cannot be checked.
+        hypotheses: the findings; `holds` is None if a condition cannot be checked.
         predicted, measured: the numbers; for a rate the stated and the measured exponent; for several components the
             one with the largest measured / predicted.
         ratio: predicted / measured.
         trivial: the value every reader already knows, of the same component.
-        vacuous: the share of components in which the bound is beyond the trivial value; None where there is none.
-        agrees: prediction and measurement compare as stated; None where a single problem cannot tell.
-        culprit: where a hypothesis fails, the likeliest cause.
+        vacuous: the share of components in which the bound is beyond the trivial value; None if there is none.
+        agrees: prediction and measurement compare as stated; None if a single problem cannot tell.
+        culprit: if a hypothesis fails, the likeliest cause.
     """
 
     name: str

@@ -51,7 +51,7 @@ class Family:
         trials: in one verification.
         draw: predictions and measurements of so many trials.
         truth: the value that the interval estimates, for coverage.
-        trivial: the trivial value, where vacuity is asked about.
+        trivial: the trivial value, if vacuity is asked about.
     """
 
     relation: Relation

@@ -11,7 +11,7 @@ LEVEL = 1e-3
 """The probability of refuting a true statement, of one verdict and of a run over the catalogue."""
 
 MEAN_TRIALS = 256
-"""The budget where support depends on the spread of a measurement and the claim declares none."""
+"""The budget if support depends on the spread of a measurement and the claim declares none."""
 
 
 @functools.cache
@@ -23,7 +23,7 @@ def family_size() -> int:
 def budget_of(claim: Claim, level: float = LEVEL) -> int:
     """Trials of a claim: what support needs at its share of the family's level, or what it declares beyond that.
 
-    A bound without a violation in n trials has a rate below r at confidence 1 - a where (1 - r)^n <= a; here a is
+    A bound without a violation in n trials has a rate below r at confidence 1 - a if (1 - r)^n <= a; here a is
     half of the level over the number of claims.
     """
     needed = claim.relation.budget(level / 2 / family_size())

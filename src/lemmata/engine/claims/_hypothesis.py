@@ -69,10 +69,10 @@ class Hypothesis(eqx.Module):
 
     @property
     def margin(self) -> Array:
-        """Signed relative distance to the threshold: negative where the condition fails.
+        """Signed relative distance to the threshold: negative if the condition fails.
 
         (threshold - value) / max(|value|, |threshold|) for <=, the opposite for >=, -|difference| for ==;
-        1 or -1 where one of the two is infinite.
+        1 or -1 if one of the two is infinite.
         """
         scale = jnp.maximum(jnp.abs(self.value), jnp.abs(self.threshold))
         equal = self.value == self.threshold
@@ -87,7 +87,7 @@ class Hypothesis(eqx.Module):
 
     @property
     def holds(self) -> Array:
-        """Whether the condition holds; true where it is not checked. Strict relations ask for a positive margin."""
+        """Whether the condition holds; true if it is not checked. Strict relations ask for a positive margin."""
         if not self.checkable:
             return jnp.ones(self.value.shape, bool)
         return self.margin > 0 if self.relation in ("<", ">") else self.margin >= -self.rounding

@@ -17,7 +17,7 @@ from ._statistics import failure_limits
 from ._trials import Outcome, Trials
 from ._verdict import Corner, Verdict
 
-_MOST = 0.5  # a bound is vacuous where more than this share of its components is
+_MOST = 0.5  # a bound is vacuous if more than this share of its components is
 _CHANCE = 0.05  # probability of failing a population that drops as many problems as it declares
 
 
@@ -110,8 +110,8 @@ def decide(judgement: Judgement, weak: str, beyond: np.ndarray | None, violated:
 
     Args:
         judgement: of the relation.
-        weak: where the control is not refuted, in words.
-        beyond: which components are beyond the trivial value, shape (T, C); None where there is no such value.
+        weak: if the control is not refuted, in words.
+        beyond: which components are beyond the trivial value, shape (T, C); None if there is no such value.
         violated: hypotheses that are known to be false.
     """
     status, reason = _decided(judgement, weak, beyond)
@@ -166,7 +166,7 @@ def _violated(results: Outcome) -> tuple[str, ...]:
 
 
 def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, str] | None:
-    """Why these trials say nothing about the statement, where that is so.
+    """Why these trials say nothing about the statement, if that is so.
 
     A sampler answers for what it drops at its default setting; at another one the hypotheses may fail more often, and
     then nothing is said of it.

@@ -1,4 +1,4 @@
-"""Claims judged in processes of their own, which are ended where a trial takes too long."""
+"""Claims judged in processes of their own, which are ended if a trial takes too long."""
 
 import contextlib
 import dataclasses
@@ -72,8 +72,8 @@ class Judged:
 
     Args:
         task: the claim.
-        verdict: on it; failed, with the key of the trial, where it was stopped.
-        unrecorded: why its trials could not be kept; empty where they were.
+        verdict: on it; failed, with the key of the trial, if it was stopped.
+        unrecorded: why its trials could not be kept; empty if they were.
         late: whether it was stopped for want of time.
     """
 
@@ -93,7 +93,7 @@ def run_keyed(
     around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     executor: Executor | None = None,
 ) -> Generator[Judged]:
-    """Judge claims, each in a process that is ended where a trial takes longer than the limit; the others go on.
+    """Judge claims, each in a process that is ended if a trial takes longer than the limit; the others go on.
 
     A trial of a claim in JAX is one of the compiled call that it is part of, so that the limit is that of a call with
     its compilation. A process that ends by itself, killed or out of memory, is reported in the same way: the verdict is
@@ -103,10 +103,10 @@ def run_keyed(
         tasks: drawn when a process is free, so that a generator may end with the time that there is. Of a list a
             process takes first what is of the section that it judged last, whose functions it has compiled, then what
             is of a section that no other one is at.
-        limit: seconds a trial; None for any, and in this process where there is one job and `most` is None.
+        limit: seconds a trial; None for any, and in this process if there is one job and `most` is None.
         most: seconds a task, once its process has begun; None for any.
         jobs: how many processes.
-        run: what runs trials, which must be able to be sent; where it raises a `DataError` (a ledger on a full disk),
+        run: what runs trials, which must be able to be sent; if it raises a `DataError` (a ledger on a full disk),
             trials run without it.
         around: a context that each process enters, which must be able to be sent, and leaves unless it is ended.
         executor: where claims are judged instead, without a limit.
@@ -234,7 +234,7 @@ class _Worker:
         return Judged(task, *more)
 
     def late(self) -> Judged | None:
-        """The verdict where a trial has had its time."""
+        """The verdict if a trial has had its time."""
         now = _clock()
         if self._end is not None and now >= self._end:
             return self._failed(f"stopped after {self._most:g} s", late=True)

@@ -44,7 +44,7 @@ _KINDS = {
 
 
 def kind_of(locator: str) -> Kind | None:
-    """The kind that a locator tells by its words; None where it tells nothing.
+    """The kind that a locator tells by its words; None if it tells nothing.
 
     >>> kind_of("Corollary 4.3"), kind_of("Lemma B.1, part 3"), kind_of("(41)"), kind_of("p. 12")
     (<Kind.THEOREM: 'theorem'>, <Kind.LEMMA: 'lemma'>, <Kind.EQUATION: 'equation'>, None)

@@ -21,7 +21,7 @@ class AbstractLadder(Relation):
     Args:
         along: what the rungs are, in a word or a symbol.
         rungs: Python numbers, so that sizes that come from them may set shapes.
-        replicates: how often each problem is measured; 2 tells a difference between problems from noise, where the
+        replicates: how often each problem is measured; 2 tells a difference between problems from noise, if the
             ladders of a claim differ more than its `spread`.
     """
 
@@ -68,7 +68,7 @@ def spread_over_problems(
     """A judgement of a mean, together with how far the problems' own values are from what is stated.
 
     Two measurements of a problem give the mean square of the problems' own values by the product of the two. One alone
-    gives a number that is at least as large, noise included: it may support, and it refutes where there is no noise.
+    gives a number that is at least as large, noise included: it may support, and it refutes if there is no noise.
 
     Args:
         judgement: of the mean.
@@ -106,11 +106,11 @@ class Rate(AbstractLadder):
 
     Each trial is one ladder and gives one log-log slope; the slopes give the interval. With `upper`, the statement is
     an upper bound O(rung^exponent), refuted only by a slope above exponent + margin. `margin` is the declared
-    allowance for finite sizes; support needs the interval within margin + resolution. Rungs where the median
+    allowance for finite sizes; support needs the interval within margin + resolution. Rungs if the median
     measurement is at the rounding floor of the trial are dropped, and said so.
 
     The statement is about each problem and about the whole ladder. Support also needs that the slopes of the problems
-    are within `spread` of the exponent in root mean square (twice margin + resolution where none is declared); of an
+    are within `spread` of the exponent in root mean square (twice margin + resolution if none is declared); of an
     upper bound, that less than a third of the problems are slower by more than that. The slope over the large
     half (three rungs at least, two of three) and that without the last rung must not be shown to leave margin +
     resolution, and the constant of the small half must not be shown to fail on the large half.
@@ -233,12 +233,12 @@ class Rate(AbstractLadder):
 class Limit(AbstractLadder):
     """measured -> predicted along a ladder: the mean difference at the last rung is within `margin`.
 
-    What a difference has beyond the margin is stated to fall at least like rung^(-slowest). Where the last rung is
+    What a difference has beyond the margin is stated to fall at least like rung^(-slowest). If the last rung is
     still outside the margin, it is compared with the rung two before it: an excess that has fallen less (a plateau,
     wherever it lies) refutes, one that falls as fast is undecided.
 
     The statement is about each problem: support also needs that the problems' own differences at the last rung are
-    within `spread` in root mean square (twice margin + resolution where none is declared).
+    within `spread` in root mean square (twice margin + resolution if none is declared).
     """
 
     margin: float = 0.05
@@ -308,8 +308,8 @@ class Limit(AbstractLadder):
 class Order(AbstractLadder):
     """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each rung to the next.
 
-    A step within rounding is none. The statement is about each problem: where a step is reversed in some ladders,
-    support needs these shown to be fewer than half. A step is refuted where its mean is shown to have the other sign,
+    A step within rounding is none. The statement is about each problem: if a step is reversed in some ladders,
+    support needs these shown to be fewer than half. A step is refuted if its mean is shown to have the other sign,
     or its interval is on the other side and more than half of the ladders are shown to be reversed there. With
     `over="problems"` the statement is about the mean over the population alone.
     """
@@ -323,7 +323,7 @@ class Order(AbstractLadder):
             raise ValueError(f"over={self.over!r} is not one of 'measurements', 'problems'")
 
     def _steps(self, sample: Sample) -> np.ndarray:
-        """The steps in the stated direction, 0 where they are within rounding, over replicates."""
+        """The steps in the stated direction, 0 if they are within rounding, over replicates."""
         signs, found = np.sign(columns(sample.predicted)[:, :1]), []
         for own in self._each(sample):
             steps, floor = np.diff(columns(own.measured), axis=1), columns(own.tolerance())

@@ -19,7 +19,7 @@ class Mean:
         holds: whether the mean is in the band.
         needed: trials that could settle it, where it is undecided.
         interval: the confidence interval that decides.
-        note: why the sample cannot tell, where it cannot.
+        note: why the sample cannot tell, if it cannot.
         apart: the interval is outside the band, although limits for heavier tails than are seen are not.
     """
 
@@ -43,7 +43,7 @@ def mean_against(
         highest: upper end of the band.
         width: by how much the interval may leave it and support.
         exact: the numbers have no sampling error.
-        ends: between which values each number always is; infinite where nobody knows.
+        ends: between which values each number always is; infinite if nobody knows.
     """
     interval, limits = mean_interval(sample, level, exact), mean_limits(sample, level, exact)
     known = (-np.inf, np.inf)
@@ -62,7 +62,7 @@ def mean_against(
 
 
 def untold(sample: np.ndarray, exact: bool = False) -> str:
-    """Why a sample cannot tell its mean, in words; empty where it may."""
+    """Why a sample cannot tell its mean, in words; empty if it may."""
     count = len(sample)
     if count < 2 or exact:
         return ""

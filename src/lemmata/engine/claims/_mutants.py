@@ -50,7 +50,7 @@ class Mutant:
     Args:
         what: it is, in words.
         size: which mutations it is counted with: "1.05", "1.25", "0.1", "0.2", "sign", "effect" or "roles".
-        part: the component that alone is mutated; None where all are.
+        part: the component that alone is mutated; None if all are.
         sample: the trials, with its prediction.
     """
 
@@ -106,7 +106,7 @@ def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool
 
 
 def parts(relation: Relation, sample: Sample) -> list[int]:
-    """The components that are mutated alone; none where there is one, or one is judged."""
+    """The components that are mutated alone; none if there is one, or one is judged."""
     count = columns(sample.predicted).shape[1]
     if count == 1 or isinstance(relation, (Estimate, AbstractLadder)):
         return []
@@ -221,7 +221,7 @@ def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
 
 
 def judged(relation: Relation, sample: Sample, level: float) -> Status:
-    """What the trials say of a mutant; failed where its predictions are no numbers.
+    """What the trials say of a mutant; failed if its predictions are no numbers.
 
     Args:
         relation: how it is judged.
@@ -248,7 +248,7 @@ def nearest_refuted(
         part: the component that alone is moved; None for all.
 
     Returns:
-        The amount, as a factor less 1, an exponent or a share; None where the farthest one is not refuted.
+        The amount, as a factor less 1, an exponent or a share; None if the farthest one is not refuted.
     """
 
     def refuted(amount: float) -> bool:

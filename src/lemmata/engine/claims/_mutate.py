@@ -27,10 +27,10 @@ class Neighbour:
     """The nearest statement that the trials refute, in one way of being wrong.
 
     Args:
-        part: the component that alone is wrong; None where all are.
+        part: the component that alone is wrong; None if all are.
         way: what is done to it.
         unit: of the amount.
-        amount: a factor less 1, a difference of exponents, or a share of the way to the control; None where even the
+        amount: a factor less 1, a difference of exponents, or a share of the way to the control; None if even the
             farthest one is not refuted.
     """
 
@@ -48,7 +48,7 @@ class Mutations:
         relation: the name of its class.
         trials: how many were judged.
         status: of the claim itself at its default setting.
-        left: why it does not count for the score; empty where it does.
+        left: why it does not count for the score; empty if it does.
         outcomes: for each mutant its words, its size, whether it is of one component, and its status.
         neighbours: the nearest refuted ones.
     """
@@ -74,7 +74,7 @@ def mutate(
     Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, all components and one at a time; exponents are moved by
     0.1 and 0.2, intervals narrowed, signs turned; the measurement is one of another problem, a ladder is without
     effect, and fields of problems change places. Bounds are made tighter, since a looser one is true. A mutant is
-    noticed where it is not supported (of a refuted claim: not refuted).
+    noticed if it is not supported (of a refuted claim: not refuted).
 
     Args:
         claim: the claim.
@@ -166,7 +166,7 @@ def drawn(claims: Iterable[Claim], count: int, seed: int = 0) -> list[Claim]:
 
     Args:
         claims: to draw from.
-        count: how many; all where there are fewer.
+        count: how many; all if there are fewer.
         seed: of the order.
 
     Raises:

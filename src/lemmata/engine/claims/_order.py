@@ -47,7 +47,7 @@ def nearness(verdict: Verdict | None) -> float:
     """Twice the probability that fresh trials, as many again, move a verdict's interval over the end of its band.
 
     With the interval clear of that end by z of its half-widths, q standard errors each, the mean of fresh trials
-    differs by sqrt(2) standard errors: 2 P(N > z q / sqrt(2)), 1 at the end, and never below 0.001. It is 1 where
+    differs by sqrt(2) standard errors: 2 P(N > z q / sqrt(2)), 1 at the end, and never below 0.001. It is 1 if
     nothing is known or decided.
     """
     if verdict is None or verdict.status not in _DECIDED or verdict.interval is None or verdict.band is None:
@@ -66,7 +66,7 @@ def nearness(verdict: Verdict | None) -> float:
 
 
 def by_information(prospects: Iterable[Prospect]) -> list[Prospect]:
-    """Those with the most expected bits a second first; the cheaper one first where nothing new is expected."""
+    """Those with the most expected bits a second first; the cheaper one first if nothing new is expected."""
     return sorted(prospects, key=lambda own: (-own.bits / max(own.seconds, 1e-3), own.seconds))
 
 

@@ -16,7 +16,7 @@ class Passage:
         digest: of the words, see `digest_of`.
         says: what they say, in words that their author would accept.
         right_if: the hypothesis, the constant or the meaning under which they would be right.
-        formula: as it is printed, where there is one.
+        formula: as it is printed, if there is one.
     """
 
     file: str

@@ -18,12 +18,12 @@ class Population(eqx.Module, Generic[P]):
     """The problems that claims speak about: settings, a sampler, and the hypotheses of its problems.
 
     A population is a final, frozen class; what differs between claims (a default size, a law) are its fields. Claims
-    name it by `population = LinearDesigns(rows=40)` and add hypotheses of their own where they need more.
+    name it by `population = LinearDesigns(rows=40)` and add hypotheses of their own if they need more.
 
     `settings` is the space of the named settings of a sampled problem: default, region, and the corners that a
-    verification visits. It is a value, `settings = Space(n=...)`, or a method where it depends on fields.
+    verification visits. It is a value, `settings = Space(n=...)`, or a method if it depends on fields.
     `hypotheses(problem)` evaluates every condition on a problem, a user's included. Two questions are optional:
-    `pose(problem)` turns a user's problem into this population's own (None where it cannot), and `culprit(problem)`
+    `pose(problem)` turns a user's problem into this population's own (None if it cannot), and `culprit(problem)`
     names the likeliest cause when a hypothesis fails.
 
     Attributes:
@@ -64,7 +64,7 @@ class Population(eqx.Module, Generic[P]):
         return object
 
     def posed(self, problem: Any) -> P | None:
-        """The problem itself where it is one of the population's, else what a user's problem poses, or None."""
+        """The problem itself if it is one of the population's, else what a user's problem poses, or None."""
         if isinstance(problem, self.problem):
             return typing.cast(P, problem)
         return None if self.pose is None else self.pose(problem)

@@ -47,7 +47,7 @@ def _registered(module: types.ModuleType) -> list[Claim]:
 
 
 def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
-    """The class, where it says all that a claim must say; ClaimError elsewhere. The tests check lemmata's own."""
+    """The class, if it says all that a claim must say; ClaimError elsewhere. The tests check lemmata's own."""
     if not cls.__module__.startswith("lemmata."):
         check_declared(cls, file)
         return cls
@@ -87,7 +87,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
     return found
 
 
-def _points() -> list[Any]:  # of importlib_metadata, where a package puts its own in the place of Python's
+def _points() -> list[Any]:  # of importlib_metadata, if a package puts its own in the place of Python's
     """The entry points of claims, lemmata's own first."""
     return sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name))
 
@@ -103,7 +103,7 @@ def _incomplete(found: str) -> ClaimError:
 
 
 def _with_claims_of(found: dict[str, Claim], target: object) -> dict[str, Claim]:
-    """The claims with those of what one more entry point names; none of these where one of them is amiss."""
+    """The claims with those of what one more entry point names; none of these if one of them is amiss."""
     known, together = {type(claim) for claim in found.values()}, dict(found)
     for claim in _loaded(target):
         if type(claim) not in known:
@@ -191,7 +191,7 @@ def file_of(claim: Claim) -> str | None:
 
 
 def _alone(name: str) -> list[Claim]:
-    """The claims that a name means among lemmata's own, where one section has them and no other package has claims."""
+    """The claims that a name means among lemmata's own, if one section has them and no other package has claims."""
     points = _points()
     if len(points) != 1 or not _own(points[0]):
         return []

@@ -21,8 +21,8 @@ class Sample:
     """Finished trials: predictions (T, *s), measurements (T, *s), condition numbers (T,) or (T, *s).
 
     Relations with replicates have measurements (T, R, *s). Ladders have predictions (T,) and measurements (T, rungs).
-    Where `exact`, measuring a problem draws nothing at random, so that the measurements have no sampling error.
-    `silent`, shape (T, C), marks components whose tolerance is so wide that they say nothing; None where none is.
+    If `exact`, measuring a problem draws nothing at random, so that the measurements have no sampling error.
+    `silent`, shape (T, C), marks components whose tolerance is so wide that they say nothing; None if none is.
     """
 
     predicted: np.ndarray
@@ -71,7 +71,7 @@ class Judgement:
         band: the interval, in the unit of the estimate, within which the statement is supported.
         reason: the figures in a sentence.
         needed: trials that could settle it, where it is undecided.
-        violating: the share of trials that alone contradict the statement; None where a single trial cannot.
+        violating: the share of trials that alone contradict the statement; None if a single trial cannot.
         apart: the interval is outside the band, and only a tail that no trial has shown could bring the mean back:
             too little to refute a statement, and enough to know that the trials tell it from another one.
     """
@@ -99,7 +99,7 @@ class Relation(abc.ABC):
     rungs: tuple[float, ...] = ()
     replicates: ClassVar[int] = 1
     farthest: ClassVar[float | None] = FACTOR
-    """How far a control may be, in the unit of `distance`; None where any distance will do."""
+    """How far a control may be, in the unit of `distance`; None if any distance will do."""
 
     @abc.abstractmethod
     def judge(self, sample: Sample, level: float) -> Judgement:
@@ -107,10 +107,10 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def compare(self, sample: Sample) -> bool | None:
-        """Whether one trial agrees; None where a single trial cannot tell."""
+        """Whether one trial agrees; None if a single trial cannot tell."""
 
     def against(self, sample: Sample) -> np.ndarray | None:
-        """Which components contradict the statement by themselves, shape (T, C); None where a single trial cannot.
+        """Which components contradict the statement by themselves, shape (T, C); None if a single trial cannot.
 
         A block that shares its tolerance is one component.
         """
@@ -123,7 +123,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def budget(self, level: float) -> int | None:
-        """Trials that support needs at this level; None where they depend on the spread of the measurement."""
+        """Trials that support needs at this level; None if they depend on the spread of the measurement."""
 
     @abc.abstractmethod
     def broken(self, sample: Sample) -> np.ndarray:
@@ -131,7 +131,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def vacuous(self, predicted: np.ndarray, trivial: np.ndarray) -> np.ndarray | None:
-        """Which components are beyond the trivial value, shape (T, C); None where no bound is stated."""
+        """Which components are beyond the trivial value, shape (T, C); None if no bound is stated."""
 
     @abc.abstractmethod
     def gaps(self, sample: Sample) -> np.ndarray:
@@ -139,11 +139,11 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """How far a control is from the claim in each component, shape (T, C); NaN where that means nothing."""
+        """How far a control is from the claim in each component, shape (T, C); NaN if that means nothing."""
 
     @abc.abstractmethod
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """The rule that these shapes of prediction and measurement break; None where they fit."""
+        """The rule that these shapes of prediction and measurement break; None if they fit."""
 
     @abc.abstractmethod
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -176,7 +176,7 @@ def not_finite(array: np.ndarray) -> np.ndarray:
 
 
 def factors(predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-    """max(|p/f|, |f/p|) in each component, infinite where the signs differ, NaN where both are 0 or one is infinite."""
+    """max(|p/f|, |f/p|) in each component, infinite if the signs differ, NaN if both are 0 or one is infinite."""
     predicted, false = columns(predicted), columns(false)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = false / predicted

@@ -172,7 +172,7 @@ class Space:
         return setting
 
     def corners(self, count: int, seed: int) -> list[dict]:
-        """Distinct settings other than the default, drawn from the corners' regions; fewer where there are fewer."""
+        """Distinct settings other than the default, drawn from the corners' regions; fewer if there are fewer."""
         rng, found = np.random.default_rng(seed), []
         for _ in range(_DRAWS if self.variables and count else 0):
             setting = {name: variable.corner(rng) for name, variable in self.variables.items()}

@@ -48,7 +48,7 @@ class Source:
 
     @property
     def kind(self) -> Kind | None:
-        """What the first locator says it is, a step where the note speaks of a proof; None where nothing tells."""
+        """What the first locator says it is, a step if the note speaks of a proof; None if nothing tells."""
         if self.note.startswith("proof of"):
             return Kind.STEP
         return kind_of(self.locators[0]) if self.locators else None
@@ -68,7 +68,7 @@ class Source:
 
     @property
     def reference(self) -> Entry:
-        """The bibliography entry; ClaimError where the key is in no bibliography."""
+        """The bibliography entry; ClaimError if the key is in no bibliography."""
         entries = parse_string(self.entry, "bibtex").entries if self.entry else bibliography()
         if self.key not in entries:
             raise ClaimError(
@@ -81,7 +81,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The whole reference as one line of plain text; ClaimError where the claim's own BibTeX cannot be read."""
+        """The whole reference as one line of plain text; ClaimError if the claim's own BibTeX cannot be read."""
         try:
             return format_reference(self.reference)
         except LemmataError:

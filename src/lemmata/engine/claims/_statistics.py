@@ -82,8 +82,8 @@ def stretch(sample: np.ndarray) -> float:
     Three figures tell a heavy tail. Hill's estimate 1/a of its index, over the quarter of the sample that is farthest
     above the median. The largest deviation, squared, over what normal numbers give, 2 log(n) / n of all squares. And in
     samples below 200 how far the largest is above the median, in distances of the smallest: 1 for a symmetric law. The
-    factor is the largest where 1/a is above 1; where fewer than 25 trials, or than a quarter, are above the median (a
-    rare event); and where the deviations d above the mean have (sum d)² / sum d² below n/8 and 32, so that few trials
+    factor is the largest if 1/a is above 1; if fewer than 25 trials, or than a quarter, are above the median (a
+    rare event); and if the deviations d above the mean have (sum d)² / sum d² below n/8 and 32, so that few trials
     make them up.
     """
     count = len(sample)
@@ -115,7 +115,7 @@ def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
 def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
     """Lower confidence limit of a mean of numbers that are never below `least`, whatever their law: by betting.
 
-    Where no number's mean is above m, the capital prod (1 + b (x_i - m) / (m - least_i)) is at most 1 on average for
+    If no number's mean is above m, the capital prod (1 + b (x_i - m) / (m - least_i)) is at most 1 on average for
     each stake b in [0, 1], and so is the average over stakes; it reaches 1/level with probability at most `level`. The
     limit is the smallest m at which it does not.
 

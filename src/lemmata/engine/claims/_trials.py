@@ -29,7 +29,7 @@ if (0, 8) <= _RELEASE <= (0, 10):
     COMPILER["xla_cpu_use_fusion_emitters"] = False
 if _RELEASE == (0, 10):
     COMPILER["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
-_BATCH = 128  # trials in one compiled call, where its temporaries fit
+_BATCH = 128  # trials in one compiled call, if its temporaries fit
 _TEMPORARIES = 2**29  # bytes
 Values = Any  # jax.Array inside a trial, np.ndarray once it is finished
 
@@ -217,7 +217,7 @@ def compiled(
 ) -> tuple[Callable[[jax.Array, np.ndarray], Outcome], int]:
     """Trials of a traced claim as one compiled call, from the root of their keys and their numbers, and its size.
 
-    A call takes up to 128 trials, fewer where its temporaries would hold more than 512 MiB.
+    A call takes up to 128 trials, fewer if its temporaries would hold more than 512 MiB.
 
     Args:
         claim: the claim.

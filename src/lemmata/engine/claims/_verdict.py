@@ -36,11 +36,11 @@ class ControlVerdict:
     """What the same trials say about the neighbouring false statement.
 
     Args:
-        status: refuted, where the trials have power.
+        status: refuted, if the trials have power.
         violating: the share of trials that alone contradict it, in the component in which they are fewest, or in any
-            of a loose control or a vacuous bound; None where a single trial cannot.
+            of a loose control or a vacuous bound; None if a single trial cannot.
         nearest, farthest: medians over trials of its distance from the claim (a factor, a difference of exponents, or a
-            relative difference) in the component that is least and in the one that is most changed; None where it means
+            relative difference) in the component that is least and in the one that is most changed; None if it means
             nothing.
     """
 
@@ -64,8 +64,8 @@ class Verdict:
         violated: the hypotheses that are known to be false on these problems.
         estimate, interval, band: the statistic of the relation, its confidence interval, and the interval within which
             the statement is supported.
-        slack: 5, 50 and 95 % quantiles of predicted / measured (None where not meaningful).
-        vacuous: share of the components, over trials, beyond the trivial value; None where there is no such value.
+        slack: 5, 50 and 95 % quantiles of predicted / measured (None if not meaningful).
+        vacuous: share of the components, over trials, beyond the trivial value; None if there is no such value.
         control: the neighbouring false statement on the same trials.
         corners: other cases of the settings; `worst_corner` is the one that speaks most against the statement.
         p_value: the smallest level at which these trials, or those of a corner, refute the statement.

@@ -55,14 +55,14 @@ def verify(
     that is refuted refutes. The promise is exact for bounds, constructions, estimates and means of measurements with
     declared `ends`. For other means, rates, limits and orders it rests on limits that hold for the rare events and the
     heavy tails that docs/trust.md lists; no limits hold for a law of which nothing is known. The claim's control, a
-    neighbouring false statement, is judged on the same trials: where it is not refuted, the budget has no power and a
+    neighbouring false statement, is judged on the same trials: if it is not refuted, the budget has no power and a
     statement that would be supported stays inconclusive.
 
     Args:
         claim: the claim.
         setting: values for the claim's named settings; the rest stay at their defaults.
         budget: number of trials; None takes what support needs, or the claim's own.
-        corners: how many other settings to judge; None is 3, and none where a setting is given.
+        corners: how many other settings to judge; None is 3, and none if a setting is given.
         level: probability of refuting a true statement.
         seed: seed of all randomness.
         executor: where trials run: the settings of a claim in JAX apart from each other, single trials of other claims;
@@ -104,7 +104,7 @@ def judged_in_turn(
 ) -> Verdict:
     """The verdict on a claim from its trials at the case itself, which come first, and at its corners.
 
-    Half of the level is spent on the case, half on the corners. They are drawn only where the case is not refuted.
+    Half of the level is spent on the case, half on the corners. They are drawn only if the case is not refuted.
     """
     start = time.perf_counter()
     (resolved, _), *others = wanted
@@ -123,7 +123,7 @@ def judged_in_turn(
 
 
 def _seen(verdict: Verdict, trials: Trials) -> Verdict:
-    """The verdict; inapplicable where the trials failed for want of data that are not installed."""
+    """The verdict; inapplicable if the trials failed for want of data that are not installed."""
     name = f"{MissingDataError.__name__}: "
     if not trials.errors or not all(name in error for error in trials.errors):
         return verdict
@@ -203,7 +203,7 @@ def verified(claim: Claim | str, run: Callable[..., Trials], asked: dict) -> tup
 
 
 def _verified_or_failed(claim: Claim, run: Callable[..., Trials], asked: dict) -> Verdict:
-    """The verdict of one of many claims: failed where it breaks the grammar, and the rest goes on."""
+    """The verdict of one of many claims: failed if it breaks the grammar, and the rest goes on."""
     try:
         return verify(claim, run=run, **asked)
     except ClaimError as error:
@@ -225,7 +225,7 @@ def verify_all(
 ) -> list[Verdict]:  # fmt: skip
     """Verify several claims so that the probability of refuting any true one is at most `level` (Holm's procedure).
 
-    Each claim is verified at `level`; a refutation stands where Holm's procedure rejects, too, and is inconclusive
+    Each claim is verified at `level`; a refutation stands if Holm's procedure rejects, too, and is inconclusive
     elsewhere. Ctrl-C ends the run: the claims that were not begun are missing from the list, and count in the family.
     Arguments are those of `verify`; in an executor each claim is a task.
 

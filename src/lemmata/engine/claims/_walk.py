@@ -24,7 +24,7 @@ def places(space: Space, seed: int = 0, interior: int = INTERIOR) -> list[dict]:
     """The settings of a walk: each end of each variable with the others at their defaults, then settings between.
 
     Of a named option every one is an end. Between the ends all variables are drawn together, evenly in logarithms
-    where they are positive. What the rules of the space refuse is left out.
+    if they are positive. What the rules of the space refuse is left out.
 
     >>> from lemmata.engine.claims import Integer
     >>> places(Space(n=Integer(8, 2, 64)), interior=0)

@@ -18,7 +18,7 @@ class Change:
         claim: its name.
         before, after: the statuses.
         why: what differs between the runs: code, versions, seed, setting, number of trials, device; nothing
-            where these are the same.
+            if these are the same.
     """
 
     claim: str

@@ -107,7 +107,7 @@ class Ledger:
         return found.lastrowid
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the file, in its words; nothing where all is well."""
+        """What SQLite finds wrong with the file, in its words; nothing if all is well."""
         return [str(row[0]) for row in self.query("PRAGMA integrity_check") if row[0] != "ok"]
 
     def export(self, path: str | Path) -> int:
@@ -137,7 +137,7 @@ def _in_utf_8(value: Any) -> Any:
 def read_ledger(path: str | Path) -> Iterator[Ledger]:
     """Open a ledger without writing anything, also on a disk that cannot be written to.
 
-    What a run has not yet merged into the file, since it was killed, is read from a copy where the disk is read-only.
+    What a run has not yet merged into the file, since it was killed, is read from a copy if the disk is read-only.
 
     Args:
         path: of the file.
@@ -181,7 +181,7 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
-    """Open a ledger, which is made where there is none.
+    """Open a ledger, which is made if there is none.
 
     Args:
         path: of the file; None is the one in the platform's directory for data.

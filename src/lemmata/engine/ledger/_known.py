@@ -35,7 +35,7 @@ from ._file import Ledger
 from ._recorded import stacked_rows
 from ._rows import reading
 
-_SECONDS = 10.0  # of a claim that nobody has timed, where no claim was
+_SECONDS = 10.0  # of a claim that nobody has timed, if no claim was
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Known:
     Args:
         claim: the claim.
         seed: of the session that a run would judge.
-        verdict: of that session, where it stands already.
-        last: the last verdict, of whichever session; None where there is none.
+        verdict: of that session, if it stands already.
+        last: the last verdict, of whichever session; None if there is none.
         sessions: seeds of which the ledger has a verdict.
         trials: at the default setting, over all sessions.
         waiting: trials of that session that are known.
-        seconds: of the longest run; None where there was none.
+        seconds: of the longest run; None if there was none.
     """
 
     claim: Claim
@@ -69,7 +69,7 @@ def known_of(
 ) -> list[Known]:  # fmt: skip
     """What is known of claims before a run.
 
-    A verdict stands where it was made of the code as it is, with the same seed, budget, level, versions and device, at
+    A verdict stands if it was made of the code as it is, with the same seed, budget, level, versions and device, at
     the default setting and its corners, to the end, did not fail, and did not want for data.
 
     Args:
@@ -127,7 +127,7 @@ def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
 def evidence_of(ledger: Ledger, claim: Claim) -> float:
     """The e-value against a claim, of all sessions that the ledger has of its code as it is.
 
-    Where one trial alone may be a miss, the misses at the default setting of all sessions are counted together, and
+    If one trial alone may be a miss, the misses at the default setting of all sessions are counted together, and
     those at the corners of each session; a case and its corners share the weight as they share the level. Elsewhere
     each session gives the e-value of its p-value, of the first verdict that its seed had. Sessions have different
     seeds, so that their trials are independent.

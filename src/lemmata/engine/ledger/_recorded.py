@@ -1,4 +1,4 @@
-"""Trials that are written down as they finish, and read instead of run where they are known."""
+"""Trials that are written down as they finish, and read instead of run if they are known."""
 
 import json
 import time

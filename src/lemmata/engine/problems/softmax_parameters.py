@@ -2,7 +2,7 @@
 
 They are formulas in the number of rows n, the number of outputs k, the smallest eigenvalue lambda of H (Definition 3.6
 of gu2024softmax) at initialisation, the standard deviation sigma of the weights and the failure probability delta. The
-source lets inputs and outputs have the same dimension d; its nd is the size n k of H. Where it asks for a constant C
+source lets inputs and outputs have the same dimension d; its nd is the size n k of H. If it asks for a constant C
 above 10 that is large enough, the infimum 10 is taken, and hidden constants of Omega are 1: the strongest readings.
 Widths and numbers of steps beyond double precision are infinite.
 """
@@ -17,7 +17,7 @@ Number = float | Float[Array, ""]
 
 
 def growth(exponent: float) -> float:
-    """Exp of a number; infinite where double precision ends, beyond 709.78.
+    """Exp of a number; infinite if double precision ends, beyond 709.78.
 
     Args:
         exponent: a multiple of B.

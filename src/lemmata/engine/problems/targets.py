@@ -35,7 +35,7 @@ class AbstractTarget(eqx.Module):
     @property
     @abc.abstractmethod
     def lipschitz(self) -> Float[Array, ""]:
-        """A Lipschitz constant of F* in x at all times and for every g (Assumption 6.4); infinite where none exists."""
+        """A Lipschitz constant of F* in x at all times and for every g (Assumption 6.4); infinite if none exists."""
 
     def score(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
         """The gradient of log p_t at x, by differentiating `log_density`."""
@@ -154,7 +154,7 @@ class Sphere(AbstractTarget):
         elif self.dimension == 2:
             size = i1e(kappa) / i0e(kappa)
         else:
-            # coth - 1/kappa cancels near 0, where kappa/3 - kappa³/45 + 2 kappa^5/945 is exact to rounding.
+            # coth - 1/kappa cancels near 0, if kappa/3 - kappa³/45 + 2 kappa^5/945 is exact to rounding.
             small = kappa / 3 - kappa**3 / 45 + 2 * kappa**5 / 945
             large = 1 / jnp.tanh(jnp.maximum(kappa, 1e-2)) - 1 / jnp.maximum(kappa, 1e-2)
             size = jnp.where(kappa < 1e-2, small, large)
@@ -209,7 +209,7 @@ class Cube(AbstractTarget):
 
 
 def _log_mass(lower: Float[Array, "*s"], upper: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Log of Phi(upper) - Phi(lower) where lower <= -|upper|, without cancellation."""
+    """Log of Phi(upper) - Phi(lower) if lower <= -|upper|, without cancellation."""
     log_upper = log_ndtr(upper)
     return log_upper + jnp.log1p(-jnp.exp(log_ndtr(lower) - log_upper))
 

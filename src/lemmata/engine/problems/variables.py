@@ -1,4 +1,4 @@
-"""Variables that many problems have, declared once: their meaning and the region where nothing narrower is needed."""
+"""Variables that many problems have, declared once: their meaning and the region if nothing narrower is needed."""
 
 from lemmata.engine.claims import Integer
 

@@ -31,9 +31,9 @@ class Needed:
 
     Args:
         hypothesis: its name.
-        counterexample: a problem that breaks it, and the statement; None where the search found none, which does not
+        counterexample: a problem that breaks it, and the statement; None if the search found none, which does not
             show that the statement holds without it.
-        untested: why no problem could be judged; empty where one was.
+        untested: why no problem could be judged; empty if one was.
     """
 
     hypothesis: str
@@ -92,7 +92,7 @@ def ablate(
 
 
 def _beyond(claim: Claim, name: str, seed: int) -> Counterexample | None:
-    """A counterexample near problems that are pushed across one hypothesis; None where nothing is there."""
+    """A counterexample near problems that are pushed across one hypothesis; None if nothing is there."""
     setting = claim.population.settings().default
     if not (claim.traced and searchable(claim)):
         return None
@@ -126,7 +126,7 @@ def _pushed(claim: Claim, name: str, problem: Any, ascent: Ascent, seed: int) ->
 
     drawn = np.random.default_rng(seed).normal(size=len(z))
     drawn, size = drawn / np.linalg.norm(drawn), max(float(np.linalg.norm(z)), 1e-3)
-    # Where a condition holds with equality its margin has no slope: that of a point beside it says where to go.
+    # If a condition holds with equality its margin has no slope: that of a point beside it says where to go.
     slope = np.nan_to_num(np.asarray(jax.grad(left)(jnp.asarray(z + 1e-6 * size * drawn))))
     slope = slope / max(float(np.linalg.norm(slope)), 1e-300)
     ways = [z - length * size * way for length, way in itertools.product(_LENGTHS, (slope, slope - 0.3 * drawn))]

@@ -22,14 +22,14 @@ _CORRECTIONS = 8
 _SHORTEST = 1e-12
 _SQUARED = 200  # numbers of which a quadratic model is kept
 _MODELLED = 80  # steps with such a model
-_FAR = 1e6  # what the quadratic model is told where there is no number
+_FAR = 1e6  # what the quadratic model is told if there is no number
 
 
 @dataclasses.dataclass(frozen=True)
 class Point:
     """The pressure and its slope at a point, the margins and theirs, and what the trial is there.
 
-    The pressure is -inf where it is not a number.
+    The pressure is -inf if it is not a number.
     """
 
     z: Vector
@@ -44,7 +44,7 @@ class Point:
 
     @property
     def kept(self) -> float:
-        """The pressure where every hypothesis holds, else -inf."""
+        """The pressure if every hypothesis holds, else -inf."""
         return self.value if self.holds else -np.inf
 
 
@@ -143,7 +143,7 @@ class Ascent:
         return best
 
     def _back(self, z: Vector, arrays: Any, key: Key[Array, ""]) -> Point | None:
-        """The point, moved to where every condition holds; None where a few corrections do not reach that."""
+        """The point, moved to where every condition holds; None if a few corrections do not reach that."""
         for _ in range(_CORRECTIONS):
             here = self.at(z, arrays, key)
             broken = here.left < 0

@@ -58,7 +58,7 @@ class Chances:
 
     @property
     def delta(self) -> float:
-        """The probability with which the statement may fail; 0 where it is no such statement."""
+        """The probability with which the statement may fail; 0 if it is no such statement."""
         relation = self.claim.relation
         return relation.delta if isinstance(relation, AtMost | AtLeast) else 0.0
 
@@ -171,7 +171,7 @@ class Chances:
 
 
 def confirming(delta: float, share: float, level: float) -> int | None:
-    """Trials after which an exact limit probably shows a share of violations above delta; None where that is too many.
+    """Trials after which an exact limit probably shows a share of violations above delta; None if that is too many.
 
     >>> confirming(0.1, 0.2, 1e-4)
     1024

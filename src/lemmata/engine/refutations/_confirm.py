@@ -21,7 +21,7 @@ _EPS = float(np.finfo(float).eps)
 
 
 def confirm(claim: Claim, place: Place, without: str | None = None) -> str | None:
-    """How a candidate was confirmed, in words; None where it was not.
+    """How a candidate was confirmed, in words; None if it was not.
 
     It is evaluated anew, operation by operation; measured again with other keys; and with inputs that are moved by a
     rounding error each: what that changes, four times over, must not explain the contradiction. Neither must the slack
@@ -71,7 +71,7 @@ def _leans(own: Facts, without: str | None) -> bool:
 
 
 def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.ndarray] | None:
-    """Prediction and measurement with 50 digits; None where an operation of theirs is not known so."""
+    """Prediction and measurement with 50 digits; None if an operation of theirs is not known so."""
     if not claim.traced:
         return None
     arrays, rest = eqx.partition(problem, eqx.is_array)
@@ -90,7 +90,7 @@ def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.nd
 
 
 def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]]:
-    """Prediction and measurement on problems of one shape, compiled where the claim is JAX."""
+    """Prediction and measurement on problems of one shape, compiled if the claim is JAX."""
     rest = eqx.partition(problem, eqx.is_array)[1]
 
     def evaluated(arrays: object, key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -109,7 +109,7 @@ def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[
 def _rounding(
     both: Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]], problem: object, key: jax.Array
 ) -> float | None:
-    """How far rounding of the inputs moves the largest difference, relative to it; None where it explains it."""
+    """How far rounding of the inputs moves the largest difference, relative to it; None if it explains it."""
     difference = np.subtract(*both(problem, key))
     at = int(np.nanargmax(np.abs(difference)))
     largest = float(np.abs(difference.ravel()[at]))

@@ -24,7 +24,7 @@ class Drawn:
     Args:
         places: where they are.
         inside: where every hypothesis holds.
-        pressure: log of measured over predicted; -inf where it is not a number or a hypothesis fails.
+        pressure: log of measured over predicted; -inf if it is not a number or a hypothesis fails.
         margin: the smallest of the hypotheses'.
         predicted, measured, condition: of the trials.
         failed: how many raised an error.

@@ -53,7 +53,7 @@ class Counterexample:
             rates, which a verification at that setting and seed refutes: `predicted` and `measured` are then the end of
             its band and its statistic.
         budget, level: of that verification.
-        unstored: why the search could not be stored any more; empty where it was, or where that was not asked for.
+        unstored: why the search could not be stored any more; empty if it was, or if that was not asked for.
     """
 
     claim: str
@@ -114,8 +114,8 @@ class Survived:
         trials: how many problems were looked at.
         climbed: from how many of them the pressure was raised.
         ratio: the largest measured over predicted that was met, or predicted over measured for a lower bound; None
-            where ratios say nothing.
-        place: where that was; None where nothing could be judged.
+            if ratios say nothing.
+        place: where that was; None if nothing could be judged.
         failed: how many problems raised an error or gave no number.
         seconds: of the search.
         unconfirmed: how many problems contradicted it until they were measured again, or rounded otherwise.
@@ -167,8 +167,8 @@ class Untested:
     Args:
         claim: its name.
         settings, trials, failed: as of `Survived`.
-        status: failed, where problems raised an error or gave no number; inapplicable, where no problem was inside the
-            hypotheses, or the data of an optional package are not installed; inconclusive, where Ctrl-C came while a
+        status: failed, if problems raised an error or gave no number; inapplicable, if no problem was inside the
+            hypotheses, or the data of an optional package are not installed; inconclusive, if Ctrl-C came while a
             contradiction was being confirmed.
         reason: in words.
         seconds: of the search.
@@ -205,7 +205,7 @@ def address(claim: Claim) -> str:
 def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counterexample:
     """Read a stored counterexample, and evaluate it afresh.
 
-    A record is data: where it names a Python file of the claim, that file does not run.
+    A record is data: if it names a Python file of the claim, that file does not run.
 
     Args:
         stem: the path without its ending, as the program has it.
@@ -253,7 +253,7 @@ def evaluated(claim: Claim, found: Counterexample) -> Counterexample:
 
 
 def judged(claim: Claim, place: Place, budget: int | None = None, level: float = LEVEL) -> dict[str, Any]:
-    """What a record says of a verification at a place; the reason is empty where it does not refute."""
+    """What a record says of a verification at a place; the reason is empty if it does not refute."""
     verdict = verify(claim, place.setting, budget=budget, seed=place.seed, corners=0, level=level, progress=False)
     refuted = verdict.status is Status.REFUTED
     band, statistic = verdict.band or (math.nan, math.nan), math.nan if verdict.estimate is None else verdict.estimate

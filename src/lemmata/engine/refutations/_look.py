@@ -62,7 +62,7 @@ class Look:
     shapes: dict[tuple[Any, ...], tuple[Draws, list[Ascent]]] = dataclasses.field(default_factory=dict)
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
-        """The largest pressure at a setting, and a place that contradicts the claim, where there is one."""
+        """The largest pressure at a setting, and a place that contradicts the claim, if there is one."""
         seen = self._seen(setting, number)
         self.settings += 1  # a setting that Ctrl-C cut short was not searched
         return seen
@@ -99,7 +99,7 @@ class Look:
         return self._raised([drawn.places[row] for row in dict.fromkeys(starts) if inside[row]], seen)
 
     def _drawn(self, setting: dict[str, Any], number: int) -> Drawn:
-        """Problems at a setting, and at others of its shape, in various forms; plain ones where that is not JAX."""
+        """Problems at a setting, and at others of its shape, in various forms; plain ones if that is not JAX."""
         seed = self.seed + number
         if self.claim.traced and self.traced is not False:
             rng, space = np.random.default_rng(seed), self.claim.population.settings()

@@ -19,7 +19,7 @@ DIGITS = 50
 _WORK = 1e6  # units of about a microsecond: what a number of an operation costs at least
 _A_MOVE = 500.0
 _left: contextvars.ContextVar[list[float]] = contextvars.ContextVar("_left")
-Values = Any  # np.ndarray of objects where numbers are real, of JAX's own types elsewhere
+Values = Any  # np.ndarray of objects if numbers are real, of JAX's own types elsewhere
 
 
 class Unsupported(Exception):

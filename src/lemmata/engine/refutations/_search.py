@@ -32,7 +32,7 @@ Progress = Callable[[int, float | None], None]
 _WIDER = 6  # settings until larger sizes are searched, too
 _WANDERING = 3  # of so many settings one is from anywhere
 _TRIES = 20
-_QUICK = 1 / 30  # of the budget: where a setting takes longer, no larger ones are
+_QUICK = 1 / 30  # of the budget: if a setting takes longer, no larger ones are
 _SEEDS = 100_000  # of one search
 _SHRINKING = 0.4  # of the budget, for making simpler what was found
 
@@ -54,12 +54,12 @@ def refute(
 
     Settings are chosen by Optuna, which learns where the statement is nearly false; at each of them problems are drawn,
     and from those that come nearest the fields that the population calls `free` are moved by projected gradient ascent
-    on log(measured/predicted) (by an evolution strategy where the claim is not written in JAX). What is found is
+    on log(measured/predicted) (by an evolution strategy if the claim is not written in JAX). What is found is
     confirmed on fresh randomness and against rounding, and then made simpler. A statement with probability, in the mean
     or about a rate is searched over settings alone, and refuted by a second verification with another seed.
 
     At least one setting is searched, whatever the budget. Ctrl-C ends the search with what it has searched, and is
-    raised where that is nothing. If the storage can no longer be written, the search goes on without it and says so.
+    raised if that is nothing. If the storage can no longer be written, the search goes on without it and says so.
 
     Args:
         claim: the claim.
@@ -69,7 +69,7 @@ def refute(
         seed: of all randomness.
         executor: where searches from as many seeds as it has workers run; None is one search, here.
         without: a hypothesis that need not hold.
-        storage: a SQLite file, or the URL of another database of Optuna's, where the search over settings goes on from
+        storage: a SQLite file, or the URL of another database of Optuna's, if the search over settings goes on from
             an earlier one for the same claim, code and hypotheses.
         progress: told the number of settings and the largest ratio so far.
         clock: what the budget is counted by; `time.process_time` on a machine that others use as well.
@@ -229,7 +229,7 @@ class _Run:
 
 
 def _ratio(search: Look | Chances) -> float | None:
-    """The largest ratio so far; None where ratios say nothing, or nothing was judged."""
+    """The largest ratio so far; None if ratios say nothing, or nothing was judged."""
     if isinstance(search, Chances) or not math.isfinite(search.best):
         return None
     return math.exp(min(search.best, 700.0))
@@ -238,7 +238,7 @@ def _ratio(search: Look | Chances) -> float | None:
 def _report(study: optuna.Study, asked: optuna.Trial, own: dict[str, Any], seen: Seen) -> None:
     """Tell the study what a setting showed: its pressure, and by how much it is outside the hypotheses.
 
-    Where the largest pressure was at other real numbers than asked, the study hears of those as well.
+    If the largest pressure was at other real numbers than asked, the study hears of those as well.
     """
     value = max(seen.value, -1e6)
     asked.set_constraint("hypotheses", max(-seen.margin, 0.0))

@@ -27,7 +27,7 @@ def searches(
 ) -> Iterator[tuple[str, Searched | Lost]]:  # fmt: skip
     """Search claims, each so many times from seeds of its own, and give each claim's outcome as it is known.
 
-    The first counterexample is a claim's outcome. Where none is found, what was searched is counted together, and the
+    The first counterexample is a claim's outcome. If none is found, what was searched is counted together, and the
     largest ratio of all searches is the claim's. A search that is lost with its worker is left out with a warning; a
     claim of which all are lost is `Lost`.
 

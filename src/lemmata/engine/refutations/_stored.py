@@ -74,11 +74,11 @@ def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
 
 
 def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
-    """The arrays beside a record; none where it has none. Headers are read first, so that none promises too much.
+    """The arrays beside a record; none if it has none. Headers are read first, so that none promises too much.
 
     Args:
         path: of the NPZ file.
-        told: the digest that the record has of it; None where the record has no arrays.
+        told: the digest that the record has of it; None if the record has no arrays.
 
     Raises:
         DataError: if the file is missing, damaged, or of another search, or holds Python objects.

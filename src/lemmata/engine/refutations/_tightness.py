@@ -29,11 +29,11 @@ class Tightness:
         claim: its name.
         fingerprint: of the code that it rests on.
         ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem; of a
-            statement with probability 1 - delta the quantile of that order, at the worst setting. None where
-            predictions are not positive numbers, where the largest ratio is rounding, and of what was refuted.
-        refuted: how a counterexample was confirmed, in words; empty where the claim survived.
+            statement with probability 1 - delta the quantile of that order, at the worst setting. None if
+            predictions are not positive numbers, if the largest ratio is rounding, and of what was refuted.
+        refuted: how a counterexample was confirmed, in words; empty if the claim survived.
         settings, trials, climbed: how many were searched; of a counterexample only the trials are known.
-        place: where the largest ratio or the counterexample is; None where nothing could be judged.
+        place: where the largest ratio or the counterexample is; None if nothing could be judged.
         seconds: of processor time that the search was given.
     """
 
@@ -137,7 +137,7 @@ def _unjudged(claim: Claim, found: str) -> SolverError:
 
 
 def ratios_of(claim: Claim, own: Outcome | Facts) -> np.ndarray:
-    """The worst component's ratio in each trial; NaN where the bound is not positive, or what it bounds negative.
+    """The worst component's ratio in each trial; NaN if the bound is not positive, or what it bounds negative.
 
     Args:
         claim: a bound.
@@ -167,7 +167,7 @@ def from_neighbour(claim: Claim, neighbours: list[Claim]) -> Claim:
         neighbours: all claims.
 
     Returns:
-        The claim itself where no neighbour has the same problems, or one has the same population.
+        The claim itself if no neighbour has the same problems, or one has the same population.
     """
     found = [other.population for other in neighbours if other.corrects is type(claim)]
     found = [own for own in found if own.problem is claim.population.problem]

@@ -12,7 +12,7 @@ from lemmata.engine.claims import Claim, Kind, kind_of, registry, words_of
 from lemmata.errors import UnknownNameError
 
 VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "contradictory")
-"""What may come of a statement: loose also where it is empty; contradictory where another of the source denies it."""
+"""What may come of a statement: loose also if it is empty; contradictory if another of the source denies it."""
 
 _CALLED = {"figure": "caption", "example": "example"}
 """What a source calls statements whose number tells no kind; they are remarks."""
@@ -138,7 +138,7 @@ def statements(key: str) -> tuple[Statement, ...]:
 
 @functools.cache
 def chapters(key: str) -> tuple[int, ...]:
-    """The chapters whose statements are listed, of a source that is listed in part; none where it is listed whole.
+    """The chapters whose statements are listed, of a source that is listed in part; none if it is listed whole.
 
     >>> 17 in chapters("emergence2026"), chapters("gu2024softmax")
     (True, ())
@@ -164,7 +164,7 @@ def unstated(key: str) -> tuple[str, ...]:
 
 @functools.cache
 def references(key: str) -> tuple[Reference, ...]:
-    """The entries of a source's own bibliography that were looked up; none where nobody has.
+    """The entries of a source's own bibliography that were looked up; none if nobody has.
 
     >>> [reference.number for reference in references("foundation2025") if reference.status == "real"]
     [6, 12, 13, 15, 16, 18, 19, 21]
@@ -190,7 +190,7 @@ def problems(key: str) -> tuple[Problem, ...]:
 
 @functools.cache
 def reproductions(key: str) -> tuple[Reproduction, ...]:
-    """What of a paper was run here; none where the source is no paper that reports results.
+    """What of a paper was run here; none if the source is no paper that reports results.
 
     >>> reproductions("gu2024softmax")
     ()

@@ -131,7 +131,7 @@ def _refuse_moved(command: str, options: list[str]) -> None:
 
 
 def _drop_output() -> None:
-    """Where standard output takes no more, send what waits for it nowhere: Python would try again at its end."""
+    """If standard output takes no more, send what waits for it nowhere: Python would try again at its end."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -36,7 +36,7 @@ def kept_compilations(bound: int = BOUND) -> Iterator[None]:
     """Within this context JAX takes compilations from earlier runs, and keeps those that it adds for later ones.
 
     They lie in the directory for caches of the platform, or in that of the environment variable LEMMATA_CACHE_DIR; none
-    are kept where it is empty, where the directory cannot be used, or where JAX has been given a cache already.
+    are kept if it is empty, if the directory cannot be used, or where JAX has been given a cache already.
 
     Args:
         bound: bytes that may be occupied at the end.
@@ -60,7 +60,7 @@ def kept_compilations(bound: int = BOUND) -> Iterator[None]:
 
 
 def cache_directory() -> Path | None:
-    """Where compilations are kept; None where LEMMATA_CACHE_DIR is empty."""
+    """Where compilations are kept; None if LEMMATA_CACHE_DIR is empty."""
     from platformdirs import user_cache_path
 
     chosen = os.environ.get("LEMMATA_CACHE_DIR")
@@ -70,7 +70,7 @@ def cache_directory() -> Path | None:
 
 
 class _Run:
-    """One run's directory. OSError where there can be none: no right to write, no hard links, no lock in time."""
+    """One run's directory. OSError if there can be none: no right to write, no hard links, no lock in time."""
 
     def __init__(self, place: Path):
         from filelock import FileLock
@@ -203,7 +203,7 @@ def _remove_dead(runs: Path) -> None:
 def _evict(entries: Path, bound: int) -> None:
     """Remove the least recently used entries, of any kind, beyond the bound. The caller holds the lock.
 
-    An entry was last used when it was written or last read. Many file systems note a reading only where the last one
+    An entry was last used when it was written or last read. Many file systems note a reading only if the last one
     noted is not after the last writing, so the time of writing is moved up to it.
     """
     files, total = [], 0

@@ -54,7 +54,7 @@ class Family:
             )
 
     def claims(self, names: list[str] | None) -> list[Any]:
-        """The claims, of those that are named where names are given."""
+        """The claims, of those that are named if names are given."""
         from lemmata.engine.claims import registry
 
         known = named_claims(names) if names else list(registry().values())

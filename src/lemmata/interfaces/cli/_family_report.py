@@ -105,7 +105,7 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], out_of_date: int) -> int:
-    """The exit code: 4 where anything failed, else the worst verdict that is not the expected one."""
+    """The exit code: 4 if anything failed, else the worst verdict that is not the expected one."""
     from ._console import err
     from ._verdicts import EXIT, amiss, worst
 

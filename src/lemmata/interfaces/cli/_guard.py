@@ -1,7 +1,7 @@
 """A command that may end unseen runs in a process of its own: one with code of the user's, or with a limit on memory.
 
 `os._exit(0)` in a file of the user's would end the command with exit code 0 and nothing done; libraries end the process
-where they get no memory. This process waits for the other one, passes signals on to it, and says so where it ends
+if they get no memory. This process waits for the other one, passes signals on to it, and says so if it ends
 before the command has.
 """
 
@@ -57,7 +57,7 @@ def left(words: list[str], found: str) -> int:
 def guarded(run: Callable[[], None], words: list[str]) -> None:
     """Run the command line; in a process of its own if memory is limited, or if it runs code that is not lemmata's.
 
-    That is a Python file among its words, or a package with claims of its own where claims are judged.
+    That is a Python file among its words, or a package with claims of its own if claims are judged.
 
     Args:
         run: the command line, which ends with SystemExit.
@@ -123,7 +123,7 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
 
 
 def _end_with_parent(lives: int) -> None:
-    """End where the process that waits was killed: nobody would read what this one finds."""
+    """End if the process that waits was killed: nobody would read what this one finds."""
     os.read(lives, 1)
     os._exit(1)
 
@@ -141,7 +141,7 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
         code: of that process, or the negative number of a signal.
         said: the exit code that it told, and whether it lacked memory.
         words: of the command line.
-        listener: what it wrote, where a limit of the process is known.
+        listener: what it wrote, if a limit of the process is known.
         killed_for_memory: whether the kernel has ended a process meanwhile, because memory ran out.
     """
     noise = "" if listener is None else listener.noise

@@ -129,7 +129,7 @@ class Job:
             result.replace(
                 {self.record.file: text + "\n", f"{self.folder}/index.html": shown}
                 | {f"{self.folder}/{name}": other for name, other in beside.items()},
-                gone=[f"{self.folder}/{name}" for name in left_by(page)],  # of an earlier run, where this one has none
+                gone=[f"{self.folder}/{name}" for name in left_by(page)],  # of an earlier run, if this one has none
             )
 
 

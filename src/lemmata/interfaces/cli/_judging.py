@@ -64,7 +64,7 @@ def check_limits(**limits: float | None) -> None:
     """Refuse time limits that limit nothing or leave no time.
 
     Args:
-        limits: minutes or seconds by the name of their option, with underscores; None where there is no limit.
+        limits: minutes or seconds by the name of their option, with underscores; None if there is no limit.
 
     Raises:
         SettingError: if a limit is not a finite number above 0.
@@ -106,11 +106,11 @@ class Kept:
 
     @property
     def unrecorded(self) -> str:
-        """Why something was not recorded; empty where all was."""
+        """Why something was not recorded; empty if all was."""
         return self.run.unrecorded
 
     def add(self, claim: Any, verdict: Any) -> None:
-        """Write a verdict, where the ledger can be written."""
+        """Write a verdict, if the ledger can be written."""
         from lemmata.engine.claims import fingerprint_of
         from lemmata.engine.ledger import open_ledger
 
@@ -132,7 +132,7 @@ class Kept:
 
 
 def named_claims(names: list[str] | None) -> list[Any]:
-    """The claims that some names mean, each once; SettingError where two have one name, which tells verdicts apart."""
+    """The claims that some names mean, each once; SettingError if two have one name, which tells verdicts apart."""
     from lemmata.engine.claims import check_foreign, find
 
     found: dict[str, Any] = {}

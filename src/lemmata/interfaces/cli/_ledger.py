@@ -11,7 +11,7 @@ from lemmata.errors import DataError, MissingFileError, SettingError
 from lemmata.printable import clean
 
 _APART = 3
-"""The exit code where two runs judged no claim in common."""
+"""The exit code if two runs judged no claim in common."""
 _ACTIONS = {
     "list": "[CLAIM]: all runs, or the trials and verdicts of one claim",
     "compare": "RUN RUN: verdicts that changed, and the reasons",

@@ -100,7 +100,7 @@ _ACCUSED = (
 
 
 def _runs(row: dict[str, Any], function: str) -> bool:
-    """Whether a claim runs a public function; UnknownNameError where there is none of that name."""
+    """Whether a claim runs a public function; UnknownNameError if there is none of that name."""
     from lemmata.engine.catalogue import all_runs, public
 
     known = public()

@@ -176,7 +176,7 @@ class _Told:
 
 
 def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
-    """Print which hypotheses claims need; 3 where none can be dropped, and 4 where a search judged nothing."""
+    """Print which hypotheses claims need; 3 if none can be dropped, and 4 if a search judged nothing."""
     from lemmata.engine.refutations import ablate
 
     from ._console import err, out
@@ -236,7 +236,7 @@ def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, A
 
 
 def _asked(names: list[str] | None, subject: list[str] | None, everything: bool) -> "list[Claim]":
-    """The claims to search: those that are named, or all, and of a subject where one is given."""
+    """The claims to search: those that are named, or all, and of a subject if one is given."""
     from lemmata.engine.claims import registry
 
     from ._tightness import is_recorded, wanted
@@ -291,7 +291,7 @@ def _check_needs(others: dict[str, Any]) -> None:
 
 
 def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> int:
-    """Search claims for the catalogue; 1 where one fails that is not known to be false, 4 where one was not tested."""
+    """Search claims for the catalogue; 1 if one fails that is not known to be false, 4 if one was not tested."""
     from lemmata.engine.catalogue import told_search
     from lemmata.engine.claims import Status
 

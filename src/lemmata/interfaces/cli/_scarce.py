@@ -1,6 +1,6 @@
-"""What a process waits for that runs a command in another one, where memory is limited.
+"""What a process waits for that runs a command in another one, if memory is limited.
 
-XLA and libraries in C++ and Rust end their process where they get no memory, or never come back. So the other
+XLA and libraries in C++ and Rust end their process if they get no memory, or never come back. So the other
 process's standard error comes here through a pipe: it is passed on, without what such a library writes at its end. A
 process whose address space is full, and which has computed nothing for a minute, is ended.
 """
@@ -20,7 +20,7 @@ from lemmata.limits import Limit, limits, own_limits, speaks_of_memory, used_byt
 _LINE = re.compile(
     rb"<jemalloc>: |OpenBLAS .*pthread_create|OpenBLAS blas_thread_init|[IWE]\d{4} [\d:.]+ .*([Mm]emory|pthread)"
 )
-"""Lines that a library repeats where it gets no thread."""
+"""Lines that a library repeats if it gets no thread."""
 _BLOCK = re.compile(
     rb"Traceback \(most recent call last\)|Exception ignored |Exception in thread|Fatal Python error|stack backtrace:"
     rb"|terminate called |memory allocation of \d+ bytes failed|.*Check failed: |.*Check failure|thread '.*panicked"

@@ -1,6 +1,6 @@
 """The folded pictures of a study as Vega-Lite charts, drawn from the record alone.
 
-Each function returns None where the record holds nothing to draw.
+Each function returns None if the record holds nothing to draw.
 """
 
 import math
@@ -15,7 +15,7 @@ from ._curves import COLUMNS, curve_rows, drawn_models, frame, level, size_line
 from ._theme import COLOURS, INK, colour, colour_of, linear_ticks, ticks
 
 PANEL = {"width": 250, "height": 180}
-"""Size of a panel in pixels, where a picture has one a model."""
+"""Size of a panel in pixels, if a picture has one a model."""
 Picture = Any | None
 CSV = {"curves": COLUMNS, "all-curves": COLUMNS}
 """The columns of a picture's rows that are worth writing to CSV; all of them for pictures not listed."""

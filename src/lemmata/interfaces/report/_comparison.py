@@ -19,7 +19,7 @@ from ._theme import colour, configured
 def comparison(first: StudyRecord, second: StudyRecord) -> str:
     """The text of a page: answers, learning curves and models of two studies side by side.
 
-    The curves of the two best models stand in one picture where both studies have the same metric.
+    The curves of the two best models stand in one picture if both studies have the same metric.
 
     Args:
         first: a study.
@@ -40,7 +40,7 @@ def comparison(first: StudyRecord, second: StudyRecord) -> str:
 
 
 def _names(records: list[StudyRecord]) -> list[str]:
-    """What the two are called: by their tables, and by number where these have the same name."""
+    """What the two are called: by their tables, and by number if these have the same name."""
     names = [record.data.name or "a table" for record in records]
     if names[0] != names[1]:
         return names

@@ -183,7 +183,7 @@ def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
 def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: int = 330) -> alt.LayerChart:
     """The learning curve of the best model, with its band, its measurements, what is asked, and the other models.
 
-    Where another model comes to the asked value with the fewest rows, its curve is drawn as that of the best.
+    If another model comes to the asked value with the fewest rows, its curve is drawn as that of the best.
 
     Args:
         record: a study.
@@ -208,7 +208,7 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
     legend = alt.Legend(title=None, orient="right", labelLimit=200, symbolStrokeWidth=3, symbolType="stroke")
     shades = colour([model.title for model in record.models], legend)
     layers = curve_layers([model.title for model in best], around, shades)
-    # Where few rows train, the curve is far from the target, and where many do, far from guessing: there is room.
+    # If few rows train, the curve is far from the target, and if many do, far from guessing: there is room.
     layers += level(around, unit.guessing, f"guessing: {told(unit.guessing, unit)}", left=not best)
     if answers.needed is not None:
         layers += level(around, answers.asked, f"to reach: {told_asked(answers, unit)}", left=True, dashed=True)

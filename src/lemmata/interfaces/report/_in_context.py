@@ -68,7 +68,7 @@ def _layers(path: dict[str, Any]) -> alt.X:
 
 
 def pictures_of(run: Run) -> dict[str, str]:
-    """Coefficients, errors and attention scores as SVG, by the names of their files; none where none can be drawn.
+    """Coefficients, errors and attention scores as SVG, by the names of their files; none if none can be drawn.
 
     Args:
         run: the record of `lemmata.workflows.studies.run_in_context`.

@@ -1,6 +1,6 @@
-"""Formulas in plain text as MathML, where a small grammar reads them without doubt.
+"""Formulas in plain text as MathML, if a small grammar reads them without doubt.
 
-Only what is written is set: a product stays a product of the same factors in the same order, and where a fraction bar
+Only what is written is set: a product stays a product of the same factors in the same order, and if a fraction bar
 might take in more or less than the slash of the text does, the slash stays.
 """
 
@@ -23,7 +23,7 @@ _THIN, _WIDE = Markup('<mspace width="0.17em"></mspace>'), Markup('<mspace width
 
 @functools.lru_cache(maxsize=2**15)
 def formula(text: str, display: bool = False) -> Markup | None:
-    """A formula as MathML; None where the text is not one, or can be read in two ways.
+    """A formula as MathML; None if the text is not one, or can be read in two ways.
 
     Args:
         text: a formula in the notation of the statements.
@@ -348,7 +348,7 @@ def _refuse_sizes(factors: list[_Factor]) -> None:
 
 
 def displayed(text: str) -> Markup | None:
-    """The lines of a formula that stands alone, each as MathML; None where one of them is not read without doubt.
+    """The lines of a formula that stands alone, each as MathML; None if one of them is not read without doubt.
 
     Args:
         text: lines; one may end within a bracket that the next one closes.

@@ -77,7 +77,7 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
 
 
 def _sets(record: ExaminationRecord) -> str:
-    """What sets of classes, or intervals, a new row takes, in words; empty where there are too few rows."""
+    """What sets of classes, or intervals, a new row takes, in words; empty if there are too few rows."""
     own = record.sets
     if own is None:
         return ""
@@ -215,7 +215,7 @@ def _outputs(record: ExaminationRecord) -> str:
 def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Theories that say nothing, each with its reason; and what others wait for, with their titles.
 
-    A gauge waits where all of its hypotheses that do not hold ask for something that could have been given.
+    A gauge waits if all of its hypotheses that do not hold ask for something that could have been given.
 
     Args:
         record: an examination.
@@ -242,7 +242,7 @@ def _is_silent(own: Gauge) -> bool:
 
 
 def _awaited(own: Gauge) -> str:
-    """What would have to be given; empty where that is not all that is missing."""
+    """What would have to be given; empty if that is not all that is missing."""
     failing = [condition.name for condition in own.hypotheses if condition.holds is False]
     if own.status != "inapplicable" or not failing or not all(name in _ASKED for name in failing):
         return ""
@@ -363,7 +363,7 @@ def _row(own: Gauge, place: int = 0) -> dict[str, Any]:
 
 
 def _seen(own: Gauge) -> str:
-    """What was measured, with its ends where the claim says what they are."""
+    """What was measured, with its ends if the claim says what they are."""
     if own.measured is None or own.ends:
         return _shown(own.measured, "measured", own.ends)
     return number(own.measured.value)

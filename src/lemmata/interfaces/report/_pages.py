@@ -57,11 +57,11 @@ def write_page(
     """Write `directory/index.html`, which opens offline: a record's page, or one that sets two side by side.
 
     Pictures stand in the page twice: as SVG, which every browser and printer shows, and as a Vega-Lite specification,
-    which replaces it by one with tooltips and downloads where scripts run. Names that the user controls are escaped
+    which replaces it by one with tooltips and downloads if scripts run. Names that the user controls are escaped
     wherever they appear; control characters in them are made visible.
 
     Args:
-        directory: created where it does not exist.
+        directory: created if it does not exist.
         record: of a study, a comparison or an examination.
         other: another record of the same kind; of a study or an examination.
         beside: the texts of files that are written with the page, by their names. Without them, those that stand there
@@ -86,7 +86,7 @@ def write_page(
 
 
 def files_of(path: Path) -> dict[str, str]:
-    """The digests of files that a page names, by their names; none where it is no page of lemmata or names none.
+    """The digests of files that a page names, by their names; none if it is no page of lemmata or names none.
 
     Args:
         path: of the page.
@@ -102,7 +102,7 @@ def files_of(path: Path) -> dict[str, str]:
 
 
 def left_by(path: Path) -> list[str]:
-    """The files that an earlier result left beside its page, as it wrote them: they go where the next has none.
+    """The files that an earlier result left beside its page, as it wrote them: they go if the next has none.
 
     Args:
         path: of the page.

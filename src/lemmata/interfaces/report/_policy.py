@@ -13,7 +13,7 @@ _BESIDE = "'self' file:"  # a page that is opened from disk has no origin of its
 def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
     """The page with a policy at its head: only the scripts and styles run that stand in it now, and nothing is fetched.
 
-    A text that a user controls is escaped wherever it stands in a page; where that were forgotten, a browser would
+    A text that a user controls is escaped wherever it stands in a page; if that were forgotten, a browser would
     still run no script of it and send nothing anywhere. Styles of single elements are free, since they run nothing and,
     without a place to load from, tell nothing.
 

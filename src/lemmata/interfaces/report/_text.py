@@ -57,7 +57,7 @@ def bounds_of(unit: Unit) -> tuple[float, float]:
 
 
 def told_asked(answers: Answers, unit: Unit) -> str:
-    """The value that `needed` is about: in all of its digits where the user gave it, or where it is nearly 100 %."""
+    """The value that `needed` is about: in all of its digits if the user gave it, or where it is nearly 100 %."""
     usual = spell(answers.asked, unit.percent)
     nearly = usual == "100.0 %" and answers.asked < 1
     if nearly and answers.origin != ASKED:
@@ -86,7 +86,7 @@ def told_interval(interval: Interval, unit: Unit) -> str:
 
 
 def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> str:
-    """Rows with their 90 % interval, as the sentences write them; "open" or "out of reach" where no number is known.
+    """Rows with their 90 % interval, as the sentences write them; "open" or "out of reach" if no number is known.
 
     Args:
         needed: the rows; ends may be infinite.
@@ -103,7 +103,7 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
 
 
 def told_marks(record: StudyRecord) -> str:
-    """What stands in place of a number of rows, in words: the signs that the table has, empty where it has none."""
+    """What stands in place of a number of rows, in words: the signs that the table has, empty if it has none."""
     if record.answers.needed is None:
         return ""
     best, total = record.answers.best, record.data.total
@@ -121,7 +121,7 @@ def told_marks(record: StudyRecord) -> str:
 
 
 def told_save(record: StudyRecord) -> str:
-    """How to get the recommended model, in a sentence; empty where the study names none that knows the columns."""
+    """How to get the recommended model, in a sentence; empty if the study names none that knows the columns."""
     best = next((own for own in record.models if own.name == record.answers.best), None)
     if best is None or best.name in ("last", "season"):
         return ""

@@ -30,9 +30,9 @@ def bundle() -> Markup:
 
 
 def svg_text(spec: dict[str, Any]) -> str | None:
-    """A Vega-Lite specification as SVG; None where the system gives the converter too little address space.
+    """A Vega-Lite specification as SVG; None if the system gives the converter too little address space.
 
-    The converter reserves more than 40 GB of addresses, and ends its process where it does not get them. Where the
+    The converter reserves more than 40 GB of addresses, and ends its process if it does not get them. If the
     address space is limited, as by `ulimit -v`, it runs in a process of its own, whose end costs a picture and no more.
 
     Args:

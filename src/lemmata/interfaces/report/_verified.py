@@ -10,7 +10,7 @@ from lemmata.printable import clean
 
 from ._page import template
 
-_MOST = 300  # characters of a reason in the table of a chapter; the whole reason stands where a verdict is unexpected
+_MOST = 300  # characters of a reason in the table of a chapter; the whole reason stands if a verdict is unexpected
 
 
 def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
@@ -18,7 +18,7 @@ def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
 
     Args:
         record: of the run, as `lemmata judge --all --json` prints it.
-        directory: created where it does not exist.
+        directory: created if it does not exist.
 
     Returns:
         The path of the page.

@@ -89,7 +89,7 @@ def points(record: StudyRecord) -> list[Row]:
 
 
 def quality(record: StudyRecord) -> str:
-    """How far theory and measurement are apart, over all models and sizes; empty where no kernel was measured."""
+    """How far theory and measurement are apart, over all models and sizes; empty if no kernel was measured."""
     ratios, inside, gaps = [], 0, []
     for model in record.models:
         for point in model.theory:
@@ -188,7 +188,7 @@ def claims(record: StudyRecord) -> list[Row]:
 
 
 def _compared(claim: dict[str, Any]) -> tuple[str, str]:
-    """Prediction beside measurement in words, and their ratio where they are sizes."""
+    """Prediction beside measurement in words, and their ratio if they are sizes."""
     relation = str(claim.get("relation") or "")
     rate = relation.startswith("measured ~") or " C " in relation
     known = [isinstance(claim.get(name), (int, float)) for name in ("prediction", "measurement")]
@@ -200,7 +200,7 @@ def _compared(claim: dict[str, Any]) -> tuple[str, str]:
 
 
 def typeset(statement: str) -> list[tuple[str, Markup | str]]:
-    r"""The paragraphs of a statement with formulas set: "text" and "formula" as MathML, "plain" where none is read.
+    r"""The paragraphs of a statement with formulas set: "text" and "formula" as MathML, "plain" if none is read.
 
     >>> [kind for kind, _ in typeset("Let x be small:\n\n    x^2 <= 1")]
     ['text', 'formula']
@@ -217,7 +217,7 @@ def _set(kind: str, text: str) -> tuple[str, Markup | str]:
 
 
 def parts(statement: str) -> list[tuple[str, str]]:
-    r"""The paragraphs of a statement, each with its kind: "text", or "formula" where its lines are indented.
+    r"""The paragraphs of a statement, each with its kind: "text", or "formula" if its lines are indented.
 
     >>> parts("Let x be\nsmall:\n\n    x^2\n  <= 1,\n\nso it ends.")
     [('text', 'Let x be small:'), ('formula', '  x^2\n<= 1,'), ('text', 'so it ends.')]

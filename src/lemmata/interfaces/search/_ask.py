@@ -155,7 +155,7 @@ def _of_term(shelf: Shelf, option: str) -> list[tuple[int, float]]:
 
 
 def mended(shelf: Shelf, term: str) -> str:
-    """A term as it is where it is known, begins a known one or starts a phrase; else the commonest that is nearest."""
+    """A term as it is if it is known, begins a known one or starts a phrase; else the commonest that is nearest."""
     if term in starts():
         return term
     near = meant(shelf, term)
@@ -178,7 +178,7 @@ def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
 
 
 def slips(one: str, other: str, most: int) -> int:
-    """Letters to change, add, leave out or exchange with the next one; more than `most` where there are more.
+    """Letters to change, add, leave out or exchange with the next one; more than `most` if there are more.
 
     >>> slips("kernal", "kernel", 2), slips("tagnent", "tangent", 1), slips("ridge", "attention", 1)
     (1, 1, 2)

@@ -75,7 +75,7 @@ _REMEDY = "choose another directory with --out"
 
 
 def own_files(directory: pathlib.Path) -> set[str]:
-    """The files of the site that a directory holds, none where it is empty or does not exist.
+    """The files of the site that a directory holds, none if it is empty or does not exist.
 
     Raises:
         SettingError: if the path is a file, or a directory with files that are not a site.
@@ -146,7 +146,7 @@ def site(
 
 
 def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows whose titles differ: where claims share one, the name of the class follows it. Sources have names."""
+    """Rows whose titles differ: if claims share one, the name of the class follows it. Sources have names."""
     shared = collections.Counter(row["title"] for row in known)
     found = []
     for row in known:

@@ -36,7 +36,7 @@ class Definition:
 
 @functools.cache
 def definitions(room: str) -> dict[str, Definition]:
-    """The classes and functions at the top of a room's files, by name; the first one where a name stands twice.
+    """The classes and functions at the top of a room's files, by name; the first one if a name stands twice.
 
     Args:
         room: a folder of the package, "engine/problems".
@@ -50,7 +50,7 @@ def definitions(room: str) -> dict[str, Definition]:
 
 @functools.cache
 def in_file(file: str) -> dict[str, Definition]:
-    """The classes and functions at the top of a file, by name; nothing where there is no such file."""
+    """The classes and functions at the top of a file, by name; nothing if there is no such file."""
     path = ROOT / file
     if not path.is_file():
         return {}
@@ -66,13 +66,13 @@ def section_file(place: str) -> str:
 
 @functools.cache
 def module_words(file: str) -> str:
-    """The docstring of a file of the package; empty where there is none."""
+    """The docstring of a file of the package; empty if there is none."""
     path = ROOT / file
     return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "") if path.is_file() else ""
 
 
 def claim_of(place: str, name: str) -> Definition | None:
-    """The class of a claim, or None where its section is not a file of the package."""
+    """The class of a claim, or None if its section is not a file of the package."""
     return in_file(section_file(place)).get(name)
 
 
@@ -89,7 +89,7 @@ class Condition:
 
     Args:
         name: the condition in words; what the code fills in stands as "…".
-        asked: the relation and the threshold, "<= 1.0"; empty where it is not checked.
+        asked: the relation and the threshold, "<= 1.0"; empty if it is not checked.
         why: what it protects, or why it cannot be checked.
         standing: checked, unchecked or violated.
     """
@@ -220,7 +220,7 @@ def is_relative(place: str, claim: str) -> bool:
 
 
 def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
-    """What a name is given in a body; None where it is given nothing."""
+    """What a name is given in a body; None if it is given nothing."""
     for node in body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             return node.value

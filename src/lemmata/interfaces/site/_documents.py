@@ -108,7 +108,7 @@ def _first_sentence(text: str) -> str:
 
 
 def folder() -> pathlib.Path | None:
-    """Where the documentation lies: in the installed package, or beside the sources; None where it is not."""
+    """Where the documentation lies: in the installed package, or beside the sources; None if it is not."""
     places = (ROOT / "docs", ROOT.parents[1] / "docs")
     return next((place for place in places if (place / "design.md").is_file()), None)
 

@@ -27,7 +27,7 @@ def rendered(text: str, link: Link, target: Callable[[str], str], raised: int = 
 
     Args:
         text: Markdown.
-        link: the address for a name in backticks; None where it has no page.
+        link: the address for a name in backticks; None if it has no page.
         target: where a link or a picture of the text is on the site.
         raised: levels by which headings are raised.
     """
@@ -87,7 +87,7 @@ def _printed(tokens: list[Token]) -> Iterable[int]:
 
 
 def _listing(token: Token, printed: bool) -> str:
-    """Code in colours, and plain text otherwise, as the output of a program where it is one."""
+    """Code in colours, and plain text otherwise, as the output of a program if it is one."""
     language = _LANGUAGES.get(token.info.strip())
     if language is None:
         kind = ' class="output"' if printed else ""
@@ -131,7 +131,7 @@ def _column_heads(body: str) -> str:
 
 
 def _indented(text: str) -> str:
-    """A formula where the text is one, else the text as it is."""
+    """A formula if the text is one, else the text as it is."""
     ((kind, inside),) = typeset(
         "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")).replace("\n\n", "\n")
     )

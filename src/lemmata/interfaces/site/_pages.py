@@ -30,7 +30,7 @@ def page(template: str, address: str, part: str, title: str, about: str = "", **
             from disk and below any path.
         part: the first page of the part of the site that it belongs to.
         title: what the page is called.
-        about: one or two sentences that a search engine may show beneath the title; the title where there are none.
+        about: one or two sentences that a search engine may show beneath the title; the title if there are none.
         context: what the template shows.
     """
     root = "../" * address.count("/")

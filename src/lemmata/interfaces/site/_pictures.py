@@ -1,7 +1,7 @@
 """Pictures of last verdicts: what was found, the band that decided, and the control, from the catalogue's numbers.
 
 Rows of single trials are not stored. What is drawn is the statistic of the relation with its interval, quantiles of
-predicted / measured, and the distance of the control; which side the control lies on is known for bounds, and where it
+predicted / measured, and the distance of the control; which side the control lies on is known for bounds, and if it
 is not, both places are drawn.
 """
 
@@ -44,7 +44,7 @@ class Panel:
 
     @property
     def domain(self) -> tuple[float, float]:
-        """The ends of the axis: all that is drawn, the control only where it is near."""
+        """The ends of the axis: all that is drawn, the control only if it is near."""
         values = [*(end for end in self.band if end is not None), *self.claim]
         values += [] if self.stated is None else [self.stated]
         if self.log:
@@ -63,7 +63,7 @@ class Panel:
 
 
 def panels(entry: dict[str, Any]) -> list[Panel]:
-    """What can be drawn of an entry's verdict; empty where nothing can."""
+    """What can be drawn of an entry's verdict; empty if nothing can."""
     verdict = entry.get("verdict") or {}
     relation, interval = entry["relation"], verdict.get("interval")
     found: list[Panel | None] = []

@@ -25,7 +25,7 @@ class Probe:
 
     Args:
         row: of the catalogue, with its address.
-        picture: predicted against measured, with the band that decided and the control; empty where none is stored.
+        picture: predicted against measured, with the band that decided and the control; empty if none is stored.
         numbers: what the picture shows, by name.
     """
 
@@ -57,7 +57,7 @@ class Entry:
 
 
 def entries_of(key: str, known: list[dict[str, Any]], link: Callable[[str], str | None]) -> list[Entry]:
-    """The open problems of a source in their order; none where its file lists none.
+    """The open problems of a source in their order; none if its file lists none.
 
     Args:
         key: of the source.

@@ -51,7 +51,7 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
 
 
 def shelves(room: str) -> list[tuple[str, list[Entry]]]:
-    """The pages of a room, each with its names in their order: more than one where the texts would make it large."""
+    """The pages of a room, each with its names in their order: more than one if the texts would make it large."""
     found: list[list[Entry]] = [[]]
     size = 0
     for entry in entries(room):
@@ -65,7 +65,7 @@ def shelves(room: str) -> list[tuple[str, list[Entry]]]:
 
 
 def public_addresses() -> dict[str, str]:
-    """The places of the reference by name: rooms as "lemmata.kernels", public names where one room has them.
+    """The places of the reference by name: rooms as "lemmata.kernels", public names if one room has them.
 
     Names that are one word of small letters stay out: in a sentence they mean other things, too.
     """

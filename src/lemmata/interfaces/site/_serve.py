@@ -14,7 +14,7 @@ from typing import Any
 
 ADDRESS = "127.0.0.1"
 PORT = 8000
-"""The port that is tried first; where it is taken, the system gives a free one."""
+"""The port that is tried first; if it is taken, the system gives a free one."""
 _HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]+)?", re.IGNORECASE)
 _FRONT = "index.html"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".json": "application/json",
@@ -41,7 +41,7 @@ class _Pages(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _content(self) -> bytes | None:
-        """The file that is asked for, once the head of the answer is sent; None where an error was."""
+        """The file that is asked for, once the head of the answer is sent; None if an error was."""
         # Another site's name that leads to this machine (DNS rebinding) is not this site.
         hosts = self.headers.get_all("Host") or [""]
         if len(hosts) > 1 or _HOST.fullmatch(hosts[0]) is None:
@@ -64,7 +64,7 @@ class _Pages(http.server.BaseHTTPRequestHandler):
 
 
 def _read(directory: pathlib.Path, name: str) -> bytes | None:
-    """A file below the directory, reached through no link; None where there is none."""
+    """A file below the directory, reached through no link; None if there is none."""
     path = directory
     for part in pathlib.PurePosixPath(name).parts:
         path = path / part

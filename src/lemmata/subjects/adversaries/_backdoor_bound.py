@@ -25,7 +25,7 @@ def conflict_loss(
 
     alpha = (K + ridge I)^-1 y, so that K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
     |u_j' y|² / n over eigenpairs (a_j, u_j) of K: it falls as ridge² where K is invertible, and stops at the variance
-    of labels of equal points where there are any.
+    of labels of equal points if there are any.
 
     Args:
         gram: K of the whole set, clean and triggered.
@@ -132,7 +132,7 @@ def optimise_trigger(
 
     The losses are `conflict_loss` and `projection_loss` of the set in which the rows that `clean.triggered` marks carry
     the trigger and the label of the target; the support points stay fixed. Steps are Adam's, after each of which the
-    pattern is clipped to [0, 1] and, where m p is longer than at the start, made as short.
+    pattern is clipped to [0, 1] and, if m p is longer than at the start, made as short.
 
     Args:
         kernel: differentiable in its inputs.

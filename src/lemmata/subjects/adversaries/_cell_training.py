@@ -43,7 +43,7 @@ class CellTable(eqx.Module):
 
     Args:
         clean_accuracy, robust_accuracy: after training, on held-out rows and on them under attack.
-        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training; infinite where K is singular (rows at
+        energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training; infinite if K is singular (rows at
             which every unit is dead).
         smallest: the smallest eigenvalue of each.
         parameters: how many numbers a cell trains.
@@ -181,7 +181,7 @@ def run_cells(
 
 
 def _classes(x: Array, labels: Array, x_new: Array, labels_new: Array) -> int:
-    """How many classes there are; errors where rows and classes do not fit each other."""
+    """How many classes there are; errors if rows and classes do not fit each other."""
     for name, rows, told in (("training", x, labels), ("held-out", x_new, labels_new)):
         check_numbers(f"{name} rows", rows)
         if jnp.ndim(rows) != 2 or rows.shape[1] != x.shape[1]:

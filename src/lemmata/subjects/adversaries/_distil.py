@@ -28,7 +28,7 @@ class Distilled(eqx.Module):
         points: the support points S, m of them.
         labels: y_S, which stay as they were given.
         ridge: as a share of the mean of the diagonal of K_SS.
-        losses: the mean squared error on its batch before each step; empty where nothing was optimised.
+        losses: the mean squared error on its batch before each step; empty if nothing was optimised.
     """
 
     kernel: AbstractKernel
@@ -92,7 +92,7 @@ def distil(
         rate: its step length.
         ridge: as a share of the mean of the diagonal of K_SS.
         batch: rows that each step sees, drawn anew; all by default.
-        key: of the batches, needed where there are any.
+        key: of the batches, needed if there are any.
 
     Raises:
         ShapeError: if labels do not fit their points, the numbers of classes differ, or the support points have another

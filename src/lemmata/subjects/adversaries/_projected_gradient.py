@@ -31,7 +31,7 @@ def projected_gradient(
 
         z <- P(z + step direction(z)),    direction = sign of the gradient (linf), gradient / its length (l2),
 
-    from z = x, or from a random point of the ball where a key is given as `start`. Rows outside of the box are first
+    from z = x, or from a random point of the ball if a key is given as `start`. Rows outside of the box are first
     moved to its nearest point, the middle of their ball, so that all that is visited is in the box and in the ball. Of
     all points that were visited, x in the box among them, each row keeps that of the largest loss, so an attack is
     never worse than none. It is a lower bound of what the worst adversary reaches.

@@ -47,7 +47,7 @@ class Trigger(eqx.Module):
             raise SettingError("opacity", found=float(opacity), rule="a number above 0 and at most 1")
 
     def __call__(self, x: Float[Array, "n *point"]) -> Float[Array, "n *point"]:
-        """Points with the trigger; they may be flat where the mask is an image with as many pixels.
+        """Points with the trigger; they may be flat if the mask is an image with as many pixels.
 
         Raises:
             ShapeError: if the points have another shape.
@@ -189,7 +189,7 @@ def poison_rows(
 def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], target: int) -> Float[Array, ""]:
     """The share of triggered points of other classes that are called the target.
 
-    Points whose class is the target are left out, since calling them so is no success. Where no others are left there
+    Points whose class is the target are left out, since calling them so is no success. If no others are left there
     is no share: an error, or NaN under a trace.
 
     Args:

@@ -83,7 +83,7 @@ def intrinsic_dimension(x: Any, *, level: float = 0.9, seed: int = 0) -> Intrins
     Raises:
         SettingError: for a level outside (0, 1), or a seed that is not a whole number of at least 0.
         ShapeError, PrecisionError, DataError: for anything but a table of at least 20 different rows of numbers, and
-            for lattices, where the nearest two rows are equally far from most rows.
+            for lattices, if the nearest two rows are equally far from most rows.
 
     Example:
         >>> import numpy as np

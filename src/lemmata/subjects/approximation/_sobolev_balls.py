@@ -59,7 +59,7 @@ class BudgetedBalls(Population[BudgetedBall]):
 class KernelSections(eqx.Module):
     """Sections k(., c_i) of k(x, c) = sum_j a_j cos(2 pi j (x - c) + phi_j) on the circle, and a Sobolev ball.
 
-    The kernel is symmetric where the phases are 0, and positive semidefinite if the a_j are not negative besides.
+    The kernel is symmetric if the phases are 0, and positive semidefinite if the a_j are not negative besides.
 
     Args:
         ball: the class of functions, of one variable.

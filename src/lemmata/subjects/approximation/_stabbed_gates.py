@@ -43,7 +43,7 @@ def links(
 ) -> list[Link]:
     """Lines through all gates from left to right, each as far as possible.
 
-    Separate lines are the fewest there are. Joined lines bend between the gates where no line of the link before passes
+    Separate lines are the fewest there are. Joined lines bend between the gates if no line of the link before passes
     both; a bend that comes earlier could in rare cases save a link.
 
     Args:

@@ -169,7 +169,7 @@ def step_distance(sharpness: float | Array) -> Float[Array, ""]:
 
 
 def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
-    """The largest distance of values from their best constant, or from 0 where that is less.
+    """The largest distance of values from their best constant, or from 0 if that is less.
 
     Args:
         values: the values of a function.

@@ -144,7 +144,7 @@ class DistanceFromAbove(Claim[KinkedFunction]):
     trivial = 1.0  # |f|, at g = 0
 
     def predict(self, problem: KinkedFunction) -> Array:
-        # |f_q|²/kappa_q over R; exponents are cut where the sum is far above 1 already
+        # |f_q|²/kappa_q over R; exponents are cut if the sum is far above 1 already
         spent = jnp.log(problem.power) - problem.log_kappa - problem.log_radius
         needed = jnp.cumsum(jnp.exp(jnp.minimum(spent, 50.0)))
         left = jnp.append(tails(problem)[1:], 0.0)
@@ -200,7 +200,7 @@ class DistanceByDegree(Claim[KinkedFunction]):
     source = _SOURCE
     stated = Kind.OWN
     population = KinkedFunctions(kinks=1, least=0.6)
-    # The tail beyond k is 2/(pi sqrt(3)) (k + 1)^(-3/2); where f has no part of degree k + 1 the ball reaches half way
+    # The tail beyond k is 2/(pi sqrt(3)) (k + 1)^(-3/2); if f has no part of degree k + 1 the ball reaches half way
     # to the next, and k + 3 is right to about 1 % from k = 8 on.
     relation = Rate("k + 3", (11.0, 19.0, 35.0, 67.0, 131.0), margin=0.03, resolution=0.05)
     control = Control("like 1/(k + 3)", lambda exponent, problem: exponent + 0.5)

@@ -1,4 +1,4 @@
-"""Attention to chosen blocks of keys: with a mask over all pairs, and gathered, where no n x n array exists."""
+"""Attention to chosen blocks of keys: with a mask over all pairs, and gathered, if no n x n array exists."""
 
 from collections.abc import Callable
 from functools import partial
@@ -111,7 +111,7 @@ def block_attention(
 
     Args:
         q: queries.
-        k: keys; convolve them first (`key_convolution`) where the model does.
+        k: keys; convolve them first (`key_convolution`) if the model does.
         v: values.
         block: keys of a block, B.
         count: blocks that a query attends, its own counted.

@@ -1,4 +1,4 @@
-"""The tiles of block attention as one kernel: Pallas, run by its interpreter where there is no accelerator."""
+"""The tiles of block attention as one kernel: Pallas, run by its interpreter if there is no accelerator."""
 
 import functools
 from collections.abc import Callable

@@ -25,7 +25,7 @@ def router_signal_to_noise(
     1/d exactly; `relevant` keys of one block are such keys plus a multiple of q, no longer of unit length, which makes
     one product larger by `excess`, the others by `others`. A relevant key on the sphere itself has less noise than
     that, and the ratio is then somewhat larger. The mean of that block exceeds the mean of another by D/B in the mean,
-    and the difference has the variance 2/(d B). Where the products in a block are correlated by r it is 2 (1 + (B - 1)
+    and the difference has the variance 2/(d B). If the products in a block are correlated by r it is 2 (1 + (B - 1)
     r)/(d B), and the ratio is
 
         D sqrt(d / (2 B (1 + (B - 1) r))).
@@ -96,7 +96,7 @@ def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
 
 
 def _numbers(name: str, value: ArrayLike) -> np.ndarray:
-    """The numbers of a setting, refused where one is NaN."""
+    """The numbers of a setting, refused if one is NaN."""
     rule = "numbers, none of them NaN"
     try:
         found = np.asarray(value, float)

@@ -25,7 +25,7 @@ def sigmoid_attention(
     """O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j, one head of sigmoid attention.
 
     Nothing divides by the sum of a row, so the bias sets its size: at 0 it is about n/2, and at -log n about the mean
-    of the exponential of the logits, whatever n. Where row i sees fewer than n keys, as a causal one does, either is
+    of the exponential of the logits, whatever n. If row i sees fewer than n keys, as a causal one does, either is
     smaller in proportion: -log n is meant for n keys. A key that is not seen has the weight 0. For many heads or
     sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
 
@@ -218,7 +218,7 @@ def slope_of(slope: float) -> float:
 
 
 def _number(name: str, value: Any, rule: str) -> float | None:
-    """One finite number, or None where it is traced."""
+    """One finite number, or None if it is traced."""
     found = known(value)
     if found is None:
         if jnp.shape(value) != ():

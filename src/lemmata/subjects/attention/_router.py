@@ -138,7 +138,7 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
 
     A query at position p of block b (both from 0) weighs min(count - 1, b) earlier blocks of B keys whole and p + 1
     keys of its own, never more than count B; routing takes one product a query and block besides. Without `causal`
-    blocks are weighed whole, and where the last one is shorter the count of pairs depends on the choice: it is refused.
+    blocks are weighed whole, and if the last one is shorter the count of pairs depends on the choice: it is refused.
 
     Args:
         n: length of the sequence.

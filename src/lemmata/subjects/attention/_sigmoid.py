@@ -44,7 +44,7 @@ def flash_sigmoid(
 ) -> Float[Array, "n p"]:
     """`sigmoid_attention` by Pallas kernels, forward and backward, tiled over queries and keys.
 
-    The weights are 1 / (1 + exp(-s - bias)) of the logits s, to the relative precision of their type where they are far
+    The weights are 1 / (1 + exp(-s - bias)) of the logits s, to the relative precision of their type if they are far
     below 1. Backward, one kernel adds up dQ over blocks of keys
     and another dK and dV over blocks of queries, each computing the weights again. Blocks that a causal head does not
     see are left out. On a processor the kernels are interpreted, which is slow: use `tiled_attention` there, and for
@@ -179,5 +179,5 @@ def _weights(how: _How, q: Array, k: Array, i: Array, j: Array) -> Array:
     rows = i * how.block + jax.lax.broadcasted_iota(jnp.int32, shape, 0)
     columns = j * how.block + jax.lax.broadcasted_iota(jnp.int32, shape, 1)
     logits = how.scale * (q @ k.T) - how.slope * jnp.abs(rows - columns).astype(q.dtype) + how.bias
-    weights = jax.nn.sigmoid(logits)  # (1 + tanh(logits / 2)) / 2 would cancel where weights are small
+    weights = jax.nn.sigmoid(logits)  # (1 + tanh(logits / 2)) / 2 would cancel if weights are small
     return jnp.where(columns <= rows, weights, 0.0) if how.causal else weights

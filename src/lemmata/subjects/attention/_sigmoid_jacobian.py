@@ -30,7 +30,7 @@ def jacobian_bound(
 
     with C_i the covariance of the tokens under the weights of row i. The three terms are those of a move of the values,
     of the queries and of the keys. Both are polynomials in R: at most |W| n (1 + |A| R²/2) for the sigmoid with any
-    bias, and |W| (√n + |A| R² (1 + √n)) for the softmax. The first bound is attained where all tokens are one vector u
+    bias, and |W| (√n + |A| R² (1 + √n)) for the softmax. The first bound is attained if all tokens are one vector u
     and A is a non-negative multiple of u u'.
 
     Args:

@@ -52,7 +52,7 @@ class AttentionStack(eqx.Module):
 
     @property
     def values_alone(self) -> Float[Array, "M T p"]:
-        """The same without attention, where every token attends to itself alone: X <- s X + Y W_v'."""
+        """The same without attention, if every token attends to itself alone: X <- s X + Y W_v'."""
 
         def layer(x: Array, value: Array) -> tuple[Array, Array]:
             x = self.skip * x + _at_length(x) @ value.T

@@ -114,7 +114,7 @@ _CONTROLS = "the eigenvalues of the attention matrix"
 
 
 def _leaves_unit_interval(attention: Float[Array, "T T"]) -> Float[Array, ""]:
-    """1 - min Re + max |Im| of the eigenvalues; 1 or less where they are real and not negative."""
+    """1 - min Re + max |Im| of the eigenvalues; 1 or less if they are real and not negative."""
     values = jnp.linalg.eigvals(attention)
     return 1 - values.real.min() + jnp.abs(values.imag).max()
 

@@ -59,7 +59,7 @@ def flip_rates(values: Float[Array, " points"]) -> Float[Array, " d"]:
 
 
 def halfspace(weights: Float[Array, " d"], threshold: Float[Array, ""]) -> Float[Array, " points"]:
-    """The sign of <w, x> - t at all points of the cube, 1 where it is 0."""
+    """The sign of <w, x> - t at all points of the cube, 1 if it is 0."""
     return jnp.where(cube(len(weights)) @ weights >= threshold, 1.0, -1.0)
 
 

@@ -1,4 +1,4 @@
-"""Parities by algebra over F_2: elimination, and the algorithm of Blum, Kalai and Wasserman where labels are noisy."""
+"""Parities by algebra over F_2: elimination, and the algorithm of Blum, Kalai and Wasserman if labels are noisy."""
 
 import dataclasses
 import math

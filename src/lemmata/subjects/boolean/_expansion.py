@@ -64,7 +64,7 @@ class BooleanSpectrum:
         sensitivity: E (f(x) - f(x'))² / 4 at each rate, for two-valued f the probability that f changes.
         sensitivity_intervals: each with probability `level`.
         evaluations: the number of evaluations of f.
-        level: the confidence level of the intervals; 1 where everything is exact.
+        level: the confidence level of the intervals; 1 if everything is exact.
         table: all 2^d coefficients, in the order of `lemmata.functions.degrees`; None for a sampled f.
         conditions: the conditions on which the numbers rest.
         claims: names of the claims that state them.
@@ -115,7 +115,7 @@ class BooleanSpectrum:
         )
 
     def noise(self, eta: float | int) -> float:
-        """E (f(x) - f(x'))² / 4 where each input is flipped with probability eta.
+        """E (f(x) - f(x'))² / 4 if each input is flipped with probability eta.
 
         Raises:
             SettingError: if eta is not in [0, 1].

@@ -67,7 +67,7 @@ def boolean_fourier(
     Raises:
         SettingError, ShapeError: for invalid arguments, or more inputs than can be enumerated without a threshold; the
             message says what sampling would evaluate.
-        DataError: for outputs that are not numbers, or not two values where the function is sampled.
+        DataError: for outputs that are not numbers, or not two values if the function is sampled.
 
     Example:
         >>> majority = lambda x: x.sum(axis=1) > 0

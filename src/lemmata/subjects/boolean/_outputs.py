@@ -1,4 +1,4 @@
-"""A user's function of binary inputs: points in its own two codes, and outputs as signs where they are two."""
+"""A user's function of binary inputs: points in its own two codes, and outputs as signs if they are two."""
 
 import dataclasses
 from typing import Any
@@ -65,7 +65,7 @@ class Codes:
         return cls(float(pair[0]), float(pair[1]))
 
     def inputs(self, signs: Int[np.ndarray, "n d"]) -> np.ndarray:
-        """Points of the cube in these codes, as integers where both are whole."""
+        """Points of the cube in these codes, as integers if both are whole."""
         points = np.where(signs > 0, self.high, self.low)
         return points.astype(int) if self.low == int(self.low) and self.high == int(self.high) else points
 

@@ -194,7 +194,7 @@ def _values(rows: np.ndarray, columns: str, names: tuple[str, ...]) -> tuple[lis
 
 
 def _like(values: np.ndarray, x: Any) -> Any:
-    """The values as a data frame of the same types where rows were given as one; a copy, which a model may change."""
+    """The values as a data frame of the same types if rows were given as one; a copy, which a model may change."""
     names = getattr(x, "columns", None)
     if names is None:
         return values.copy()

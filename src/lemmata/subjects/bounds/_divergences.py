@@ -13,13 +13,13 @@ from lemmata.errors import SettingError
 _HALVINGS = 64
 _LARGEST = 10**7
 _ROUNDING = 1e-14  # relative, of a computed divergence, several times over
-_NEAR = 0.03  # where x - ln(1 + x) is summed as a series
+_NEAR = 0.03  # if x - ln(1 + x) is summed as a series
 
 
 def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), elementwise; infinite where p excludes what q has.
+    """kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), elementwise; infinite if p excludes what q has.
 
-    It has a small relative error, also where p is near q and the two terms cancel.
+    It has a small relative error, also if p is near q and the two terms cancel.
 
     Args:
         q: probabilities in [0, 1].

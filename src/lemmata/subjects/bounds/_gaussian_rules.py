@@ -176,5 +176,5 @@ def module_rules(first: eqx.Module, last: eqx.Module) -> SampledRules:
 
 
 def module_classes(outputs: Array) -> Array:
-    """The class of the largest output, or of the sign where there is one alone."""
+    """The class of the largest output, or of the sign if there is one alone."""
     return (outputs[..., 0] > 0).astype(int) if outputs.shape[-1] == 1 else jnp.argmax(outputs, axis=-1)

@@ -31,7 +31,7 @@ class Rows:
     Args:
         x: rows.
         labels: classes 0, 1, ...
-        seen: the prior's rows; none where the prior is free of data.
+        seen: the prior's rows; none if the prior is free of data.
         classes: how many.
     """
 

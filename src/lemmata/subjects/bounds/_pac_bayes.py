@@ -37,17 +37,17 @@ class PacBayesBound:
     Args:
         bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
         trivial: what guessing gives, 1 - 1/classes; a bound that is no less is vacuous.
-        vacuous: what made it so, in words; empty where it is not.
+        vacuous: what made it so, in words; empty if it is not.
         kl: the divergence of the posterior from the prior, in nats.
         gibbs: the error on the rows that the prior has not seen.
-        gibbs_upper: the same, or its upper limit where it comes from draws.
+        gibbs_upper: the same, or its upper limit if it comes from draws.
         rows: how many rows the prior has not seen.
         prior_rows: how many it has.
         sigma: the deviation of the noise in units of the prior's weights.
         step: where the posterior stands between the prior's fit (0) and the fit to all rows (1).
         hold_out: the exact binomial limit, at the same delta, of the plain rule of the prior on the same rows; None
             for a prior without data. It needs no noise, and is often the better bound.
-        test_error: of the drawn rule on held rows; None where none are given.
+        test_error: of the drawn rule on held rows; None if none are given.
         plain_test_error: of the fit to all rows on held rows.
         delta: as asked.
         conditions: what the bound rests on.
@@ -127,7 +127,7 @@ def pac_bayes_bound(
         held: a pair, rows and classes that nothing else has seen; they are only counted.
         delta: the probability that the bound is wrong.
         step: where the posterior stands between the prior's fit (0) and the fit to all rows (1); chosen without it.
-            Where the rows allow no divergence at all the choice is 0, and the bound is of the fit to the prior's rows.
+            If the rows allow no divergence at all the choice is 0, and the bound is of the fit to the prior's rows.
         train: train(module, x, classes as 0, 1, ...) returns the trained module; without it, 400 steps of Adam at
             3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
         ridge: of a kernel's fit.

@@ -31,7 +31,7 @@ class Rademacher:
         upper: the bound in closed form; None for a fit.
         lower: the smallest value that is certain: in closed form, or the lower end of the interval.
         trivial: what no family of functions of this size exceeds, the mean of sup |f(x_i)|.
-        vacuous: what it means where the complexity is no smaller, in words; empty elsewhere.
+        vacuous: what it means if the complexity is no smaller, in words; empty elsewhere.
         draws: of the signs.
         level: confidence of the interval.
         conditions: what the numbers rest on.

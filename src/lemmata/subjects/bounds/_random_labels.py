@@ -75,7 +75,7 @@ def random_label_test(
         1 - 2 E min error = 2 E max accuracy - 1
 
     over uniform random labels. A learner reaches at most the largest accuracy, so its own is a bound from below. The
-    largest moves by 1/n where one label of n changes: with R repeats its expectation is at least the learner's mean
+    largest moves by 1/n if one label of n changes: with R repeats its expectation is at least the learner's mean
     less sqrt(ln(1/(1 - level)) / (2 n R)), at the level, whatever the learner.
 
     Args:
@@ -141,7 +141,7 @@ def random_label_test(
 
 
 def _labelling(generator: np.random.Generator, n: int, classes: int) -> np.ndarray:
-    """Independent classes of equal odds, drawn again where one class alone came: learners refuse it."""
+    """Independent classes of equal odds, drawn again if one class alone came: learners refuse it."""
     while True:
         given = generator.integers(classes, size=n)
         if len(np.unique(given)) > 1:

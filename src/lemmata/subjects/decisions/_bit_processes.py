@@ -73,7 +73,7 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
     """A pair of bits (i, j), i < j, is flipped at each step, or none; the reward is 1 in one state and 0 in the others.
 
     Flips of pairs keep the parity of the number of bits in which the state differs from the goal, so that a best value
-    is above 0 only where that number is even.
+    is above 0 only if that number is even.
 
     Args:
         bits: n, at least 2.
@@ -99,7 +99,7 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
     """A counter runs over n bits: one action sets the bit that it points to, the other moves it on by one.
 
     The low n bits of a state are x, those above the counter c; a bit is set to that of the goal, and a counter that has
-    reached n stays. The reward is 1 where c = n and x is the goal. From c = 0 this takes n + z steps, z the number of
+    reached n stays. The reward is 1 if c = n and x is the goal. From c = 0 this takes n + z steps, z the number of
     bits in which x differs from the goal: the best value of H >= 2n states is H - n - z, and whether it is above
     H - n - m, for a fixed m, asks for a count of the bits.
 

@@ -22,7 +22,7 @@ class ControlProblem:
         reward: states (m, 2) and forces (m,) to rewards (m,).
         box: the least and largest value of either coordinate.
         forces: that may be chosen from.
-        period: of the first coordinate; None where it has none.
+        period: of the first coordinate; None if it has none.
     """
 
     step: Callable[[Float[np.ndarray, "m 2"], Float[np.ndarray, " m"]], Float[np.ndarray, "m 2"]]

@@ -143,7 +143,7 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
 def essential_terms(truth: Bool[np.ndarray, " states"]) -> int:
     """How many prime implicants alone imply some state: every disjunction of conjunctions that is f has as many terms.
 
-    Where these cover f, it is the smallest number of terms, as for monotone functions and for parities.
+    If these cover f, it is the smallest number of terms, as for monotone functions and for parities.
 
     Args:
         truth: f at the states 0, ..., 2^n - 1, n at most 12.

@@ -150,7 +150,7 @@ def certificate(steps: np.ndarray, convexity: float = 0.0, accuracy: float = 1e-
 
 
 def _attained(inner: np.ndarray, matrices: np.ndarray) -> float:
-    """The largest f_n that inner products allow, or 0 where they belong to no function: a shortest path."""
+    """The largest f_n that inner products allow, or 0 if they belong to no function: a shortest path."""
     points = len(inner)
     lengths = np.zeros((points, points))
     lengths[~np.eye(points, dtype=bool)] = -np.tensordot(matrices, inner / inner[0, 0], 2)

@@ -144,7 +144,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
 
 
 def _solved(steps: np.ndarray, ratio: float) -> Certificate:
-    """The certificate, or that of nothing where rounding makes a matrix of the search singular."""
+    """The certificate, or that of nothing if rounding makes a matrix of the search singular."""
     nothing = Certificate(np.inf, 0.0, np.zeros(0), -np.inf)
     if np.prod((1 - steps) ** 2) > _DIVERGED:
         return nothing

@@ -20,7 +20,7 @@ _STEPS = 128
 def energy_distance(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, ""]:
     """2 E|X - Y| - E|X - X'| - E|Y - Y'|, unbiased: pairs of a point with itself are left out.
 
-    It is 0 in expectation where the laws are the same, positive where they are not; a single value may be negative.
+    It is 0 in expectation if the laws are the same, positive if they are not; a single value may be negative.
 
     Args:
         x: a sample.
@@ -159,7 +159,7 @@ class LearnedScore(eqx.Module):
 
     The model sees (1, t, x) divided by `length`, which is that of the longest training input: the softmax kernel is 0
     at 0, and without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball,
-    of which the theory does not speak and where the model grows exponentially, are replaced by the nearest point in it.
+    of which the theory does not speak and if the model grows exponentially, are replaced by the nearest point in it.
 
     Args:
         predict: the model, from rows of inputs to rows of F.

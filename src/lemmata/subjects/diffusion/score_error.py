@@ -59,7 +59,7 @@ def mismatch_bound(
     """Gamma_delta of Theorem 6.5: (2 d² A/lambda log^(3/2)(e (dn)^(3/2) A/lambda) + n^(-1/2))²
     + d² A²/lambda² (log(1/delta) + log log n).
 
-    Undefined where (dn)^(3/2) A < lambda/e, which is where A falls to as R_H grows at a fixed n.
+    Undefined if (dn)^(3/2) A < lambda/e, which is where A falls to as R_H grows at a fixed n.
 
     Args:
         smallest: lambda.

@@ -27,7 +27,7 @@ def learned(problem: SmallStart, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossings(times: Float[np.ndarray, " t"], sizes: Float[np.ndarray, "t d"]) -> Float[np.ndarray, " d"]:
-    """When each size first reaches 1/2, by interpolation of its log-odds; infinite where it never does."""
+    """When each size first reaches 1/2, by interpolation of its log-odds; infinite if it never does."""
     found = []
     for column in sizes.T:
         above = np.flatnonzero(column >= 0.5)

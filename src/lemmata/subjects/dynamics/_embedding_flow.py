@@ -30,7 +30,7 @@ def embedding_flow(
     """The weights at times of dW/dt = -4 (W Gamma W' - I) W Gamma, the gradient flow of |W Gamma W' - I|².
 
     Explicit steps (Tsitouras 5/4) whose local error is at most the tolerance times |W_ij|, and times the root mean
-    square of the start where entries are smaller.
+    square of the start if entries are smaller.
 
     Args:
         matrix: Gamma, symmetric.

@@ -16,14 +16,14 @@ from ._contrast import contrastive_gram, contrastive_matrix, leading_modes
 class StepwisePrediction(eqx.Module):
     """The course of training of f = W x under |W Gamma W' - I|², from a small start that is aligned with Gamma.
 
-    A start is aligned where W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U
+    A start is aligned if W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U
     and V, and each mode is a logistic curve of its own: the eigenvalue of the embeddings' cross-correlation W Gamma W'
     along it is
 
         size_j(t) = 1 / (1 + (1/(s_j² gamma_j) - 1) exp(-8 gamma_j t)),
 
     which reaches 1/2 at the step time tau_j = ln(1/(s_j² gamma_j) - 1) / (8 gamma_j). The loss is sum_j (1 - size_j)²:
-    d - j between steps j and j + 1 where the steps are apart.
+    d - j between steps j and j + 1 if the steps are apart.
 
     Args:
         eigenvalues: gamma_1 >= ... >= gamma_d > 0, of Gamma.

@@ -74,7 +74,7 @@ def terminal_embedding(
     up to a rotation. With views that are the points themselves it is kernel PCA without centring, whitened.
 
     Args:
-        kernel: K, the tangent kernel where a network is meant.
+        kernel: K, the tangent kernel if a network is meant.
         x: n points.
         views: row by row, other views of them.
         dimension: d.

@@ -147,7 +147,7 @@ def aligned_regression(
 
 
 def _leading(both: Array, columns: int) -> Array:
-    """The first principal directions of all rows, refused where rows do not vary along all of them."""
+    """The first principal directions of all rows, refused if rows do not vary along all of them."""
     _, values, directions = jnp.linalg.svd(both - both.mean(axis=0), full_matrices=False)
     # A constant column leaves what rounding its mean leaves of it, however large it is.
     floor = max(both.shape) * jnp.finfo(both.dtype).eps * jnp.maximum(values[0], jnp.abs(both).max())

@@ -6,7 +6,7 @@ centring matrix H, the conditional mean operator and the conditional covariance 
     U = C_zy (C_yy + e)^-1 = Phi A Psi',                   A = (L + n e)^-1,
     R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1,
 
-with moments about 0 in U and about the mean in R. Where kernels are linear, the mean of Z given Y = y is linear in y
+with moments about 0 in U and about the mean in R. If kernels are linear, the mean of Z given Y = y is linear in y
 and its covariance the same for all y, these are U y and R in the limit of many pairs and a ridge that goes to 0.
 """
 
@@ -35,7 +35,7 @@ class ConditionalDiscrepancy(eqx.Module):
     def value(self) -> Float[Array, ""]:
         """The discrepancy: a distance between pairs of a mean operator and a covariance operator."""
         squared = self.mean + self.covariance
-        none = squared <= 0  # where the root has no slope, and equal laws get the slope 0
+        none = squared <= 0  # if the root has no slope, and equal laws get the slope 0
         return jnp.where(none, 0.0, jnp.sqrt(jnp.where(none, 1.0, squared)))
 
 
@@ -185,7 +185,7 @@ def conditional_discrepancy(
         SettingError: for a ridge that is not a finite number above 0.
 
     References:
-        yang2024cod, abstract. Where the labels of source and target have unlike laws, equal conditional laws have a
+        yang2024cod, abstract. If the labels of source and target have unlike laws, equal conditional laws have a
         discrepancy above 0, since the ridge shrinks each operator by its own labels.
 
     Example:

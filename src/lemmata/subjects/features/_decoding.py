@@ -6,7 +6,7 @@ from scipy import linalg
 
 _BELOW, _PROVED = 1 - 1e-3, 1 - 1e-4  # what silent directions are held to, and what proves them silent
 _TIE = 1e-5  # within which of the threshold rounding decides
-_FEW, _MORE = 15, 20_000  # systems that are solved for one set, and more in small dimensions, where they are cheap
+_FEW, _MORE = 15, 20_000  # systems that are solved for one set, and more in small dimensions, if they are cheap
 _PATIENCE, _ADDED, _BATCH, _SEARCHES = 5, 10, 32, 10
 
 
@@ -109,7 +109,7 @@ class _Search:
             self.proved = False
 
     def exchange(self, scores: np.ndarray) -> None:
-        """Exchange inequalities in blocks; where that no longer helps, by the method of Lawson and Hanson."""
+        """Exchange inequalities in blocks; if that no longer helps, by the method of Lawson and Hanson."""
         scores = scores.copy()
         scores[self.active] = -np.inf
         if scores.max() < _PROVED:

@@ -122,7 +122,7 @@ class FunctionRuns:
             if name not in found:
                 raise _unknown(name, list(found))
         if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(found)):
-            self._compiled = None  # NumPy computes in double precision where JAX might not
+            self._compiled = None  # NumPy computes in double precision if JAX might not
         if self.first is None and self._compiled is not None:
             self.first = value_of(output, self.metric)
         return {name: found[name] for name in self.sites}

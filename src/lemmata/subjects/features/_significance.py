@@ -194,7 +194,7 @@ def _saddlepoint(u: int, few: int, many: int) -> float:
 
 
 def _expected(tail: Callable[[int], float], m: int, n1: int, n0: int) -> float:
-    """The mean of the largest AUC, by summation where the tail is exact, else by the normal distribution."""
+    """The mean of the largest AUC, by summation if the tail is exact, else by the normal distribution."""
     if n1 * n0 <= _EXACT:
         return float(np.mean([_best(tail(u), m) for u in range(1, n1 * n0 + 1)]))
     deviation = math.sqrt((float(n1) + n0 + 1) / (12 * float(n1) * n0))

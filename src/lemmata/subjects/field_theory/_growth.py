@@ -22,7 +22,7 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
 
         (1 - skip²) (nu + (4 - nu) skip² + (16/pi) ((a² - b²)/(a² + b²))² skip (1 + skip)).
 
-    The last term is that of E[z_i z_j²]/n, i != j, which a skip hands on where the activation is neither odd nor even.
+    The last term is that of E[z_i z_j²]/n, i != j, which a skip hands on if the activation is neither odd nor even.
     It is derived here, as is the rest of the formula: the vertex grows faster with a skip of 1/4 of ReLU than without.
 
     Args:

@@ -31,7 +31,7 @@ class SteppedNetwork(eqx.Module):
         x: the input of d coordinates, of length sqrt(d).
         target: what f(x) should be, for every network.
         unit: a name of `UNITS`.
-        width: of hidden layers, where a claim lets the depth vary.
+        width: of hidden layers, if a claim lets the depth vary.
     """
 
     x: Float[np.ndarray, " d"]

@@ -36,7 +36,7 @@ class TwoLineNetwork(eqx.Module):
     Args:
         slope: below 0; 0 is ReLU and 1 the identity.
         skip: the factor of residual connections, 0 for none.
-        ratio: of depth to width, where a claim chooses the width.
+        ratio: of depth to width, if a claim chooses the width.
         width: n.
         depth: preactivations that there are, the first of them exactly normal.
     """
@@ -101,7 +101,7 @@ class TwoLineNetworks(Population[TwoLineNetwork]):
         return TwoLineNetwork(*drawn, setting["ratio"], setting["n"], setting["depth"])
 
     def hypotheses(self, problem: TwoLineNetwork) -> list[Hypothesis]:
-        """Few layers for the width, where a statement is about the first order."""
+        """Few layers for the width, if a statement is about the first order."""
         return [
             Hypothesis(
                 "the factor of residual connections", abs(problem.skip), "<", 1.0, "at 1 the critical weights are 0"

@@ -21,7 +21,7 @@ def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[n
 
     Args:
         smoothed: the curves.
-        baseline: the loss of predicting the mean or the class shares, nan where unknown.
+        baseline: the loss of predicting the mean or the class shares, nan if unknown.
     """
     logs, last = smoothed.logs, smoothed.logs[:, -1:]
     back = np.concatenate([np.zeros(1), np.array(BACK)])
@@ -93,7 +93,7 @@ def _at_exponents(
 ) -> list[Float[np.ndarray, " b"]]:
     """Best exponent of those given, with its scale, its floor and the weighted sum of squares.
 
-    Given the exponent the problem is linear; where its solution leaves scale, floor >= 0 the better edge is taken.
+    Given the exponent the problem is linear; if its solution leaves scale, floor >= 0 the better edge is taken.
     """
     basis = weight[:, None, :] * np.exp(np.minimum(-exponents[:, :, None] * distance[:, None, :], 60.0))
     target, one = (weight * values)[:, None, :], weight[:, None, :]

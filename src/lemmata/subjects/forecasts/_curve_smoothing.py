@@ -11,7 +11,7 @@ AMPLITUDES, LENGTHS, NOISES = (0.02, 0.1, 0.4), (1.0, 3.0), (0.25, 0.5, 1.0, 2.0
 TRUST = 0.7
 """The logarithm of the noise factor is normal with this deviation a priori: standard errors are estimates."""
 UNKNOWN, UNKNOWN_TRUST = 0.03, 1.5
-"""Relative noise, and the deviation of its factor's logarithm, where no standard error is given."""
+"""Relative noise, and the deviation of its factor's logarithm, if no standard error is given."""
 LEVEL_DEVIATION, SLOPE_DEVIATION = 5.0, 1.0
 LEAST_NOISE = 1e-3
 """Relative noise below which no measurement is believed to be."""
@@ -60,7 +60,7 @@ def smooth(
     Args:
         sizes: increasing to the last one; rows shorter than others repeat their first size with infinite se.
         measured: mean errors, at least 0.
-        se: their standard errors; nan where unknown, inf where the entry is padding.
+        se: their standard errors; nan if unknown, inf if the entry is padding.
     """
     padded = np.isinf(se)
     offset = _offset(measured, se, padded)

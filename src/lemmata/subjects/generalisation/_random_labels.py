@@ -82,7 +82,7 @@ class Lunch(eqx.Module):
 
     Args:
         votes: what the label of each point says about each other.
-        bias: the answer where nothing was seen.
+        bias: the answer if nothing was seen.
     """
 
     votes: Float[Array, "points points"]

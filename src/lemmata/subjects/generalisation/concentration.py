@@ -23,7 +23,7 @@ class HeldOutLosses(eqx.Module):
         size: how many rows are held out.
         bound: the largest possible loss.
         delta: the failure probability.
-        baseline: the mean loss on the population of predicting a constant, where it is known.
+        baseline: the mean loss on the population of predicting a constant, if it is known.
     """
 
     population: Float[Array, " p"]

@@ -32,7 +32,7 @@ class Recovery:
         latent: its latent variables.
         residual: the distance of its measurements from b.
         error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
-            variance in all measurements and the generator is linear near it. It is infinite where nothing bounds it:
+            variance in all measurements and the generator is linear near it. It is infinite if nothing bounds it:
             without more measurements than latent variables, the noise cannot be estimated.
         interval: a confidence interval of this distance, by the quantiles of the noise's variance and of the distance.
         factor: by which a part of the signal outside the range enters the squared error, in the mean over directions,
@@ -242,7 +242,7 @@ def _predicted(
 
 
 def _times(noise: float, lengths: np.ndarray) -> np.ndarray:
-    """Deviations by the noise; 0 where no noise arrives, even if it is infinite."""
+    """Deviations by the noise; 0 if no noise arrives, even if it is infinite."""
     return np.where(lengths > 0, noise * np.where(lengths > 0, lengths, 1.0), 0.0)
 
 

@@ -95,7 +95,7 @@ def solved(costs: Float[np.ndarray, "n m"]) -> Transport:
 def distances(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
     """Euclidean distances to a relative error of about 1e-12; of many columns by a product of matrices.
 
-    Where the product would cancel, at pairs whose distance is small beside their norms, the difference is taken.
+    If the product would cancel, at pairs whose distance is small beside their norms, the difference is taken.
     """
     if x.shape[1] < _COLUMNS:
         return cdist(x, y)
@@ -122,7 +122,7 @@ def assigned(costs: Float[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
 
 
 def library() -> Any:
-    """POT, or None where it is not installed."""
+    """POT, or None if it is not installed."""
     try:
         return importlib.import_module("ot")
     except ImportError:

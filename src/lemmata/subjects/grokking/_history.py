@@ -129,7 +129,7 @@ def _plain(name: str) -> str:
 def _column(
     table: Mapping[str, Any], given: Any, usual: tuple[str, ...], what: str, option: str, needed: bool = True
 ) -> Any:
-    """The name of a column, as it is given or by usual names; None where there need not be one."""
+    """The name of a column, as it is given or by usual names; None if there need not be one."""
     if given is not None:
         if not isinstance(given, str) or given not in table:
             found = f"columns {', '.join(list(table)[:12])}"

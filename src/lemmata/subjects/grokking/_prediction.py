@@ -40,7 +40,7 @@ class DelayPrediction:
         train_time: when the training error has fallen to the wanted share of the mean square of y; None for never.
         test_time: when the start is forgotten, or the error on new rows has fallen to twice its last value, or to
             the wanted share of that of predicting 0 if this is more; None for never.
-        delay: test_time / train_time; None where there is none.
+        delay: test_time / train_time; None if there is none.
         unseen_start: length of the start in the directions that no row sees.
         unseen_truth: the same of the truth, if it has no preferred direction.
         rates: the rates of the training error, the largest first.

@@ -31,7 +31,7 @@ class Rule:
         k: the largest number of literals in a clause or term.
         parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns these are as few as a greedy
             choice finds for the same formula; beyond, all that no shorter one implies.
-        label: what is predicted where the formula is true.
+        label: what is predicted if the formula is true.
         other: what is predicted elsewhere.
         rows: of the training table.
         unfitted: training rows that the formula gets wrong. If there are any, no k-CNF (or k-DNF) fits the table.
@@ -169,7 +169,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Labels (m,): the second class where the formula is true.
+        """Labels (m,): the second class if the formula is true.
 
         Args:
             X: columns (m, d).

@@ -164,6 +164,6 @@ class AndGate(Claim[HalfspaceTests]):
 
 
 def _labels(problem: HalfspaceTests, failing: int) -> Array:
-    """1 where at most so many tests fail, else -1."""
+    """1 if at most so many tests fail, else -1."""
     failed = jnp.einsum("nd,md->mn", problem.points, problem.weights) <= problem.thresholds[:, None]
     return jnp.where(failed.sum(axis=0) <= failing, 1.0, -1.0)

@@ -58,14 +58,14 @@ def from_covariance(
 def from_rows(
     x: Float[np.ndarray, "N p"], y: Float[np.ndarray, " N"], noise: float | None
 ) -> LinearTarget | None:  # fmt: skip
-    """The problem that N > p rows tell, by least squares; None where columns are combinations of others.
+    """The problem that N > p rows tell, by least squares; None if columns are combinations of others.
 
     The squared coefficient of least squares in a direction of eigenvalue l is too large by noise/(N l) on average.
 
     Args:
         x: rows.
         y: targets.
-        noise: the variance of the noise where it is known.
+        noise: the variance of the noise if it is known.
     """
     rows, p = x.shape
     left, strengths, _ = np.linalg.svd(x, full_matrices=False)

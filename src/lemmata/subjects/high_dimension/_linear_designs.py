@@ -66,7 +66,7 @@ def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None
 
 
 def linearity(problem: LinearDesign) -> Hypothesis:
-    """Checks that the residual of the linear fit is no larger than the known noise, where there are rows to see it."""
+    """Checks that the residual of the linear fit is no larger than the known noise, if there are rows to see it."""
     name, freedom = "the target is linear up to the noise", problem.x.shape[0] - problem.x.shape[1]
     if freedom < 1:
         return Hypothesis.unchecked(name, "a fit with as many coefficients as rows has no residual")
@@ -97,7 +97,7 @@ class LinearDesigns(Population[LinearDesign]):
         return draw_design(setting["n"], round(setting["gamma"] * setting["n"]), _FRESH, 1.0, 0.5, key)
 
     def pose(self, problem: object) -> LinearDesign | None:
-        """The linear model on a regression's own inputs; for gamma > 1 on its first d/2 rows where there are more."""
+        """The linear model on a regression's own inputs; for gamma > 1 on its first d/2 rows if there are more."""
         if self.gamma.low < 1 or not isinstance(problem, Regression):
             return pose_design(problem)
         return pose_design(problem, min(problem.x.shape[0], max(1, problem.x.shape[1] // 2)))

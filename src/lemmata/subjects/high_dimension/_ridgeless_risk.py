@@ -51,7 +51,7 @@ class RidgelessRisk:
         isotropic_ratio: the best ratio of columns to rows beyond 1 if the covariance were a multiple of the identity
             and more columns had the same signal, sqrt(SNR)/(sqrt(SNR) - 1) with SNR = signal/noise; None for SNR at
             most 1, where the error is above that of the prediction 0 at every ratio beyond 1.
-        measured: mean squared error of direct fits to random rows at the other rows; NaN where none were made.
+        measured: mean squared error of direct fits to random rows at the other rows; NaN if none were made.
         spread: the standard error of that over fits; NaN for one fit.
         conditions: the conditions on which the numbers rest.
         claims: names of the claims that state them.
@@ -160,7 +160,7 @@ def ridgeless_risk(
         sizes: numbers of training rows.
         covariance: the covariance of the columns (p, p), in place of rows.
         coefficients: the coefficients of the target (p,), with the covariance.
-        noise: variance of the noise, with the covariance or where it is known.
+        noise: variance of the noise, with the covariance or if it is known.
         columns: numbers of leading columns to compare; by default up to 16 of them up to p.
         fits: direct fits at each size; 0 for none.
         seed: the random seed of their rows.

@@ -53,7 +53,7 @@ def signal_to_noise(x: Float[Array, "n d"], y: Float[Array, " n"]) -> Float[Arra
 
 
 def _risk_at(problem: Regression, rung: float, key: Key[Array, ""]) -> Array:
-    """The held-out error with rung * d rows, or with all rows where there are fewer."""
+    """The held-out error with rung * d rows, or with all rows if there are fewer."""
     available, columns = problem.x.shape
     return held_out_risk(problem, min(available, max(1, round(rung * columns))), _DRAWS, key)
 

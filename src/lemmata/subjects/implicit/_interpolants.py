@@ -110,7 +110,7 @@ def interpolants(
 
     - `descent`: gradient descent from 0, the solution of least l_2 norm.
     - `diagonal ALPHA`: gradient flow on w = u² - v² from u = v = alpha. Large alpha gives least l_2, small alpha l_1.
-    - `square ALPHA`: gradient flow on w = u² from u = alpha, where a positive solution exists.
+    - `square ALPHA`: gradient flow on w = u² from u = alpha, if a positive solution exists.
     - `adam`: Adam, AdaGrad and sign descent from 0, if X sign(X'y) = c y, because they then stay on one ray.
     - `least l_1` and `least l_inf`: by linear programs.
 

@@ -48,10 +48,10 @@ def penalty_asked(prompt: Prompt) -> Array:
 
 
 def reachable(dtype: Any, number: int, layers: int) -> int:
-    """The largest N at which the temperature of Lemma 7 leaves something of the targets; 0 where none does.
+    """The largest N at which the temperature of Lemma 7 leaves something of the targets; 0 if none does.
 
     A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau with
-    eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F, so that something is left where N (N + n) n² (L + n)(n + 1) is
+    eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F, so that something is left if N (N + n) n² (L + n)(n + 1) is
     below 1/eps.
 
     Args:
@@ -125,9 +125,9 @@ class ForwardPasses(Population[Prompt]):
         penalty: lambda.
         of_inputs: lambda is this times `penalty_asked` instead, where it is positive.
         of_theory: lambda is this times `penalty_of_theory` instead, where it is positive.
-        temperature: tau; where it is 0, the temperature that the construction asks for.
+        temperature: tau; if it is 0, the temperature that the construction asks for.
         unreached: only sizes at which float32 has nothing left of the targets at that temperature.
-        families: the classes of other settings; all of them where none is named.
+        families: the classes of other settings; all of them if none is named.
     """
 
     layers: int = 41

@@ -33,7 +33,7 @@ LONGEST = 1024
 
 
 def worth_of_steps(iterations: int) -> Float[Array, " t"]:
-    """c_1, ..., c_T: how many plain steps T accelerated steps are worth where the objective is flat.
+    """c_1, ..., c_T: how many plain steps T accelerated steps are worth if the objective is flat.
 
     Along an eigenvector of small curvature h / eta, a plain step takes away a share h of the distance from the
     minimum, and T accelerated steps c_T h, to first order in h: c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}), about T²/8.

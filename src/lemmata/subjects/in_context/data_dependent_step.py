@@ -126,7 +126,7 @@ class StepsAlongEigenvectors(Claim[Prompt]):
         return jnp.full(problem.prompt.shape[1] - 1, gain(problem.prompt))
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """At eigenvalues that are above rounding, and at 1e-9 of the largest where they are not."""
+        """At eigenvalues that are above rounding, and at 1e-9 of the largest if they are not."""
         values, size = curvatures(problem.prompt), 2 * problem.prompt.shape[1]
         values, largest = jnp.maximum(values[:-1], 1e-9 * values[-1]), values[-1]
         return jnp.log1p(-values / largest) / jnp.log1p(-values / size)

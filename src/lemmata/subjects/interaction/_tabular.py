@@ -172,7 +172,7 @@ class TabularMDP:
             better = gains.max(axis=1) > gains[np.arange(self.states), policy] + tie
             seen.add(policy.tobytes())
             following = np.where(better, gains.argmax(axis=1), policy)
-            if following.tobytes() in seen:  # also where rounding decides between policies; the error says how much
+            if following.tobytes() in seen:  # also if rounding decides between policies; the error says how much
                 break
             policy = following
         else:

@@ -135,11 +135,11 @@ def check_variances(name: str, variances: Any, inducing: Any) -> None:
 
 
 def check_factor(name: str, factor: Array) -> None:
-    """Refuse a matrix by its Cholesky factor, where that is not finite or has a pivot of the size of rounding.
+    """Refuse a matrix by its Cholesky factor, if that is not finite or has a pivot of the size of rounding.
 
     Args:
         name: of the matrix.
-        factor: lower triangular, NaN where there is none.
+        factor: lower triangular, NaN if there is none.
 
     Raises:
         NotPositiveDefiniteError: if the matrix is not positive definite; the message names it.

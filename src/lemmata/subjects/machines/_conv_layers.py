@@ -71,7 +71,7 @@ def rectify_grams(
 ) -> ConvolutionalGrams:
     """A ReLU of normal features: every covariance becomes bias + weight 2 E max(0, u) max(0, v).
 
-    Variances stay where weight = 1 and bias = 0.
+    Variances stay if weight = 1 and bias = 0.
 
     Args:
         grams: in front of the ReLU.
@@ -138,7 +138,7 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
 
 
 def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p p"]:
-    """The lower triangular L of L L' = K + jitter (mean of the diagonal) I; NaN where K is traced and there is none.
+    """The lower triangular L of L L' = K + jitter (mean of the diagonal) I; NaN if K is traced and there is none.
 
     Args:
         inducing: K.

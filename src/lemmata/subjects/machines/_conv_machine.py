@@ -26,7 +26,7 @@ class ConvolutionalMachine(eqx.Module):
     """Patches, then blocks of ReLU, convolution, learned Gram matrix and normalisation, then ReLU and pooling.
 
     The Gram matrix of block l is G = L V V' L' with L L' = K_ii, so its divergence from the prior is that of V V' from
-    the identity, and 0 where V = I. All of V is free; the diagonal enters by its square.
+    the identity, and 0 if V = I. All of V is free; the diagonal enters by its square.
 
     Attributes:
         patches: the inducing points of the images.
@@ -171,7 +171,7 @@ def machine_objective(
         machine: at its parameters.
         images: of the training rows.
         targets: a column an output.
-        stiffness: nu, at least 0; where it is infinite the divergence must be 0, and is left out.
+        stiffness: nu, at least 0; if it is infinite the divergence must be 0, and is left out.
 
     Raises:
         ShapeError: if images do not fit the machine, or targets the images.
@@ -214,7 +214,7 @@ def train_machine(
         machine: to start from.
         images: of the training rows.
         targets: a column an output.
-        stiffness: nu, at least 0; where it is infinite Gram matrices stay those of the prior, and the rest is trained.
+        stiffness: nu, at least 0; if it is infinite Gram matrices stay those of the prior, and the rest is trained.
         steps: of Adam, 0 or more.
         rate: of Adam, above 0.
 

@@ -41,7 +41,7 @@ def pool_grams(grams: ConvolutionalGrams, *, residuals: Residuals = "independent
 
     Args:
         grams: of the last layer.
-        residuals: what is added to the variance that is explained; nothing where they are "dropped".
+        residuals: what is added to the variance that is explained; nothing if they are "dropped".
         jitter: as in `replace_gram`.
 
     Raises:

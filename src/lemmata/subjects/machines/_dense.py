@@ -103,10 +103,10 @@ def deep_kernel_machine(
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
-        y: labels, a column an output; centred by the caller where that is meant.
+        y: labels, a column an output; centred by the caller if that is meant.
         layers: L, at least 1.
         nu: the weight of each layer's divergence beside C columns, above 0; one number for all layers.
-        noise: s, above 0; 0 only where the objective has a maximum, see below.
+        noise: s, above 0; 0 only if the objective has a maximum, see below.
         kernel: "relu" or "linear".
         start: a key for a random start of the search; None starts from the prior.
 
@@ -156,7 +156,7 @@ def deep_kernel_machine(
 def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, scale: float) -> np.ndarray:
     """Where the gradient is small beside the weights: by descent, and from where rounding of values ends it by roots.
 
-    A value that is known to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 where a
+    A value that is known to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 if a
     direction collapses. The gradient itself is known better, so its root is found; one that is not at the value where
     descent ended is another point, and not taken.
     """

@@ -31,7 +31,7 @@ def linear_deep_kernel_machine(
 
     Args:
         gram_0: G_0, positive definite.
-        y: labels, a column an output; of rank n, or fewer where nu is above C.
+        y: labels, a column an output; of rank n, or fewer if nu is above C.
         layers: L, at least 1.
         nu: the weight of each layer's divergence, above 0.
 

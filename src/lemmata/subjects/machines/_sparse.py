@@ -78,7 +78,7 @@ class SparseMachine(eqx.Module):
         """The bound on log p(Y | X) of the last layer's sparse Gaussian process at its best posterior, in nats.
 
         With B = L^-1 K_it of K_ii = L L', it is sum_c log N(y_c; 0, B'B + s I) - C/(2s) sum_t (k_t - |B_t|²) (Titsias,
-        2009), and log p itself where the inducing points are all rows.
+        2009), and log p itself if the inducing points are all rows.
 
         Args:
             x: rows.
@@ -186,7 +186,7 @@ def train_sparse_machine(
         x: rows.
         y: labels, a column an output.
         nu: weight of the layers' divergences, at least 0; at infinity the factors stay where they are, which is the
-            sparse Gaussian process of the infinitely wide network where they are 0.
+            sparse Gaussian process of the infinitely wide network if they are 0.
         steps: of Adam, 0 or more.
         learning_rate: of Adam, above 0.
 

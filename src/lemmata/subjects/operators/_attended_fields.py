@@ -57,7 +57,7 @@ def _wave_shapes(channels: int) -> dict[str, jax.ShapeDtypeStruct]:
 
 
 class AttendedField(eqx.Module):
-    """A field, layers of Galerkin attention over places, and places where it is asked for.
+    """A field, layers of Galerkin attention over places, and places if it is asked for.
 
     Args:
         field: of as many channels as the attention has.

@@ -68,9 +68,9 @@ def bilinear(image: Float[Array, "h w channels"], positions: Float[Array, "m 2"]
 
 
 def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> Real[np.ndarray, "h2 w2 channels"]:
-    """Cubic interpolation to another number of pixels, smoothed by the ratio where that is smaller: "bicubic".
+    """Cubic interpolation to another number of pixels, smoothed by the ratio if that is smaller: "bicubic".
 
-    The kernel is Keys' with a = -1/2, widened by the ratio where pixels are lost, and normed at the edges. Beside an
+    The kernel is Keys' with a = -1/2, widened by the ratio if pixels are lost, and normed at the edges. Beside an
     edge it overshoots; whole numbers, such as bytes, are rounded and clipped to their type.
 
     >>> import numpy as np
@@ -125,7 +125,7 @@ def peak_signal_to_noise(
     *,
     border: int = 0,
 ) -> float:
-    """-10 log10 of the mean squared error of values in [0, 1], in decibels, over all channels; infinite where equal.
+    """-10 log10 of the mean squared error of values in [0, 1], in decibels, over all channels; infinite if equal.
 
     >>> import numpy as np
     >>> from lemmata.subjects.operators import peak_signal_to_noise

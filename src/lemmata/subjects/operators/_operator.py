@@ -42,7 +42,7 @@ class SuperResolutionOperator(eqx.Module):
     interpolation. The head starts at 0, so that the operator starts as bilinear interpolation at any scale.
 
     The mean in the attention is over all positions of a call: colours at a position depend on which others are asked
-    for, by about the inverse square root of their number where they are drawn at random. With `over`, positions of
+    for, by about the inverse square root of their number if they are drawn at random. With `over`, positions of
     one's own choice for the mean, they do not.
 
     Source: Wei and Zhang (2023), whose encoder has 64 channels and 32 convolutions, and whose two blocks have width 256

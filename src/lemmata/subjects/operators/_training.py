@@ -37,7 +37,7 @@ def train_super_resolution(
 
     Args:
         model: to start from.
-        images: with values in [0, 1]; one array where all have one size.
+        images: with values in [0, 1]; one array if all have one size.
         steps: of Adam.
         side: of the patches that the operator sees, in pixels.
         batch: patches a step.

@@ -27,7 +27,7 @@ class LeastSquares(eqx.Module):
         step: the step size eta.
         steps: how many steps are taken.
         accuracy: the fraction eps of the first residual that counts as fitted.
-        inputs: the training rows that the features belong to, where they are known: to name equal ones.
+        inputs: the training rows that the features belong to, if they are known: to name equal ones.
     """
 
     features: Float[Array, "n p"]

@@ -82,7 +82,7 @@ class LassoPath(eqx.Module):
 
     @property
     def halving(self) -> Int[Array, ""]:
-        """K, the least with (1 - eta mu)^K <= 1/2; 0 where mu is not positive."""
+        """K, the least with (1 - eta mu)^K <= 1/2; 0 if mu is not positive."""
         steps = jnp.ceil(jnp.log(2.0) / -jnp.log1p(-self.step * jnp.maximum(self.least, 1e-6)))
         return jnp.where(self.least > 0, steps, 0).astype(int)
 

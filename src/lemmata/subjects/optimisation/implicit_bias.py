@@ -69,7 +69,7 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
         """Rounding eps (|w| + |y| / |Phi|) enters in each of the kappa log(1/eps) steps before the residual is gone.
 
         Along the row space it is damped by 1/kappa a step, off it it stays. No more steps than are taken can round;
-        kappa is that of the eigenvalues above the rounding floor, so that it is finite for a singular matrix, where
+        kappa is that of the eigenvalues above the rounding floor, so that it is finite for a singular matrix, if
         descent and pseudo-inverse need not agree. The pseudo-inverse itself rounds by eps times the condition number
         of the features.
         """

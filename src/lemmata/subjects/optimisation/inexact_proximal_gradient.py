@@ -167,12 +167,12 @@ class RisesAddUp(AbstractRunClaim):
     trivial = "an error may raise the objective by any amount"
 
     def predict(self, problem: Run) -> Array:
-        """The sum for every t and k, 0 where k > t."""
+        """The sum for every t and k, 0 if k > t."""
         total = jnp.pad(jnp.cumsum(objective_errors(problem), axis=1), ((0, 0), (1, 0)))
         return jnp.maximum(total[:, 1:, None] - total[:, None, :-1], 0.0)
 
     def measure(self, problem: Run, key: Key[Array, ""]) -> Array:
-        """The difference for every t and k, 0 where k > t."""
+        """The difference for every t and k, 0 if k > t."""
         after, before = _objectives(problem, problem.path[:, 1:]), _objectives(problem, problem.exact)
         return jnp.tril(after[:, :, None] - before[:, None, :])
 

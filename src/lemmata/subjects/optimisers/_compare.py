@@ -25,7 +25,7 @@ class OptimiserComparison:
     """What `compare_optimisers` found.
 
     Args:
-        losses: the loss after training of every trial of each optimiser, infinite where it diverged.
+        losses: the loss after training of every trial of each optimiser, infinite if it diverged.
         settings: the settings of each trial, one row a trial.
         luck: the probability that identical optimisers, with as many trials each, are as far apart: the expected best
             of half of the trials of the first before that of the second, against shuffled trials.
@@ -89,7 +89,7 @@ class OptimiserComparison:
 def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
     """The expected smallest of k losses that are drawn from these without replacement, from their order.
 
-    The i-th smallest of n is the best with probability C(n - i, k - 1)/C(n, k). Infinite where that can be all of them.
+    The i-th smallest of n is the best with probability C(n - i, k - 1)/C(n, k). Infinite if that can be all of them.
 
     Raises:
         SettingError: for k below 1 or above n.
@@ -132,7 +132,7 @@ def compare_optimisers(
             its settings, by the names of its arguments.
         trials: settings for each optimiser.
         steps: of every trial.
-        evaluate: what is compared after training, where that is not the loss (the loss on held-out data, say).
+        evaluate: what is compared after training, if that is not the loss (the loss on held-out data, say).
         seed: of the settings and of the shuffles.
 
     Raises:

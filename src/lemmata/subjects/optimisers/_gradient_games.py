@@ -16,7 +16,7 @@ class GradientGame(eqx.Module):
 
     Args:
         drawn: gradients that are drawn beforehand.
-        opposing: 1 where the gradient is |drawn| with the sign of the player's point instead.
+        opposing: 1 if the gradient is |drawn| with the sign of the player's point instead.
         start: the first point.
         side: the side D of the box.
     """

@@ -66,7 +66,7 @@ def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], 
 
     Ten steps on mean (tanh(X W) - Y)², a loss without symmetries of its own, and ten on random gradients that do not
     depend on the weights, and whose sizes vary by three decades: a clip shows in large ones alone, and one of norms
-    where some are clipped and others are not. The largest deviation counts.
+    if some are clipped and others are not. The largest deviation counts.
     """
     rng = np.random.default_rng(seed)
     draw = lambda *size: jnp.asarray(rng.standard_normal(size))

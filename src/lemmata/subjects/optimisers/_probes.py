@@ -38,7 +38,7 @@ def impulse_response(
 def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int, window: int) -> float:
     """The largest root mean square of an update over gradients a_t G with entries +-1 in G.
 
-    Infinite where it grows with G.
+    Infinite if it grows with G.
 
     Searched among `window` gradients that grow or fade geometrically, a_t = r^t, over r: for Adam the exact supremum of
     so many steps, for others a lower bound.
@@ -109,7 +109,7 @@ def decay_of(transform: optax.GradientTransformation, shape: tuple[int, int], se
 
 
 def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
-    """The lambda for which the gradient -lambda w leaves w where it is, as it does where lambda w is added to it."""
+    """The lambda for which the gradient -lambda w leaves w where it is, as it does if lambda w is added to it."""
     pushed = lambda rate: float(jnp.sum(first(-rate * at, at) * at))
     low, high = 1e-12, 1e6
     if not (pushed(low) < 0 < pushed(high)):
@@ -128,7 +128,7 @@ def step_shape(transform: optax.GradientTransformation, shape: tuple[int, int], 
     """What the tenth step on random gradients is: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
 
     The same must be found of gradients of every size in `SIZES`, and of some whose sizes vary by three decades, else it
-    is 'free': a clip shows in large ones alone, and one of norms where some are clipped and others are not.
+    is 'free': a clip shows in large ones alone, and one of norms if some are clipped and others are not.
     """
     gradients = jax.random.normal(jax.random.key(seed), (10, *shape))
     last = jax.jit(lambda g: updates_of(transform, g, jnp.zeros(shape))[-1])

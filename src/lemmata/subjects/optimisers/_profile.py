@@ -25,18 +25,18 @@ class Profile:
 
     Args:
         symmetries: how far training in other coordinates ends from where it should, in units of the way that training
-            took; zero up to eps and rounding where the group is one of symmetries.
-        impulse: the weight of a gradient in a step by its age from 0 on; exact where the numerator is linear, else
+            took; zero up to eps and rounding if the group is one of symmetries.
+        impulse: the weight of a gradient in a step by its age from 0 on; exact if the numerator is linear, else
             the mean over random signs of gradients.
-        longest_step: the largest root mean square of a step that was found over gradients of any size; infinite where a
+        longest_step: the largest root mean square of a step that was found over gradients of any size; infinite if a
             step grows with the gradient.
         steps: the shape of a step: linear in the gradients; the sign of something; orthogonal, with nearly equal
         singular
             values; bounded, without regard to the unit of the loss; or free, none of these.
         decay: none; box, decoupled from bounded steps; ridge, coupled, or decoupled from linear steps; other.
         strength: for a box the half of its side, the longest constant step over the share of a weight that decays in a
-            step; for a ridge lambda in lambda |w|²/2; NaN where there is none.
-        stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite where every h does.
+            step; for a ridge lambda in lambda |w|²/2; NaN if there is none.
+        stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite if every h does.
         state_bytes: bytes of state a parameter, for a matrix of 64 rows and 48 columns.
     """
 

@@ -20,7 +20,7 @@ class ShampooState(NamedTuple):
 def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTransformation:
     """Precondition each matrix of gradients on both sides: L^(-1/4) G R^(-1/4).
 
-    L = sum G G' and R = sum G' G over the steps so far, or averages where `decay` is below 1. Vectors
+    L = sum G G' and R = sum G' G over the steps so far, or averages if `decay` is below 1. Vectors
     and numbers are matrices of one column, the preconditioner of which is one number a side; tensors are flattened to
     matrices that keep the first axis.
 
@@ -58,7 +58,7 @@ def scale_by_shampoo(decay: float = 1.0, eps: float = 1e-12) -> optax.GradientTr
 def shampoo(
     learning_rate: optax.ScalarOrSchedule, decay: float = 1.0, eps: float = 1e-12, momentum: float | None = None
 ) -> optax.GradientTransformation:
-    """Shampoo with a learning rate and, where it is given, momentum; see `scale_by_shampoo`.
+    """Shampoo with a learning rate and, if it is given, momentum; see `scale_by_shampoo`.
 
     >>> method = shampoo(0.1)
     >>> weights = jnp.ones((2, 3))

@@ -152,5 +152,5 @@ class AdamForgetsAdagradSums(Claim[GradientHistory]):
         return (problem.gradients[-1] / last) ** 2
 
     def condition(self, problem: GradientHistory) -> Array:
-        """Each of T updates rounds, and 1 - b2^T cancels where b2 is near 1."""
+        """Each of T updates rounds, and 1 - b2^T cancels if b2 is near 1."""
         return len(problem.gradients) + 1 / (1 - problem.b2)

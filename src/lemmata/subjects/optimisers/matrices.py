@@ -185,7 +185,7 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
     trivial = "an iteration that does not converge has no bound that is known in advance"
 
     def predict(self, problem: GradientMatrices) -> Array:
-        """By the scalar map on a fine grid; infinite where a singular value is smaller."""
+        """By the scalar map on a fine grid; infinite if a singular value is smaller."""
         grid = np.linspace(_LEAST, 1.0, 200_001)
         values = jnp.linalg.svd(problem.gradients[0], compute_uv=False)
         # an inner maximum is missed by no more than its curvature times the square of a spacing of 5e-6

@@ -42,7 +42,7 @@ class MixedPhase(eqx.Module):
     Args:
         linear: b, the part of the linear component that is not learned.
         cubic: c, the part of the cubic one that is not; epsilon before the transition.
-        share: y = q²/(1 + 2|w|²) of units with the direction; 0 where there are none.
+        share: y = q²/(1 + 2|w|²) of units with the direction; 0 if there are none.
         droplets: d times the fraction of units that have it, to leading order in d; 0 before the transition.
     """
 
@@ -61,7 +61,7 @@ class CubicTeacher(eqx.Module):
         A(w) = |w|²/(2 weight_variance) - (u/2) (b h_1 + sqrt 6 c h_3)²,    u = n² s/(sigma⁴ d N),
 
     h_1 and h_3 of `hermite_overlaps`, and bH_1 + cH_3 what is left of the teacher. That follows from the units' second
-    moments of h, Q, as (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Three numbers stay fixed where only
+    moments of h, Q, as (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Three numbers stay fixed if only
     sigma² changes: epsilon, weight_variance and ratio = d/(N s); then sigma² d/(n s) = sqrt(ratio/u).
 
     Args:
@@ -216,7 +216,7 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
     gain = teacher.gain_at_held_norm if held_norm else teacher.gain
 
     def least(u: float) -> tuple[float, float]:
-        """Where gain/y is least, and what it is there: 0 at the transition."""
+        """If gain/y is least, and what it is there: 0 at the transition."""
         height = partial(_per_share, gain, u, teacher.linear_part(u), teacher.epsilon)
         at = int(np.argmin(height(_GRID)))
         ends = (_GRID[max(at - 1, 0)], _GRID[min(at + 1, len(_GRID) - 1)])

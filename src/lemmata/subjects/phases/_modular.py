@@ -16,7 +16,7 @@ def modular_action(
 ):
     """S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit's powers F = |w_k|², G = |v_k|² at frequencies ±k.
 
-    Where only part |a| of the teacher is left, u is u a².
+    If only part |a| of the teacher is left, u is u a².
 
     Args:
         first: F, at least 0.

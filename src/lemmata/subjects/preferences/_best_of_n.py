@@ -45,16 +45,16 @@ class BestOfN:
         reward: the expected reward of the best of n.
         reward_interval: of it, pointwise; from a list with probabilities it is exact, and the two ends are equal.
         divergence: KL(best of n | reference); None from a sample, which shows the bound alone.
-        divergence_bound: log n - (n - 1)/n, the value where rewards have no ties and any upper bound else.
-        vacuous: where that bound is no less than log(1/p) of the best answer, beyond which no selection goes.
+        divergence_bound: log n - (n - 1)/n, the value if rewards have no ties and any upper bound else.
+        vacuous: if that bound is no less than log(1/p) of the best answer, beyond which no selection goes.
         win_rate: how often the best of n beats one more draw by the reward, ties halved.
         win_rate_bound: n/(n + 1).
-        gold: the expected gold reward of the best of n, where gold rewards were given.
+        gold: the expected gold reward of the best of n, if gold rewards were given.
         gold_interval: of it, pointwise.
         peak: the n of the largest gold reward.
         peak_interval: the least and the largest n whose gold reward is not shown to be below that of the peak.
         falls: whether gold at the last n is shown to be below the peak: the proxy was optimised too far.
-        tail: extreme value index of the rewards with its interval; above 0 the tail is heavy; None where unknown.
+        tail: extreme value index of the rewards with its interval; above 0 the tail is heavy; None if unknown.
         conditions: what the numbers rest on.
         claims: which state them.
     """
@@ -98,9 +98,9 @@ def best_of_n(
 
     Args:
         rewards: by which the best is chosen.
-        n: the largest number of draws, at least 1; below the number of rewards where they are a sample.
+        n: the largest number of draws, at least 1; below the number of rewards if they are a sample.
         gold: what the answers are worth, one for each reward.
-        logp: log probabilities of the answers under the reference, where they are all its answers.
+        logp: log probabilities of the answers under the reference, if they are all its answers.
         level: confidence of the intervals.
 
     Raises:

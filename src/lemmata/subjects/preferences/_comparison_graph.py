@@ -19,7 +19,7 @@ _STEPS, _TOLERANCE = 100, 1e-10
 def separated_part(wins: Int[np.ndarray, "k k"]) -> tuple[np.ndarray, int, bool] | None:
     """A part whose items never beat any item outside, how many parts there are, and whether it is compared outside.
 
-    None where chains of wins lead from every item to every other.
+    None if chains of wins lead from every item to every other.
 
     Args:
         wins: how often the row's item beat the column's.
@@ -45,7 +45,7 @@ def laplacian(weights: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
 
 
 def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
-    """The rewards of the largest likelihood, with mean 0, by Newton's method with halved steps where needed.
+    """The rewards of the largest likelihood, with mean 0, by Newton's method with halved steps if needed.
 
     Args:
         wins: strongly connected.

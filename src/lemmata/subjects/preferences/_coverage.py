@@ -32,10 +32,10 @@ class Coverage:
         chi_squared_interval: of it; its lower end is raised to exp(KL) - 1 at the lower end of KL.
         effective_share: 1/(1 + chi_squared), the share of reference draws that are left when they are weighted to stand
             for the policy.
-        seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 where nothing is missed.
+        seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 if nothing is missed.
         overestimation: at most sqrt(chi_squared) times the error's standard deviation under the reference, in units of
-            it where none is given; at the upper end of chi_squared.
-        vacuous: whether that is no less than the range of the error, or of any error of that range; None where no range
+            it if none is given; at the upper end of chi_squared.
+        vacuous: whether that is no less than the range of the error, or of any error of that range; None if no range
             is given.
         conditions: what the numbers rest on.
         claims: which state them.
@@ -67,7 +67,7 @@ def coverage(
 
     Both estimates of KL(policy | reference) are unbiased. The over-estimation of a learned reward by the policy, beyond
     that on the reference, is at most the root of chi² times the standard deviation of the reward's error there. All
-    means have intervals that are corrected for skewness; where few draws carry the mean of policy/reference, the
+    means have intervals that are corrected for skewness; if few draws carry the mean of policy/reference, the
     condition says so, and chi² may be much larger than any estimate.
 
     Args:
@@ -131,7 +131,7 @@ def coverage(
 
 
 def _mean(values: Float[np.ndarray, " n"], level: float) -> tuple[float, tuple[float, float]]:
-    """The mean and its interval, which reaches from 0 to infinity where a value is infinite."""
+    """The mean and its interval, which reaches from 0 to infinity if a value is infinite."""
     if not np.isfinite(values).all():
         return float("inf"), (0.0, float("inf"))
     return float(values.mean()), mean_interval(values, level)

@@ -35,7 +35,7 @@ class DpoReport:
         fallen: pairs whose chosen answer is less likely than under the reference.
         both_fallen: pairs of which both answers are: their probability has gone to answers outside the data.
         moved: the mean change of the log probability of the chosen answer, with its interval.
-        must_fall: pairs whose chosen answer loses probability by the next step on that pair, where features are given.
+        must_fall: pairs whose chosen answer loses probability by the next step on that pair, if features are given.
         label: the mean of sigma(beta margin): the share of labels that point to the chosen answer, if margins are those
             of the smallest loss. Compare it with the agreement of annotators.
         conditions: what the numbers rest on.

@@ -10,7 +10,7 @@ _GRID = np.linspace(-12.0, 12.0, 2401)  # the trapezium rule: the integrands are
 
 
 def divergence_bound(n: int | float | Float[Array, "*m"] | np.ndarray) -> Float[Array, "*m"]:
-    """The bound log n - (n - 1)/n on KL(best of n | reference); its value where rewards have no ties.
+    """The bound log n - (n - 1)/n on KL(best of n | reference); its value if rewards have no ties.
 
     Args:
         n: draws, at least 1.

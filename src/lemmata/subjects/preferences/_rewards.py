@@ -34,10 +34,10 @@ class Rewards:
         borda: the share of comparisons that each item wins, averaged over the items that it was compared with; a tie
             is half a win.
         deviance: how much better probabilities of their own for each pair fit, twice the log likelihood ratio.
-        freedom: pairs that were compared less k - 1, with ties twice as many less k; the law of the deviance where one
+        freedom: pairs that were compared less k - 1, with ties twice as many less k; the law of the deviance if one
             reward will do is chi-squared.
-        p_value: of a deviance at least as large; small where preferences are intransitive or otherwise no rewards'. NaN
-            where no pair is left to test.
+        p_value: of a deviance at least as large; small if preferences are intransitive or otherwise no rewards'. NaN
+            if no pair is left to test.
         worst: the pair that deviates most, with the share that the first won and the probability by the rewards.
         level: confidence of the intervals.
         conditions: what the numbers rest on.
@@ -110,7 +110,7 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
     A tie is a link of such chains in both directions. With ties, some circle of items must also have more wins than
     ties, for example two items that have beaten each other.
     Intervals are those of the Laplacian L of the graph of comparisons, with the weights m_ij p_ij p_ji: the covariance
-    of the rewards is L^+ for many comparisons. Beside the rewards stand the Borda scores, which they follow where all
+    of the rewards is L^+ for many comparisons. Beside the rewards stand the Borda scores, which they follow if all
     pairs are compared equally often, and a test whether rewards explain the comparisons at all.
 
     Args:
@@ -222,7 +222,7 @@ def _pairs(comparisons: Iterable[Any], what: str) -> list[tuple[Hashable, Hashab
 
 
 def _items(pairs: list[tuple[Hashable, Hashable]]) -> tuple[Hashable, ...]:
-    """In their order where they have one, else as they came."""
+    """In their order if they have one, else as they came."""
     items = dict.fromkeys(item for pair in pairs for item in pair)
     try:
         return tuple(sorted(items))  # pyright: ignore[reportArgumentType]

@@ -17,9 +17,9 @@ class TabularPolicy(eqx.Module):
     Args:
         log_ref: log probabilities of the reference.
         log_policy: log probabilities of the policy.
-        rewards: of each answer; where a claim speaks of a proxy, its error.
+        rewards: of each answer; if a claim speaks of a proxy, its error.
         beta: the price of divergence, positive.
-        scale: the sub-Gaussian scale of the rewards under the reference, where it is known.
+        scale: the sub-Gaussian scale of the rewards under the reference, if it is known.
     """
 
     log_ref: Float[Array, " k"]

@@ -26,9 +26,9 @@ class PrivacyAudit:
 
     Args:
         lower: with confidence 1 - alpha, the training is not (e, delta)-private for any e below this.
-        upper: the accountant's eps; None where no noise was given.
+        upper: the accountant's eps; None if no noise was given.
         broken: whether the event contradicts the accountant at any delta: the training is not what it was told.
-        contradicted: that delta, the lower bound there and the accountant's eps there; None where there is none.
+        contradicted: that delta, the lower bound there and the accountant's eps there; None if there is none.
         attack: the event, its counts and the largest bound that they could have given.
         spent: the accountant's record.
         trainings: how many there were.
@@ -88,13 +88,13 @@ def privacy_audit(
     Args:
         train: train(x, y, seed) returns a model; whatever is random in it must follow from the seed.
         x: rows.
-        y: their targets; None where there are none.
+        y: their targets; None if there are none.
         canaries: rows (k, ...) and their targets (k, ...), or None for the targets. Without, the row of the largest
             norm with the target of the row that differs most from its own.
         score: score(model, row, target) is how well a model knows a row, minus its loss, say; without it the model is
             called: model(row, target).
         trainings: how many in all, at least 8.
-        noise: of `privacy_spent`, with `rate` and `steps`, where the training is meant to be private.
+        noise: of `privacy_spent`, with `rate` and `steps`, if the training is meant to be private.
         rate: the probability with which a row takes part in a step.
         steps: how many.
         delta: of the privacy, inside (0, 1).

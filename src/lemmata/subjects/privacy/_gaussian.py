@@ -49,7 +49,7 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
 def gaussian_eps(delta: float, sensitivity: float, sigma: float) -> float:
     """The least eps for which noise N(0, sigma² I) is (eps, delta)-private: the inverse of `gaussian_delta` in eps.
 
-    It is 0 where delta is no less than the total variation 2 Phi(mu/2) - 1, mu = sensitivity/sigma. Else it is rounded
+    It is 0 if delta is no less than the total variation 2 Phi(mu/2) - 1, mu = sensitivity/sigma. Else it is rounded
     up: the release is (eps, delta)-private at the number that is returned.
 
     Args:

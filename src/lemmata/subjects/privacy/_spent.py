@@ -25,7 +25,7 @@ class PrivacySpent:
     Args:
         eps: an upper bound that is certain up to rounding: the exact curve, else the smaller of `pld` and `rdp`.
         delta, noise, rate, steps: as asked.
-        exact: of the Gaussian curve; None where rows are sampled.
+        exact: of the Gaussian curve; None if rows are sampled.
         pld: by the distribution of the privacy loss, rounded up; None without dp-accounting at rate 1.
         rdp: by Rényi divergences; None without dp-accounting at rate 1.
         central_limit: as if the sum of losses were normal. It is no bound; mostly it is too small.
@@ -47,7 +47,7 @@ class PrivacySpent:
 
     @property
     def advantage(self) -> float:
-        """By how much the mean of a loss in [0, 1] can move: 1 - 2 (1 - delta)/(1 + e^eps), 1 where nothing is kept."""
+        """By how much the mean of a loss in [0, 1] can move: 1 - 2 (1 - delta)/(1 + e^eps), 1 if nothing is kept."""
         return 1 - 2 * (1 - self.delta) * math.exp(-self.eps) / (1 + math.exp(-self.eps))
 
     def __str__(self) -> str:

@@ -70,7 +70,7 @@ def measured_radii(least: int = 8) -> MeasuredRadii:
 
 
 def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei"]:
-    """Charge radii of a microscopic model in fm, NaN where its table has none.
+    """Charge radii of a microscopic model in fm, NaN if its table has none.
 
     >>> radii = model_radii("BSkG4", measured_radii())
     >>> int(np.isnan(radii).sum()), bool(np.nanmax(abs(radii - measured_radii().radius)) < 0.2)

@@ -33,7 +33,7 @@ class LabelledModes(eqx.Module):
         signs: of the modes, as many as the largest grid may have.
         s: interpolation smoothness.
         n: points.
-        depth: hidden layers, where the kernel is a network's.
+        depth: hidden layers, if the kernel is a network's.
     """
 
     signs: Float[np.ndarray, " most"]

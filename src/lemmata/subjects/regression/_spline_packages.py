@@ -69,7 +69,7 @@ class SplinePackages(Population[SplineValues]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplineValues:
-        """Uniform in the ball where they are scattered; b from 2.5 to 8."""
+        """Uniform in the ball if they are scattered; b from 2.5 to 8."""
         keys = jax.random.split(key, 6)
         p, nodes = setting["p"], setting["nodes"]
         direction = jax.random.normal(keys[0], (nodes, p))

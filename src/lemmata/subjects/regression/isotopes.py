@@ -36,7 +36,7 @@ _CALCIUM, _SHELL = 20, 82
 
 
 def neighbours(table: RadiiTable, z: int) -> list[tuple[int, int, int]]:
-    """The rows of nuclei of an element with those of the isotopes beside them, where all three are measured."""
+    """The rows of nuclei of an element with those of the isotopes beside them, if all three are measured."""
     place = table.place
     rows = [(place.get((z, n)), place.get((z, n - 1)), place.get((z, n + 1))) for n in range(200)]
     return [(at, left, right) for at, left, right in rows if at is not None and left is not None and right is not None]
@@ -94,7 +94,7 @@ class CalciumStaggers(Claim[HiddenRadii]):
 
 
 def shell_rows(table: RadiiTable) -> Int[np.ndarray, "3 k"]:
-    """The rows of even elements at N = 80, 82 and 84, where all three are measured."""
+    """The rows of even elements at N = 80, 82 and 84, if all three are measured."""
     place = table.place
     sets = [[place.get((z, _SHELL + step)) for step in (-2, 0, 2)] for z in range(8, 100, 2)]
     return np.array([rows for rows in sets if None not in rows]).T

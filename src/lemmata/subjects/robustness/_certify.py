@@ -43,9 +43,9 @@ class Certificate:
         rivals: the other classes.
         margins: lower bounds of output[label] - output[rival] on the ball, one a rival, rounded down.
         attack: the smallest margins that an attack found, upper bounds of the same.
-        adversary: an input of another class where one was found, else that of the smallest margin.
-        verdict: "attacked" where an input of another class was found; "robust" where the bounds exclude one, that is
-            where every margin is above 0, or is 0 and the label wins the tie; else "unknown". The class of tied outputs
+        adversary: an input of another class if one was found, else that of the smallest margin.
+        verdict: "attacked" if an input of another class was found; "robust" if the bounds exclude one, that is
+            if every margin is above 0, or is 0 and the label wins the tie; else "unknown". The class of tied outputs
             is the first of them, and a single output of 0 is class 0.
         radius: as asked; an array in the shape of the input if each coordinate has its own.
         norm, method: as asked.
@@ -72,7 +72,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How far the attack is above the bound: 0 where both are exact."""
+        """How far the attack is above the bound: 0 if both are exact."""
         return float(self.attack.min() - self.bound)
 
     def __str__(self) -> str:
@@ -98,8 +98,8 @@ def certify(
     """Bound every margin of a ReLU network over all inputs within `radius` of x.
 
     The methods are nested: intervals, CROWN, optimised slopes, the triangle linear programme, the mixed-integer
-    programme, which is exact where it ends in time. The first two start from bounds of the hidden units by CROWN, the
-    others from tighter ones: each hidden unit that may be active or inactive is bounded by slopes of its own. (Where
+    programme, which is exact if it ends in time. The first two start from bounds of the hidden units by CROWN, the
+    others from tighter ones: each hidden unit that may be active or inactive is bounded by slopes of its own. (If
     there are so many such units that the matrices between them are four times as large as the network, the first
     bounds stay.) The bounds are rounded down by what float64 may have lost, and those of the two programmes by 2e-7 of
     1 + |bound|, twice the tolerance of HiGHS.

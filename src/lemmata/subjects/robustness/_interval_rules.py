@@ -10,7 +10,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class IntervalRule(eqx.Module):
-    """A rule that answers 1 where a coordinate of the input is in one of some intervals, and noise on that coordinate.
+    """A rule that answers 1 if a coordinate of the input is in one of some intervals, and noise on that coordinate.
 
     Args:
         lows, highs: the ends of the intervals, disjoint; infinite ones are allowed.

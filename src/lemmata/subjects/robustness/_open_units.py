@@ -43,7 +43,7 @@ class OpenNetwork:
         return self._units(x) @ self.last.T
 
     def gradient(self, x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """The gradient of <row, outputs> by each input in the ball; 0 where a unit is at its kink."""
+        """The gradient of <row, outputs> by each input in the ball; 0 if a unit is at its kink."""
         units, found = self._units(x), rows @ self.last
         for matrix in reversed(self.maps):
             start = matrix.shape[1]
@@ -122,7 +122,7 @@ class OpenNetwork:
 
 
 def open_network(network: ReluNetwork, bounds: Bounds) -> OpenNetwork | None:
-    """The network on the ball of these bounds; None where its matrices would be far larger than the network's own.
+    """The network on the ball of these bounds; None if its matrices would be far larger than the network's own.
 
     Args:
         network: the network.

@@ -30,7 +30,7 @@ class ShiftedRows(eqx.Module):
 
     Args:
         eps: the fraction.
-        per_dimension: rows for each dimension where their number grows with it.
+        per_dimension: rows for each dimension if their number grows with it.
     """
 
     eps: float = eqx.field(static=True)

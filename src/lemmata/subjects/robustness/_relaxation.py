@@ -89,7 +89,7 @@ def interval(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
 
 
 def adaptive_slopes(bounds: Bounds) -> list[np.ndarray]:
-    """CROWN's lower slopes: 1 where u > -l, else 0, the choice of the smaller area."""
+    """CROWN's lower slopes: 1 if u > -l, else 0, the choice of the smaller area."""
     return [(high > -low).astype(float) for low, high in bounds]
 
 

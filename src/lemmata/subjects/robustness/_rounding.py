@@ -12,7 +12,7 @@ _UNIT = np.finfo(float).eps
 def rounding(
     network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.ndarray, "r k"]
 ) -> Float[np.ndarray, " r"]:
-    """A bound of the rounding errors of the lower bounds of <row, outputs>: 0 where nothing is added up.
+    """A bound of the rounding errors of the lower bounds of <row, outputs>: 0 if nothing is added up.
 
     Every bound is a sum of products along paths from the inputs to an output, with slopes of at most 1. Their sizes
     add up to M = |C W_L| ... |W_2| (|W_1| (|x| + radius) + |b_1|) + ... of the units that are not off on the whole

@@ -51,11 +51,11 @@ class SmoothCertificate:
     """The class of a smoothed classifier at one input, and how far it is certain.
 
     Args:
-        label: the class; None where the lower limit of its probability does not exceed 1/2: it abstains.
+        label: the class; None if the lower limit of its probability does not exceed 1/2: it abstains.
         candidate: the class that was most frequent among the first draws.
         count, n: how often the candidate was seen in the second draws, and how many they were.
         p_lower: the lower limit of its probability, exact at level 1 - alpha.
-        radius: the radius of the l2 ball on which the class stays with that confidence; 0 where it abstains.
+        radius: the radius of the l2 ball on which the class stays with that confidence; 0 if it abstains.
         linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
         ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
@@ -107,7 +107,7 @@ def smooth(
     ball. The classifier that is certified is the smoothed one, not f.
 
     Args:
-        f: classes (batch,) or scores (batch, classes) of inputs (batch, d), where a single score is a sign; or a
+        f: classes (batch,) or scores (batch, classes) of inputs (batch, d), if a single score is a sign; or a
             network, as `certify` takes them, or a fitted classifier of scikit-learn, whose classes are counted in their
             order.
         x: one input; of a network it may be a field, such as an image.

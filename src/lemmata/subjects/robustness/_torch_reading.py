@@ -98,7 +98,7 @@ class _Run:
     def apply(
         self, kind: str, call: Callable[..., Any], where: str, given: tuple[Any, ...], settings: Any, named: Any = None
     ) -> Any:
-        """One operation, by its name where it is one of the known kinks, else as an affine one."""
+        """One operation, by its name if it is one of the known kinks, else as an affine one."""
         named, kind = named or {}, kind.lower().strip("_")
         signals = [one for one in _flat((given, named)) if isinstance(one, Signal)]
         if not signals:
@@ -189,7 +189,7 @@ class _Run:
 
     @staticmethod
     def _try(run: Callable[[list[Any]], Any], where: str, zeros: list[Any], at_zero: Any) -> None:
-        """SettingError where the operation of two sums is not the sum of its values."""
+        """SettingError if the operation of two sums is not the sum of its values."""
         import torch  # pyright: ignore[reportMissingImports]
 
         draw = torch.Generator().manual_seed(0)

@@ -111,7 +111,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return problem.sigma * jnp.maximum(norm.ppf(jnp.clip(p, 0.5, 1 - 1e-15)), 0.0)
 
     def measure(self, problem: PlanarRule, key: Key[Array, ""]) -> Array:
-        """The first change along each of some rays, by a grid and bisection; far away where there is none."""
+        """The first change along each of some rays, by a grid and bisection; far away if there is none."""
         angles = 2 * jnp.pi * (jnp.arange(_RAYS) + jax.random.uniform(key)) / _RAYS
         rays = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
         leads = lambda reach: problem.probability(problem.place + reach[..., None] * rays) > 0.5
@@ -297,7 +297,7 @@ def _certified(problem: Drawn, count: int) -> Array:
 
 
 def _typical(problem: Drawn) -> Array:
-    """The certified radius where the class is seen as often as expected; half of the certificates are above it."""
+    """The certified radius if the class is seen as often as expected; half of the certificates are above it."""
     return _certified(problem, round(problem.n * float(problem.p)))
 
 

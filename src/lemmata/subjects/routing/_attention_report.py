@@ -108,7 +108,7 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
     tokens approach each other by a factor s, M falls by s², so the spread falls by s³.
 
     Args:
-        logits: shape (queries, keys); numbers, or minus infinity where a query may not look.
+        logits: shape (queries, keys); numbers, or minus infinity if a query may not look.
         lengths: numbers of keys for the bound; by default 1, 4 and 16 times the number of keys.
 
     Raises:
@@ -213,7 +213,7 @@ def _contraction(weights: np.ndarray) -> tuple[float, bool]:
 
 
 def _mixed(table: np.ndarray, seen: np.ndarray) -> float:
-    """The largest (L_ij - L_ik) - (L_lj - L_lk); infinite where one query sees a key that another one does not."""
+    """The largest (L_ij - L_ik) - (L_lj - L_lk); infinite if one query sees a key that another one does not."""
     if (seen != seen[0]).any():
         return math.inf
     table = table[:, seen[0]]

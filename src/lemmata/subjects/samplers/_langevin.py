@@ -40,7 +40,7 @@ def langevin(
 
     Its stationary law is p for h -> 0 alone. For a normal p with precision lambda it is normal with variance
     1/(lambda (1 - h lambda/2)), which is finite for h lambda < 2 (x <- (1 - h lambda) x + sqrt(2h) xi is an
-    autoregression); where the gradient grows faster than linearly, chains may run off to infinity and NaN.
+    autoregression); if the gradient grows faster than linearly, chains may run off to infinity and NaN.
 
     Args:
         log_density: log p of one point up to a constant, in JAX.
@@ -84,7 +84,7 @@ def mala(
 
     Args:
         log_density: log p of one point up to a constant, in JAX.
-        start: one row a chain, where p > 0.
+        start: one row a chain, if p > 0.
         step: h, above 0.
         steps: how many.
         key: of the noise.

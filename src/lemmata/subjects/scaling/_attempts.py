@@ -46,11 +46,11 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
 
     Beyond n attempts nothing was seen. Success probabilities are then taken to follow Beta(a, b) over problems, fitted
     to the counts by maximum likelihood, with the interval by profile likelihood: the number rests on that shape near
-    p = 0, where n attempts see nothing, and a note says so. Where laws of very different pass@k fit the counts equally
+    p = 0, where n attempts see nothing, and a note says so. If laws of very different pass@k fit the counts equally
     well, as all of one mean do for one attempt a problem, the value is the middle of them, and a note says so, too.
 
     On simulated problems that nothing was tuned on, intervals of level 0.9 held the mean in 90 to 94 % (10 and 50
-    problems) and beyond n, where that shape is right, in 93 % (30 and 100 problems).
+    problems) and beyond n, if that shape is right, in 93 % (30 and 100 problems).
 
     Args:
         successes: how many attempts were right, one number a problem.
@@ -89,7 +89,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
 
 
 def _all_fail(found: np.ndarray, trials: np.ndarray, k: int) -> np.ndarray:
-    """C(n-c, k)/C(n, k) by logarithms of factorials: nought where fewer than k attempts failed."""
+    """C(n-c, k)/C(n, k) by logarithms of factorials: nought if fewer than k attempts failed."""
     failures = trials - found
     possible = failures >= k
     left = np.where(possible, failures - k, 0.0)
@@ -161,7 +161,7 @@ def _beta_region(
     """The fitted a and b, the extremes of pass@k within the likelihood's interval, and those that fit equally well.
 
     On a grid of the mean's logit and the logarithm of a + b, which zooms to the region. The extremes of the equally
-    good fits are given where they differ much; a and b are then of the fit nearest to the middle of them.
+    good fits are given if they differ much; a and b are then of the fit nearest to the middle of them.
     """
     mean = np.clip(found.sum() / trials.sum(), 1e-6, 1 - 1e-6)
     centre = np.log(mean / (1 - mean))

@@ -15,9 +15,9 @@ class Design:
     """The sizes that were measured, centred, so that a term is known best at its own parameter.
 
     Args:
-        sizes: log n, and log d where it was varied, one row a run.
+        sizes: log n, and log d if it was varied, one row a run.
         floor: whether the law has a constant term.
-        centre: the mean logarithm of each size, or where amplitudes are to be given.
+        centre: the mean logarithm of each size, or if amplitudes are to be given.
     """
 
     sizes: Float[np.ndarray, "m terms"]

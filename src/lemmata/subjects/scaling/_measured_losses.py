@@ -29,13 +29,13 @@ def fit_scaling_law(
     and by leaving out one size after another (`leave_one_out`). On 1800 simulated curves that nothing was tuned on, of
     6 to 14 sizes over 1.5 to 4 decades with noise of 0.1 to 2 %, normal, of Student's law with 3 degrees of freedom,
     or with one outlier, intervals of level 0.9 held the law at 10 and at 100 times the largest size in 92 to 93 %, the
-    floor and alpha in 91 to 93 %, and those of leaving out in 92 to 96 %. All of that is where one law holds at all
-    sizes. `broken` is small where residuals show that it does not.
+    floor and alpha in 91 to 93 %, and those of leaving out in 92 to 96 %. All of that is if one law holds at all
+    sizes. `broken` is small if residuals show that it does not.
 
     Args:
         n: the size of each run.
         loss: its loss.
-        d: its amount of data, where that was varied too.
+        d: its amount of data, if that was varied too.
         floor: whether the law has a constant E.
         level: the confidence of the intervals.
         robust: Huber's loss at 1.345 robust standard deviations; else least squares.
@@ -56,7 +56,7 @@ def fit_scaling_law(
     A: 398.4, 90 % interval 367.3 to 432.5
     >>> print(law.extrapolate(1e11))
     1.767, 90 % interval 1.754 to 1.779
-    - 33.3 times the largest size fitted: right only where the same law goes on, which no fit shows
+    - 33.3 times the largest size fitted: right only if the same law goes on, which no fit shows
     """
     level = inside("level", level, 0.0, 1.0)
     losses = positive_column("loss", loss)

@@ -13,7 +13,7 @@ def runs_test(fit: Fit) -> tuple[int, float]:
 
     A broken law leaves long runs. Under independent signs the number of runs has a classical distribution, but the
     residuals of a fit are not independent: they are orthogonal to the p derivatives of the law, and so change their
-    sign at least p times whatever the noise is, where those derivatives form a Chebyshev system. The probability is
+    sign at least p times whatever the noise is, if those derivatives form a Chebyshev system. The probability is
     therefore counted among normal noise projected in the same way, with a fixed seed.
     """
     predicted, slopes = fit.design.log_loss(fit.theta, fit.design.sizes)

@@ -13,7 +13,7 @@ Share = float | int | tuple[int, int]
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """A probability with limits: its own value twice where it was given as a number."""
+    """A probability with limits: its own value twice if it was given as a number."""
 
     value: float
     low: float

@@ -19,7 +19,7 @@ _MOST = 200_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Votes(AbstractFinding):
-    """How many votes are enough; infinite where no number is.
+    """How many votes are enough; infinite if no number is.
 
     Args:
         exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
@@ -43,7 +43,7 @@ class Ceiling(AbstractFinding):
     fpr: float
 
     def accuracy(self, attempts: int) -> float:
-        """Of an accepted answer among so many attempts; where none is accepted, of one at random."""
+        """Of an accepted answer among so many attempts; if none is accepted, of one at random."""
         accepted = self.p * self.tpr + (1 - self.p) * self.fpr
         none = (1 - accepted) ** attempts
         blind = self.p * (1 - self.tpr) / (1 - accepted) if accepted < 1 else 0.0
@@ -172,7 +172,7 @@ def _enough(p1: float, p2: float, error: float) -> float:
 
 
 def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0.9) -> Ceiling:
-    """The accuracy that best-of-K tends to where a verifier says yes or no.
+    """The accuracy that best-of-K tends to if a verifier says yes or no.
 
     An accepted answer is right with probability p t / q, q = p t + (1 - p) f, whatever the number of attempts: attempts
     make sure that some answer is accepted, not that it is right. Only f = 0 has no ceiling.

@@ -317,7 +317,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
 
 
 def _wanted(problem: SeparableLaw):
-    """An excess loss, and the tokens that reach it with exp(log) parameters; no finite number where none do."""
+    """An excess loss, and the tokens that reach it with exp(log) parameters; no finite number if none do."""
     wanted = problem.parts(*_balanced(problem, problem.exponents)).sum()
     (alpha, beta), (a, b) = problem.exponents, problem.amplitudes
 

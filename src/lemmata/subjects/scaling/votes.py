@@ -87,7 +87,7 @@ class Verified(eqx.Module):
 
 
 class Scored(eqx.Module):
-    """Attempts, right with probability `success`, with normal scores: N(lead, 1) where right, else N(0, spread²)."""
+    """Attempts, right with probability `success`, with normal scores: N(lead, 1) if right, else N(0, spread²)."""
 
     success: Float[Array, ""]
     lead: Float[Array, ""]
@@ -227,7 +227,7 @@ class VerifierCeiling(Claim[Verified]):
         shape = (_DRAWS, problem.attempts)
         right = jax.random.bernoulli(right_key, problem.success, shape)
         rate = jnp.where(right, problem.accepts_right, problem.accepts_wrong)
-        # the first accepted one; where none is, the first of all
+        # the first accepted one; if none is, the first of all
         chosen = jnp.argmax(jax.random.bernoulli(accept_key, rate), axis=1)
         return jnp.take_along_axis(right, chosen[:, None], axis=1).mean()
 

@@ -15,7 +15,7 @@ def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) ->
 
     It is the mutual information of a normal vector with the vectors' second moments Z'Z/n and itself with normal noise
     of variance eps²/d in each coordinate, and so at least the least number of nats at which such a vector can be told
-    with that noise's squared error; the two are equal where all eigenvalues of Z'Z are. By Sylvester's identity it is
+    with that noise's squared error; the two are equal if all eigenvalues of Z'Z are. By Sylvester's identity it is
     `kernel_coding_rate` of Z Z' with the dimension d.
 
     Args:
@@ -79,7 +79,7 @@ def kernel_coding_rate(
 
 
 def _half_log_det(matrix: Float[Array, "n n"]) -> Float[Array, ""]:
-    """1/2 log det(I + M), NaN where I + M is not positive definite."""
+    """1/2 log det(I + M), NaN if I + M is not positive definite."""
     factor = jnp.linalg.cholesky(matrix + jnp.eye(len(matrix)))
     return jnp.sum(jnp.log(jnp.diagonal(factor)))
 

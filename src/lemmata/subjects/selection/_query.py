@@ -34,7 +34,7 @@ def query(
     nothing unless `entropy_weight` is above 0.
 
     Args:
-        model: fitted, with `predict_proba` where the rule needs probabilities; None where it needs none.
+        model: fitted, with `predict_proba` if the rule needs probabilities; None if it needs none.
         pool: rows without labels.
         count: rows to choose, a whole number.
         labelled: rows that have labels, which the choice should not repeat.
@@ -77,5 +77,5 @@ def query(
 
 
 def _probabilities(model: Any, rows: np.ndarray) -> np.ndarray | None:
-    """What the model thinks of rows; None where it has no probabilities."""
+    """What the model thinks of rows; None if it has no probabilities."""
     return np.asarray(model.predict_proba(rows), float) if hasattr(model, "predict_proba") else None

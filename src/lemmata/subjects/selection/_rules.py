@@ -29,7 +29,7 @@ class Candidates:
     Args:
         gram: K of all rows.
         labelled: which have labels.
-        probabilities: of classes at all rows, by the model at hand; None where there are none.
+        probabilities: of classes at all rows, by the model at hand; None if there are none.
 
     Raises:
         ShapeError: if the three arrays have different numbers of rows.

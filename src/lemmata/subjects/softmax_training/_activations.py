@@ -83,7 +83,7 @@ def time_to_fit(
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """The time of the tangent kernel's flow at which descent reaches |F - Y|² <= error, and the loss there.
 
-    Descent takes steps of 1 / (2 lambda_max(H)), H at the initialisation. The time is infinite where the horizon, or
+    Descent takes steps of 1 / (2 lambda_max(H)), H at the initialisation. The time is infinite if the horizon, or
     the largest number of steps, comes first.
 
     Args:
@@ -153,7 +153,7 @@ def largest_eigenvalue(
 def sufficient_width(
     times: Float[Array, " w"], widths: Sequence[float] | Sequence[int], horizon: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """The smallest width from which on every width of the ladder fits in time; twice the last where the last does not.
+    """The smallest width from which on every width of the ladder fits in time; twice the last if the last does not.
 
     Args:
         times: the time to fit at every width.

@@ -99,7 +99,7 @@ def posed(problem: object) -> Initialised | None:
     """A network of width 256 for the first 12 rows and 2 outputs of a regression, scaled into the unit ball.
 
     Args:
-        problem: anything; None where it is no regression.
+        problem: anything; None if it is no regression.
     """
     if not isinstance(problem, Regression):
         return problem if isinstance(problem, Initialised) else None
@@ -139,7 +139,7 @@ def kernel_cause(problem: Initialised) -> str | None:
 def tangent_matrix(
     network: SoftmaxNetwork, params: dict[str, Array], x: Float[Array, "q d"], other: Float[Array, "n d"] | None = None
 ) -> Float[Array, "kq kn"]:
-    """H (or K_te, where there are other points) as a matrix: outputs outside, points inside (Definition 3.6).
+    """H (or K_te, if there are other points) as a matrix: outputs outside, points inside (Definition 3.6).
 
     Args:
         network: the network.

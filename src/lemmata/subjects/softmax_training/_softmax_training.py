@@ -261,7 +261,7 @@ def floor(training: Training) -> Array:
 
 
 def small_eigenvalue_cause(training: Training) -> str | None:
-    """Why lambda = 0: rows that are zero or repeat, where they do.
+    """Why lambda = 0: rows that are zero or repeat, if they do.
 
     Args:
         training: the network and its data.

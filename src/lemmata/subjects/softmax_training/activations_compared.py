@@ -35,7 +35,7 @@ class WidthRow(NamedTuple):
         smallest: lambda, of the limit of the tangent kernel.
         required_width, required_steps: what the statement asks for.
         sufficient_width: the smallest width of the ladder from which on training was in time; twice the last for none.
-        sufficient_steps: the time in which the last width was trained, in steps of the statement's size; infinite where
+        sufficient_steps: the time in which the last width was trained, in steps of the statement's size; infinite if
             it was not.
     """
 

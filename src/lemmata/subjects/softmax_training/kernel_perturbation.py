@@ -146,7 +146,7 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
     # |<a_l, S_i - S~_i>| <= 2 tanh(R/2) <= R, so that |c_r q_r - c~_r q~_r| <= 4 R. Therefore
     #   |H - H~| <= m sum_r (4 R S_ir S_jr + 4 |S_ir S_jr - S~_ir S~_jr|)
     #            <= (4 R exp(4R) + 4 (exp(4R) - 1)) m sum_r S~_ir S~_jr
-    # where m sum_r S~_ir S~_jr <= m max_r S~_ir <= exp(2 B), and the bracket is at most 20.5 R for R <= 0.01.
+    # if m sum_r S~_ir S~_jr <= m max_r S~_ir <= exp(2 B), and the bracket is at most 20.5 R for R <= 0.01.
     title = "Moved units change an entry of the tangent kernel by at most 21 R exp(2B)"
     source = Source("gu2024softmax", "Lemma 5.1", note="with a better constant")
     stated = Kind.OWN

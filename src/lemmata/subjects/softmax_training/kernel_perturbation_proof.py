@@ -123,7 +123,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
     def condition(self, problem: MovedUnits) -> Array:
         """Kernels with entries up to 4 (m max S |x|)², rounded over m units, leave the entries of their difference.
 
-        Where all units move alike, that is nothing but rounding.
+        If all units move alike, that is nothing but rounding.
         """
         m = problem.sign.shape[1]
         share = jax.nn.softmax(problem.x @ problem.start, axis=1).max()

@@ -36,12 +36,12 @@ class Terms(eqx.Module):
 
 
 def exp_curvature(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """theta(u) = (exp(u) - 1 - u) / u², 1/2 at 0; 0.498 to 0.502 where |u| <= 0.01, the Theta(1) of Fact A.8.
+    """theta(u) = (exp(u) - 1 - u) / u², 1/2 at 0; 0.498 to 0.502 if |u| <= 0.01, the Theta(1) of Fact A.8.
 
     Args:
         u: any real numbers.
     """
-    # (1 + u/3 (1 + u/4 (1 + ...))) / 2: where |u| < 0.1, ten factors leave a relative remainder of 0.1^11 / 13!.
+    # (1 + u/3 (1 + u/4 (1 + ...))) / 2: if |u| < 0.1, ten factors leave a relative remainder of 0.1^11 / 13!.
     series = jnp.ones_like(u)
     for k in range(12, 2, -1):
         series = 1 + u / k * series

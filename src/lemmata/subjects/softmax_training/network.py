@@ -136,7 +136,7 @@ class OutputGradient(Claim[MovedNetwork]):
         return jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """a_lr - <a_l, S> cancels where one unit has nearly all of the mass."""
+        """a_lr - <a_l, S> cancels if one unit has nearly all of the mass."""
         left = jnp.abs(problem.sign[None] - (problem.shares @ problem.sign.T)[:, :, None])
         return problem.rounding * jnp.broadcast_to(2 / left[:, :, None, :], self.predict(problem).shape)
 

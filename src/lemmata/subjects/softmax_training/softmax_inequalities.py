@@ -135,7 +135,7 @@ class SquaredDistance(Claim[Pair]):
         return jnp.sum((problem.u - problem.v) ** 2)
 
     def condition(self, problem: Pair) -> Array:
-        """Rounding of n products, and what cancels where the vectors are close; equal ones have |u - v| = 0."""
+        """Rounding of n products, and what cancels if the vectors are close; equal ones have |u - v| = 0."""
         terms = problem.u @ problem.u + problem.v @ problem.v
         left = jnp.sum((problem.u - problem.v) ** 2)
         return len(problem.u) * terms / jnp.where(left > 0, left, terms + (terms == 0))

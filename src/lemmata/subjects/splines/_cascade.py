@@ -169,7 +169,7 @@ def initial_cascade(
 ) -> Cascade:
     """A cascade on hyperoctahedra before training: 0 everywhere, since the last package has the values 0.
 
-    Where a package leads from R^p to R^p its values are its constellation, so that it is nearly the identity; elsewhere
+    If a package leads from R^p to R^p its values are its constellation, so that it is nearly the identity; elsewhere
     they are uniform on (-1, 1) and divided by the square root of the number of splines, so that they lie in the unit
     ball, which the next constellation spans.
 

@@ -167,7 +167,7 @@ class Hyperoctahedron(AbstractConstellation):
         return jnp.concatenate([first, rest + odd, rest - odd], axis=-2)
 
     def eigenvalues(self, covariance: SplineCovariance) -> Float[Array, " distinct"]:
-        """The different eigenvalues of K: odd, even of sum 0 (none where p = 1), and the two of what is left."""
+        """The different eigenvalues of K: odd, even of sum 0 (none if p = 1), and the two of what is left."""
         b, c, p = jnp.asarray(covariance.slope), jnp.asarray(covariance.level), self.size
         other = 2 * _LN2 + 2 * p * (c + _LN2 - 2 * b)
         half, determinant = (c + other) / 2, 2 * ((p + 1) * c * _LN2 - p * b**2)

@@ -35,7 +35,7 @@ class BiasVariance:
         rest: squared bias and noise together; data do not tell them apart.
         error_interval, variance_interval, rest_interval: of each, shape (k, 2).
         noise: the variance of the targets around their mean, as it was given or as repeated inputs tell it; None else.
-        bias: rest less noise, at least 0; None where the noise is not known.
+        bias: rest less noise, at least 0; None if the noise is not known.
         excess_bias: rest less the least of all rests. Noise is common, so that it is how much more bias a fit has than
             the one of least bias.
         level: confidence of the intervals.
@@ -102,7 +102,7 @@ def bias_variance(
     level: float | int = 0.9,
     seed: int = 0,
 ) -> BiasVariance:
-    """Variance, and bias with noise, of any way of fitting under squared error; a curve where several are given.
+    """Variance, and bias with noise, of any way of fitting under squared error; a curve if several are given.
 
     In each draw the rows are split at random into two training sets and the rows that are predicted. Two fits f_1, f_2
     to separate rows are independent, so that (f_1 - f_2)²/2 is an unbiased estimate of the variance and
@@ -123,7 +123,7 @@ def bias_variance(
         y: numbers, (n,) or (n, outputs).
         draws: pairs of fits for each.
         rows: training rows of each fit, at most (n - 1)/2; two fifths of all without it.
-        noise: the variance of the noise, summed over outputs, where it is known.
+        noise: the variance of the noise, summed over outputs, if it is known.
         level: confidence of the intervals.
         seed: of the splits.
 

@@ -17,7 +17,7 @@ from ._replace_one import ReplaceOne, replace_one
 _CLAIMS = ("stability.gaps.gap_is_instability",)
 _LEAST, _POOL = 10, 4
 _RESAMPLES = 2000
-_CAP = 4.0  # of studentised resamples: where few rows change at all, some resamples have hardly any spread
+_CAP = 4.0  # of studentised resamples: if few rows change at all, some resamples have hardly any spread
 # Intervals of level 0.9 with the Efron-Stein variance alone held 0.82 to 0.98 of the true gaps of six kinds of fit.
 _STRETCH = 1.2
 _FEW = 20
@@ -92,7 +92,7 @@ def stability(
     For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)] with S^(i) the sample S
     with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an unbiased
     estimate of that gap: no hypothesis on A or l, only independent rows of one law. New rows are the held ones, or,
-        where
+        if
     none are given, a tenth of the rows (at least 4) that is set aside; the gap is then that of fits to the others.
 
     The gap is an expectation over samples; the held-out gap is that of this fit. They are compared in the conditions.
@@ -106,7 +106,7 @@ def stability(
         fit: a function of (x, y) whose value has `.predict` or is callable.
         x: inputs, (n, ...).
         y: targets, (n,) or (n, outputs).
-        replaced: how many rows are replaced, each with a fit of its own; all where there are fewer.
+        replaced: how many rows are replaced, each with a fit of its own; all if there are fewer.
         held: inputs and targets of at least 4 rows of the same law that are not among these.
         loss: "squared", "absolute", "zero-one", or a function of (predicted, y) that returns one number a row.
         level: confidence of the intervals.
@@ -200,7 +200,7 @@ def efron_stein(found: ReplaceOne) -> float:
 
 
 def _studentised(values: np.ndarray, level: float, generator: np.random.Generator) -> np.ndarray:
-    """The two quantiles of a mean's studentised bootstrap; Student's own where the values are all equal."""
+    """The two quantiles of a mean's studentised bootstrap; Student's own if the values are all equal."""
     count, mean = len(values), values.mean()
     drawn = values[generator.integers(0, count, (_RESAMPLES, count))]
     spread = drawn.std(axis=1, ddof=1)

@@ -95,7 +95,7 @@ def central_ratio(problem: SampledSteps, steps: Array | float) -> Float[Array, "
 
 
 def normal_budget(delta: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Array, ""]:
-    """The eps of the Gaussian curve at a delta, by bisection; 0 where delta is above it."""
+    """The eps of the Gaussian curve at a delta, by bisection; 0 if delta is above it."""
 
     def half(_, ends):
         middle = (ends[0] + ends[1]) / 2

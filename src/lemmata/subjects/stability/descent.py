@@ -26,7 +26,7 @@ class CoupledRuns(eqx.Module):
 
     @property
     def lipschitz(self) -> Float[Array, ""]:
-        """Of the loss with its penalty on the ball; of the loss alone where there is no penalty."""
+        """Of the loss with its penalty on the ball; of the loss alone if there is no penalty."""
         added = jnp.where(self.rows.decay > 0, self.rows.decay * self.radius, 0.0)
         return self.rows.lipschitz + added
 

@@ -96,7 +96,7 @@ def _exponentials(
 
 
 def _second(z: Inexact[Array, " n"]) -> Inexact[Array, " n"]:
-    """(e^z - 1 - z) / z², by its series where the difference would cancel."""
+    """(e^z - 1 - z) / z², by its series if the difference would cancel."""
     small = jnp.abs(z) < 1
     series, inside = jnp.zeros_like(z), jnp.where(small, z, 0)
     for k in reversed(range(_TERMS)):

@@ -49,7 +49,7 @@ class AbstractStateMatrix(eqx.Module):
 
     @abc.abstractmethod
     def eigenvalues(self) -> Complex[Array, " n"]:
-        """The eigenvalues, on the host where there is no structure to read them from."""
+        """The eigenvalues, on the host if there is no structure to read them from."""
 
 
 class DenseMatrix(AbstractStateMatrix):
@@ -236,7 +236,7 @@ def solved(matrix: Inexact[Array, "r r"], right: Inexact[Array, "r k"]) -> Inexa
 
 
 def known_eigenvalues(matrix: AbstractStateMatrix) -> np.ndarray | None:
-    """The eigenvalues, or None where the matrix is traced."""
+    """The eigenvalues, or None if the matrix is traced."""
     if any(known(leaf) is None for leaf in jax.tree.leaves(matrix)):
         return None
     return np.asarray(matrix.eigenvalues())

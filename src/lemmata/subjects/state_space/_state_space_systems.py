@@ -21,7 +21,7 @@ STRUCTURES = ("diagonal", "dense", "low rank")
 _WAVES = 3
 
 
-# Where a verification's other settings would cost more in compilation than they tell, the corners are one point.
+# If a verification's other settings would cost more in compilation than they tell, the corners are one point.
 
 
 class FilteredSequence(eqx.Module):

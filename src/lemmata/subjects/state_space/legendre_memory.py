@@ -218,7 +218,7 @@ def _log_condition(states: int) -> float:
     """log2 of |V| |V^-1| for the eigenvectors of LegS with unit length, by substitution down each column.
 
     V alternates in sign like (-1)^(n+k) and its inverse does not, so that neither sum cancels and both norms are
-    accurate where V |V^-1| is far beyond 1/eps.
+    accurate if V |V^-1| is far beyond 1/eps.
     """
     roots = np.sqrt(2 * np.arange(states) + 1.0)
     vectors = np.eye(states)

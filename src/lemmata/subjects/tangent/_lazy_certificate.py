@@ -28,10 +28,10 @@ class LazyCertificate:
         residual: the length of the first residual.
         rho: L |r_0|/s². The theory applies up to 1/2.
         scale: the least alpha for which the model alpha (f - f_0) is certified on these targets.
-        movement: the bound on the distance of the parameters; infinite where the theory does not apply.
+        movement: the bound on the distance of the parameters; infinite if the theory does not apply.
         moved: their distance after training.
         left: |r_t|/|r_0| after training.
-        bound: on `left`; 1 where the theory does not apply.
+        bound: on `left`; 1 if the theory does not apply.
         least_after: the least singular value of the Jacobian after training.
         steps: the number of steps of descent.
         conditions: the conditions on which the numbers rest.

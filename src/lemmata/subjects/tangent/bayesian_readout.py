@@ -23,7 +23,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class NoisyValues(eqx.Module):
-    """Noisy values of a function at points, and other points where it is asked for.
+    """Noisy values of a function at points, and other points if it is asked for.
 
     Args:
         x: the points.

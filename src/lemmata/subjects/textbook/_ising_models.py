@@ -15,7 +15,7 @@ class IsingModel(eqx.Module):
     """Spins s_i = -1, 1 with p(s) = exp(sum over i < j of J_ij s_i s_j + sum of h_i s_i) / Z.
 
     Args:
-        couplings: J, symmetric, 0 where there is no edge.
+        couplings: J, symmetric, 0 if there is no edge.
         fields: h.
         messages: u_ij, the field on j that i sends after belief propagation.
     """
@@ -49,7 +49,7 @@ def belief_propagation(
     """Messages after rounds from 0, all sent at once, or where they stand still before.
 
     Args:
-        couplings: J, symmetric, 0 where there is no edge.
+        couplings: J, symmetric, 0 if there is no edge.
         fields: h.
         rounds: at most so many.
 
@@ -115,7 +115,7 @@ class IsingModels(Population[IsingModel]):
         return IsingModel(couplings, fields, belief_propagation(couplings, fields, 300 if self.rest else 0))
 
     def hypotheses(self, problem: IsingModel) -> list[Hypothesis]:
-        """Messages at rest; no negative coupling where there is to be none."""
+        """Messages at rest; no negative coupling if there is to be none."""
         moved = np.abs(sent(problem.couplings, problem.fields, problem.messages) - problem.messages).max()
         uneven = np.abs(problem.couplings - problem.couplings.T).max()
         found = [Hypothesis("largest |J_ij - J_ji|", uneven, "<=", 0.0, "couplings are symmetric")]

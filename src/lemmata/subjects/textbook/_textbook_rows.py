@@ -134,7 +134,7 @@ class BoostedRun(eqx.Module):
     """What adaptive boosting did.
 
     Args:
-        votes: -1 or 1, of each round's rule on each row, times the row's class: 1 where it is right.
+        votes: -1 or 1, of each round's rule on each row, times the row's class: 1 if it is right.
         errors: the weighted error of each rule when it was chosen.
     """
 

@@ -28,7 +28,7 @@ def _counted(problem: LabelledTable) -> NuSVC:
 
 
 def _margin(problem: LabelledTable) -> Hypothesis:
-    """Where multipliers are at most 1 they sum to nu n; libsvm divides them by the margin."""
+    """If multipliers are at most 1 they sum to nu n; libsvm divides them by the margin."""
     margin = _NU * len(problem.x) / np.abs(np.asarray(_counted(problem).dual_coef_)).sum()
     return Hypothesis("margin in the solver's scale", margin, ">=", 0.1, "some plane has a margin at this nu")
 

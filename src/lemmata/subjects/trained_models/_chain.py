@@ -37,7 +37,7 @@ class Chain:
     """The affine maps of a model, or why it is not read as a chain of them.
 
     Args:
-        network: weights and biases of the maps; None where the model is no such chain.
+        network: weights and biases of the maps; None if the model is no such chain.
         refused: why, in words.
     """
 
@@ -51,7 +51,7 @@ class Chain:
 
     @property
     def slope(self) -> float:
-        """The product of the norms: outputs move at most so many times as far as an input; NaN where it is no chain."""
+        """The product of the norms: outputs move at most so many times as far as an input; NaN if it is no chain."""
         return math.prod(self.norms) if self.network is not None else math.nan
 
 

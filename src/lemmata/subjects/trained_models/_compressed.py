@@ -1,6 +1,6 @@
 """The Gauss-Newton curvature of many outputs within the span of the rows that carry it, and the error of that.
 
-Rows of R J, R the roots of the losses' curvatures, are chosen one block after another where most of the diagonal of
+Rows of R J, R the roots of the losses' curvatures, are chosen one block after another if most of the diagonal of
 R J J' R is still outside the span of those before: a partial Cholesky factorisation by blocks, with pivots. Of the
 whole matrix only chosen columns are ever made. With J_w = R J and the projection Q onto the span, J_w' J_w + ridge is
 replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms they differ by l + l^1/2 at most, relative to H', l the

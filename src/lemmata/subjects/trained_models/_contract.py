@@ -54,8 +54,8 @@ class AbstractModel(abc.ABC):
         decayed: which parameters the training's decay acts on; all, unless the model says otherwise.
         tells: what outputs of classes say: "probabilities", as logits or themselves; "scores", of which a larger one is
             a likelier class and no more; or "classes", 1 for one and 0 for the others.
-        link: "identity"; "log" where the model gives probabilities: outputs are then their logarithms, whose softmax
-            they are; "one logit" or "one probability" where it gives that of the second of two classes alone, whose
+        link: "identity"; "log" if the model gives probabilities: outputs are then their logarithms, whose softmax
+            they are; "one logit" or "one probability" if it gives that of the second of two classes alone, whose
             logit f becomes the outputs -f/2 and f/2; "documents" for a language model.
         batch: rows that pass at once, see `rows_at_once`.
     """
@@ -150,7 +150,7 @@ class AbstractModel(abc.ABC):
     ) -> Float[np.ndarray, " P"]:
         """(sum_i J_i' Lambda_i J_i) v, Lambda_i the Hessian of the loss of row i in its outputs: never negative.
 
-        Of documents the outputs are here the logits of all tokens that count. Where the Hessian depends on targets, as
+        Of documents the outputs are here the logits of all tokens that count. If the Hessian depends on targets, as
         that of a `Loss` does, they are `y`.
         """
         own = self._own(v)
@@ -297,7 +297,7 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
 
 
 def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any]) -> Any:
-    """What a model gives for a batch; of one row as of the first of two alike where it drops the axis of the batch.
+    """What a model gives for a batch; of one row as of the first of two alike if it drops the axis of the batch.
 
     Args:
         call: the model as a function of a batch.
@@ -314,7 +314,7 @@ def row_by_row(found: Any) -> Any:
     """What a model gave for a batch as one line of outputs for each row.
 
     Raises:
-        ShapeError: where it gave no array, or not one entry of its first axis for each row.
+        ShapeError: if it gave no array, or not one entry of its first axis for each row.
     """
     if not hasattr(found, "reshape"):
         remedy = "wrap the model in a function or module that returns only the logits or values"

@@ -46,9 +46,9 @@ class Copies:
 def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     """Exact and near copies of rows.
 
-    A row is nearly a copy where another row is closer than a hundredth of the median distance between nearest distinct
-    training rows; the median is over all of them, or over 512 at even places where there are more. It is one, too,
-    where another row is closer than a tenth of that, and so much closer than its fifth neighbour that no more than a
+    A row is nearly a copy if another row is closer than a hundredth of the median distance between nearest distinct
+    training rows; the median is over all of them, or over 512 at even places if there are more. It is one, too,
+    if another row is closer than a tenth of that, and so much closer than its fifth neighbour that no more than a
     hundredth of a row is expected to be by chance: of rows that fill m dimensions evenly a share 4 r^m have a nearest
     neighbour at less than r times the distance of the fifth, and m is log 2 over the log of the median ratio of the
     second distance to the first (the two nearest neighbours of rows in m dimensions). Copies with a little noise are
@@ -177,14 +177,14 @@ class _Search:
         return (rows - self.middle) @ self.directions
 
     def has_near(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """Whether each row has one of them near; where they are those rows, another one."""
+        """Whether each row has one of them near; if they are those rows, another one."""
         found, projected = np.zeros(len(rows), bool), self._project(rows)
         if not len(rows):
             return found
         own = [1 + itself]
         nearest = self.tree.query(projected, k=own, distance_upper_bound=self.reach)[1]  # pyright: ignore[reportArgumentType]
         at = np.asarray(nearest)[:, 0]
-        near = np.flatnonzero(at < len(self.rows))  # the tree says n where there is none
+        near = np.flatnonzero(at < len(self.rows))  # the tree says n if there is none
         found[near] = self._apart(rows[near], self.rows[at[near]]) < self.limit
         for row in near[~found[near] | (itself & (at[near] == near))]:
             others = np.array(self.tree.query_ball_point(projected[row], self.reach), int)

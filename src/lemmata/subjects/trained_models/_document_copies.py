@@ -24,10 +24,10 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: powers of it mix the bits of a p
 def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"] | None = None) -> Copies:
     """Exact and near copies of documents.
 
-    Two documents are near copies where at least 0.8 of all shingles that one of them has are in both. No pair is
+    Two documents are near copies if at least 0.8 of all shingles that one of them has are in both. No pair is
     missed: of two sets so alike, each has one of its rarest fifth of shingles in common with the rarest fifth of the
     other, and only pairs that share such a one are compared in full. Costs a sort of all shingles, and a comparison for
-    each pair that shares a rare one: the square of their number where many documents are near copies of each other.
+    each pair that shares a rare one: the square of their number if many documents are near copies of each other.
 
     Args:
         x: training documents, tokens that do not count as -1 - k; what follows the last that counts is left out.
@@ -73,7 +73,7 @@ def shingles(tokens: Int[np.ndarray, " t"], length: int = LENGTH) -> UInt[np.nda
 
     Args:
         tokens: of one document.
-        length: of a shingle; all tokens where there are fewer.
+        length: of a shingle; all tokens if there are fewer.
     """
     length = min(length, len(tokens))
     if not length:
@@ -134,7 +134,7 @@ def head_length(size: int, alike: float = ALIKE) -> int:
 
 
 def kept_by_replacing(shingled: int, replaced: float, length: int = LENGTH) -> float:
-    """The similarity that a document of so many different shingles keeps at least where tokens are replaced.
+    """The similarity that a document of so many different shingles keeps at least if tokens are replaced.
 
     A token is in at most `length` shingles, which are lost, and as many are new.
 

@@ -1,6 +1,6 @@
 """The Jacobian of a dense network as factors: what goes into each matrix, and how outputs move with what comes out.
 
-Where a row passes a matrix W once, as W h, the derivative of output c is b_c h', b_c that of the output in W h. The
+If a row passes a matrix W once, as W h, the derivative of output c is b_c h', b_c that of the output in W h. The
 Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>, which never holds a vector of
 all parameters, and costs (n C)² widths instead of (n C)² P.
 """

@@ -57,5 +57,5 @@ def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
 
 
 def enough_held_out(rows: int) -> Hypothesis:
-    """That there are enough held-out rows to measure on, where a duplicate of a training row does not count."""
+    """That there are enough held-out rows to measure on, if a duplicate of a training row does not count."""
     return Hypothesis(HELD_OUT, float(rows), ">=", _ENOUGH, "with fewer rows a measurement says little")

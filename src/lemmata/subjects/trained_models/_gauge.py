@@ -24,17 +24,17 @@ class AbstractGauge(Claim[Trained]):
     Questions of a gauge, beside those of a claim. All but the first may be left out; what that means is said last.
         passes(problem): gradients of all training rows that it is expected to take as long as; what is known costs 0.
         bytes(problem): that it holds at once; 0.
-        needed(problem): whether it is posed this model. One that stands in for another, where that one does not fit,
-            says False where it does; True.
+        needed(problem): whether it is posed this model. One that stands in for another, if that one does not fit,
+            says False if it does; True.
         rows_factor(problem): of a bound that says nothing, how many times the rows it would take; unknown.
         alternative(problem): of a bound, the limit from held-out rows alone, which it has to beat; none.
 
     Attributes:
-        of_losses: True where it asks a language model, which has one output a document, for no more than losses and
+        of_losses: True if it asks a language model, which has one output a document, for no more than losses and
             their derivatives.
         losses: the kinds of loss that its formula holds for, as `Task.loss_kind` has them; empty: any.
         level: of the predicted interval; NaN: that of the relation.
-        ends: what the ends of the measured interval are; empty where the measurement has none.
+        ends: what the ends of the measured interval are; empty if the measurement has none.
         shared: questions about the model that other gauges ask, too: the first that is asked pays for the answer.
     """
 

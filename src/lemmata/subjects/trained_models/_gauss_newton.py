@@ -28,16 +28,16 @@ def gauss_newton_eigenvalues(
 ) -> Float[np.ndarray, " k"]:
     """All eigenvalues of M that can differ from 0, by the smaller of M and its dual; k = min(n C, P).
 
-    Where only some parameters decay, the others count as decaying by a ten-thousandth of it.
+    If only some parameters decay, the others count as decaying by a ten-thousandth of it.
 
     Args:
         model: with derivatives.
         x: training rows.
         task: how outputs are read.
-        y: targets, where the curvature of the loss depends on them.
+        y: targets, if the curvature of the loss depends on them.
 
     Raises:
-        MemoryPlanError: where n C outputs and P parameters are too many to be held.
+        MemoryPlanError: if n C outputs and P parameters are too many to be held.
     """
     return np.maximum(scipy.linalg.eigvalsh(_smaller(model, x, task, y), overwrite_a=True), 0.0)
 
@@ -104,9 +104,9 @@ def dimension_by_products(
         task: how outputs are read.
         ridge: n times the decay, above 0.
         probes: random vectors.
-        steps: products a probe at most; fewer where the space is exhausted, or the two rules are within a twentieth.
+        steps: products a probe at most; fewer if the space is exhausted, or the two rules are within a twentieth.
         seed: of the probes.
-        y: targets, where the curvature of the loss depends on them.
+        y: targets, if the curvature of the loss depends on them.
     """
     values, vectors = np.linalg.eigh(task.curvatures(model.outputs(x), y))
     root = np.einsum("iab,ib,icb->iac", vectors, np.sqrt(np.maximum(values, 0.0)), vectors)

@@ -27,7 +27,7 @@ def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
     of squared loss gives the slope of the held-out loss along what retraining changes. Elsewhere it is of first order.
 
     Raises:
-        SettingError: where there are no held-out rows.
+        SettingError: if there are no held-out rows.
     """
     model, task, decay = polished_copy(trained).model, trained.task, objective_of(trained).decay
     held, targets = held_rows(trained)

@@ -33,7 +33,7 @@ class JaxModel(AbstractModel):
         """The same function at the same parameters, computed in float64.
 
         Raises:
-            PrecisionError: where JAX would compute in float32.
+            PrecisionError: if JAX would compute in float32.
         """
         _ask_for_float64()
         return dataclasses.replace(self, theta=self.theta.astype(np.float64))
@@ -154,7 +154,7 @@ def loss_of(name: str | Loss, f: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.sum((f - y) ** 2) / 2
 
 
-# A model is a static argument: equal where function and tree are the same, whatever its parameters, so that a copy at
+# A model is a static argument: equal if function and tree are the same, whatever its parameters, so that a copy at
 # other parameters compiles nothing.
 @eqx.filter_jit
 def _outputs(model: JaxModel, theta: Any, x: Any) -> jax.Array:
@@ -221,7 +221,7 @@ def jax_model(f: Callable[[Any, Any], Any], params: Any, kind: str = "JAX", deca
 
     Raises:
         SettingError: without a floating-point parameter.
-        PrecisionError: for parameters in float64 where JAX would compute in float32, and for half precision.
+        PrecisionError: for parameters in float64 if JAX would compute in float32, and for half precision.
     """
     leaves, tree = jax.tree_util.tree_flatten_with_path(params)
     for path, leaf in leaves:

@@ -32,7 +32,7 @@ class LabelDoubts:
         low, high: the shares that a likelihood-ratio test at 5 % does not reject.
         evidence: log likelihood at `share` minus that at 0, the temperature fitted in both.
         wrong: the probability that the label of each row is wrong.
-        own: q_i at the label of each row, by which rows are ranked also where no label need be wrong.
+        own: q_i at the label of each row, by which rows are ranked also if no label need be wrong.
         fitted: rows, drawn at random, that the share, its limits and the temperature were fitted to.
     """
 
@@ -48,7 +48,7 @@ class LabelDoubts:
         """The probability that a planted row is more doubtful than another one, ties counted half.
 
         Raises:
-            ShapeError: where all rows are planted, or none, or there is not one entry a row.
+            ShapeError: if all rows are planted, or none, or there is not one entry a row.
         """
         if planted.shape != self.wrong.shape or planted.all() or not planted.any():
             found, rule = f"{int(planted.sum())} of {planted.size}", f"some and not all of {self.wrong.size} rows"

@@ -31,7 +31,7 @@ _BYTES = 6 * 2**30
 _BLOCK = 2**28
 _COPIES = 5
 EXACT = 3000
-"""Outputs, or parameters where these are fewer, up to which no part of the curvature is left out."""
+"""Outputs, or parameters if these are fewer, up to which no part of the curvature is left out."""
 _WALKED = 16
 _Step = Callable[[int, np.ndarray], np.ndarray]  # a row and weights w of its outputs: H^-1 J_i' w
 _FREE = 1e4  # how many times wider the prior of a parameter without decay is taken, relative to one with it
@@ -47,11 +47,11 @@ class LeftOut:
         dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all leverages.
             Within the span of some rows it is too large, by at most what is outside in units of n delta: 3.
         movement: |J H^-1 g| / |f|, g the gradient of the objective times n: how far a Newton step would still move the
-            outputs, relative to them. 0 at a stationary point. Where units with kinks keep descent from a gradient of
+            outputs, relative to them. 0 at a stationary point. If units with kinks keep descent from a gradient of
             0, this says what the gradient's length does not: whether the outputs are those of the minimiser.
-        error: the largest relative error of the curvature as a quadratic form, where only a part of it was computed.
+        error: the largest relative error of the curvature as a quadratic form, if only a part of it was computed.
         bend: |f(theta_i; x_i) - moved_i| / |moved_i - f_i| in the median of a few rows, theta_i the parameters that the
-            step leads to and moved_i what the linearisation says there: how far the step is from a small one. 0 where
+            step leads to and moved_i what the linearisation says there: how far the step is from a small one. 0 if
             the model is linear in its parameters.
     """
 
@@ -73,11 +73,11 @@ def leave_one_out(
         x: training rows.
         y: their encoded targets.
         task: how outputs are read.
-        decay: delta in mean loss + (delta/2) |theta|²; 0 only where rows alone fix the outputs, see `rows_fix_weights`.
+        decay: delta in mean loss + (delta/2) |theta|²; 0 only if rows alone fix the outputs, see `rows_fix_weights`.
 
     Raises:
-        MemoryPlanError: where n C outputs and P parameters are too many to be held.
-        SolverError: where a row's leverage is 1 to rounding: nothing else fixes what it says.
+        MemoryPlanError: if n C outputs and P parameters are too many to be held.
+        SolverError: if a row's leverage is 1 to rounding: nothing else fixes what it says.
     """
     f = model.outputs(x)
     n = len(f)
@@ -161,7 +161,7 @@ def _influence(
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
     """S_i = J_i H^-1 J_i' for H = J' Lambda J + ridge, J H^-1 gradient, how wrong H may be, and H^-1 J_i' w.
 
-    By the smaller of the two Gram matrices; where both are large, within the span of the rows that carry H. None holds
+    By the smaller of the two Gram matrices; if both are large, within the span of the rows that carry H. None holds
     the Jacobian: the one is summed over blocks of rows, the others need its factors or blocks of parameters.
     """
     (n, width), size = curvature.shape[:2], len(model.theta)
@@ -277,7 +277,7 @@ def _by_outputs(
 def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.ndarray, "nC nC"]:
     """J J' for the Jacobian J of all outputs, parameters in units of their decay; never P wide.
 
-    By factors where the model is a dense network; else summed over blocks of parameters.
+    By factors if the model is a dense network; else summed over blocks of parameters.
 
     Args:
         model: with derivatives.

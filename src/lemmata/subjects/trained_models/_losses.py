@@ -189,7 +189,7 @@ class StatedLoss:
 
 
 def read_loss(loss: Any) -> StatedLoss | None:
-    """A loss as the user states it; None where nothing is stated.
+    """A loss as the user states it; None if nothing is stated.
 
     Args:
         loss: see `GRAMMAR`.

@@ -1,7 +1,7 @@
-"""Rows that stand as far from training rows as these do from each other: where a model is asked what it has not seen.
+"""Rows that stand as far from training rows as these do from each other: if a model is asked what it has not seen.
 
 Two solutions of one objective say the same of rows that both have seen, and may differ on all others. New rows show by
-how much; where there are none, or they are to be left alone, training rows that were moved do nearly as well.
+how much; if there are none, or they are to be left alone, training rows that were moved do nearly as well.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def nearby_rows(x: np.ndarray, *, seed: int = 0) -> np.ndarray:
 def unsettled_nearby(trained: Trained) -> float:
     """The share of rows near training rows whose class is another one in the copy than in the model.
 
-    Two solutions of one objective for the same rows: where the rows do not settle what a new one is called, neither
+    Two solutions of one objective for the same rows: if the rows do not settle what a new one is called, neither
     does a Newton step from one of them.
     """
     rows = nearby_rows(trained.x, seed=trained.seed)

@@ -22,10 +22,10 @@ def with_two_outputs(
 ) -> tuple[AbstractModel, tuple[Any, ...] | None, str]:
     """A model of one output for two classes as one of two outputs, -f/2 and f/2, f the logit of the second class.
 
-    Where log loss is stated, the output is a logit, or a probability if all lie in [0, 1] and the outputs are linear in
-    no layer of parameters. Where nothing is stated, targets that are words, Booleans or two whole numbers say the same
-    of a model with derivatives. Of the fractions 0.0 and 1.0 a logit is read where its logistic function is nearer to
-    the targets, in squares, than the output itself; and a probability where outputs in [0, 1] are linear in no layer.
+    If log loss is stated, the output is a logit, or a probability if all lie in [0, 1] and the outputs are linear in
+    no layer of parameters. If nothing is stated, targets that are words, Booleans or two whole numbers say the same
+    of a model with derivatives. Of the fractions 0.0 and 1.0 a logit is read if its logistic function is nearer to
+    the targets, in squares, than the output itself; and a probability if outputs in [0, 1] are linear in no layer.
 
     Args:
         model: any; one of several outputs, or for values, stays as it is.
@@ -35,7 +35,7 @@ def with_two_outputs(
         stated: the loss, as stated.
 
     Returns:
-        The model, its labels, and why it was read so; empty where it stayed.
+        The model, its labels, and why it was read so; empty if it stayed.
 
     Raises:
         ShapeError: log loss of one output for more than two classes.

@@ -25,7 +25,7 @@ def held_rows(trained: Trained) -> tuple[np.ndarray, Float[np.ndarray, "m C"]]:
     """Held-out rows and their targets.
 
     Raises:
-        SettingError: where there are none.
+        SettingError: if there are none.
     """
     if trained.held is None:
         raise SettingError(

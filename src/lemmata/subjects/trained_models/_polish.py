@@ -1,7 +1,7 @@
 """How far a model is from a stationary point of its objective, and a copy that has been brought there.
 
 The objective is (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² over the parameters that decay. Most of what theory
-says about a trained model it says about a stationary point; where the user stopped before, the hypothesis is made true
+says about a trained model it says about a stationary point; if the user stopped before, the hypothesis is made true
 on a copy instead of being deplored.
 """
 
@@ -115,10 +115,10 @@ def polish(objective: Objective, steps: int = DESCENT_STEPS, tolerance: float = 
     Args:
         objective: with a decay above 0.
         steps: of L-BFGS at most.
-        tolerance: the residual at which it ends; Newton's steps go on to rounding where the objective is smooth.
+        tolerance: the residual at which it ends; Newton's steps go on to rounding if the objective is smooth.
 
     Raises:
-        PrecisionError: for a model in JAX where that computes in float32.
+        PrecisionError: for a model in JAX if that computes in float32.
     """
     double = dataclasses.replace(objective, model=objective.model.in_double())
     start = double.model.theta
@@ -149,7 +149,7 @@ def _descended(
         steps: at most.
         largest: entry of the gradient at which it ends.
         gain: of ten steps together, relative to an objective above 1, at which it ends. One step may gain next to
-            nothing where a unit has a kink, the first above all, which has no curvature to go by.
+            nothing if a unit has a kink, the first above all, which has no curvature to go by.
     """
     values: list[float] = []
 
@@ -169,8 +169,8 @@ def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.nda
     """Where Newton's steps end, each by conjugate gradients, the first by few of them.
 
     What is computed at a stationary point is then known to rounding, and not to where descent was broken off, which
-    rounding decides. A step is taken where it does not climb, and what the gradient becomes misses its linearisation by
-    at most half of what it was: where units have kinks, or descent ended too early, the first is not taken.
+    rounding decides. A step is taken if it does not climb, and what the gradient becomes misses its linearisation by
+    at most half of what it was: if units have kinks, or descent ended too early, the first is not taken.
     """
     value, slope = objective.value(end)
     for products in PRODUCTS:
@@ -197,7 +197,7 @@ def objective_of(trained: Trained) -> Objective:
 
 
 def _inferred(trained: Trained, free: Objective) -> float:
-    """What the weights imply; 0 where that is rounding beside the loss."""
+    """What the weights imply; 0 if that is rounding beside the loss."""
     if not trained.model.differentiable or not trained.model.theta.any():
         return 0.0
     decay, theta = free.inferred_decay(), trained.model.theta.astype(float)
@@ -208,7 +208,7 @@ def _inferred(trained: Trained, free: Objective) -> float:
 
 @once
 def polished_copy(trained: Trained) -> Polished:
-    """A copy at a stationary point; the model itself where it is one already."""
+    """A copy at a stationary point; the model itself if it is one already."""
     return polish(objective_of(trained))
 
 

@@ -59,7 +59,7 @@ def posterior_spread(
         others: new rows.
 
     Returns:
-        None where both are too dear, or H is singular to rounding.
+        None if both are too dear, or H is singular to rounding.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.subjects.trained_models import read_model, read_task
@@ -97,7 +97,7 @@ _Found = tuple[Float[np.ndarray, "m C C"], float, float]
 
 
 def _costs(size: int, n: int, m: int, width: int, factored: bool = False) -> tuple[float, float]:
-    """Operations by the matrix of all parameters and by that of all outputs; infinite where memory does not do."""
+    """Operations by the matrix of all parameters and by that of all outputs; infinite if memory does not do."""
     wide, new = n * width, m * width
     first = float(size) ** 2 * (wide + new + size)
     second = float(wide) ** 2 * (wide + 2 * new) + (0.0 if factored else float(size) * wide * (wide + new))

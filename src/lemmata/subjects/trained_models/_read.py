@@ -38,7 +38,7 @@ def read_model(model: Any) -> AbstractModel:
 
     Raises:
         SettingError: for anything else.
-        PrecisionError: for parameters in half precision, or float64 where JAX computes in float32.
+        PrecisionError: for parameters in half precision, or float64 if JAX computes in float32.
 
     >>> import jax.numpy as jnp
     >>> import numpy as np

@@ -21,7 +21,7 @@ def readout(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "C h"] | N
         x: rows on which this is tried.
 
     Returns:
-        The directions, rows; None where no parameter array is like that.
+        The directions, rows; None if no parameter array is like that.
     """
     f = model.outputs(x)
     outputs, start = f.shape[1], len(model.theta)
@@ -53,5 +53,5 @@ def _is_linear(model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"],
 
 @once
 def readout_of(trained: Trained) -> Float[np.ndarray, "C h"] | None:
-    """The direction of each output in the last features; None where the model has no such matrix."""
+    """The direction of each output in the last features; None if the model has no such matrix."""
     return readout(trained.model, trained.x[:_TRIED])

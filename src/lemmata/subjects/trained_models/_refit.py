@@ -99,7 +99,7 @@ def refits_of(trained: Trained) -> Refits:
     """Models that the user's program trains on other rows or other targets.
 
     Raises:
-        SettingError: where there is no `fit`.
+        SettingError: if there is no `fit`.
     """
     if trained.fit is None:
         remedy = "define fit(x, y, seed, start=None) in the program, or pass fit=..."
@@ -112,7 +112,7 @@ def wider_refits(trained: Trained) -> Refits:
     """The same on the training rows followed by the held-out ones that are not duplicates of them.
 
     Raises:
-        SettingError: where there is no `fit`, or no held-out rows.
+        SettingError: if there is no `fit`, or no held-out rows.
     """
     x, y = (part[fresh_rows(trained)] for part in held_rows(trained))
     own = np.asarray(trained.targets)
@@ -130,7 +130,7 @@ def by_chance(trained: Trained) -> Trained:
     target is left.
 
     Raises:
-        SettingError: where there is no `fit`, or it fails.
+        SettingError: if there is no `fit`, or it fails.
     """
     rng, n = np.random.default_rng([trained.seed, 12]), len(trained.x)
     order = rng.integers(0, n, n)

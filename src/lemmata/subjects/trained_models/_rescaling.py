@@ -18,8 +18,8 @@ class Rescaling:
     Multiplying all that goes into unit k by c > 0 and dividing all that leaves it by c changes no output.
 
     Args:
-        names: of the array that goes in, of the constants (empty where there are none), and of the one that goes out.
-        units: for each parameter k + 1 where it goes into unit k, -(k + 1) where it leaves it, 0 elsewhere.
+        names: of the array that goes in, of the constants (empty if there are none), and of the one that goes out.
+        units: for each parameter k + 1 if it goes into unit k, -(k + 1) if it leaves it, 0 elsewhere.
     """
 
     names: tuple[str, str, str]
@@ -45,7 +45,7 @@ def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
 
     Nothing is asked of names or of the order of axes: for each axis of each array the product J v is taken on a few
     rows, v the array with its slices along the axis times one random number each, the same for every axis of that
-    length; a pair of axes, with constants of the same length or without, is a layer of units where
+    length; a pair of axes, with constants of the same length or without, is a layer of units if
     J v_in + J v_constants = J v_out.
 
     Args:

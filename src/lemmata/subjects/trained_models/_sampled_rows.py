@@ -1,4 +1,4 @@
-"""Outputs at some training rows of models that have not seen them, by products alone: where no dual matrix fits.
+"""Outputs at some training rows of models that have not seen them, by products alone: if no dual matrix fits.
 
 At a stationary point of (1/n) sum_j l_j + (delta/2) |theta|² the model without row i is, to first order in the row,
 theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i), G_j = J_j' Lambda_j J_j the Gauss-Newton matrix of row
@@ -51,7 +51,7 @@ def leave_sampled_rows_out(
 
     Args:
         objective: of classes or values, at a stationary point, which `movement` of the answer measures; its decay above
-            0. Where only some parameters decay, the others count as decaying by a ten-thousandth of it.
+            0. If only some parameters decay, the others count as decaying by a ten-thousandth of it.
         rows: places of training rows.
         steps: of conjugate gradients, at most, for each row and for the movement: a product with all rows each.
         tolerance: of the residual, relative to the right-hand side.

@@ -18,7 +18,7 @@ def largest_eigenvalue(
 
     No basis is stored: three vectors, in the precision of the start, are held beside a product. Vectors then lose their
     orthogonality to those of eigenvalues that have converged, which come again as copies; the largest value is as
-    accurate as with a basis (Paige 1976). It ends where the residual |A x - value x| of the largest Ritz pair is at
+    accurate as with a basis (Paige 1976). It ends if the residual |A x - value x| of the largest Ritz pair is at
     most the tolerance times |value|; there is an eigenvalue as near as the residual.
 
     Args:

@@ -69,7 +69,7 @@ class Shift:
 
 
 def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None = None) -> Shift:
-    """Compare the deployment rows with held-out rows, or with training rows where there are fewer than 100 of those.
+    """Compare the deployment rows with held-out rows, or with training rows if there are fewer than 100 of those.
 
     The model's outputs on rows that it was trained on differ from those on new rows of the same law, so they are looked
     at beside held-out rows alone.
@@ -80,7 +80,7 @@ def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None
         outputs: whether outputs are looked at, too; None is as above.
 
     Raises:
-        DataError: where there are no deployment rows.
+        DataError: if there are no deployment rows.
     """
     if trained.deployed is None:
         raise DataError("deployment rows", found="none", rule="rows on which the model is used",
@@ -98,10 +98,10 @@ def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None
 
 @once
 def shift_in_use(trained: Trained) -> Shift:
-    """Whether the deployment rows are like the held-out ones, or the training rows where those are few.
+    """Whether the deployment rows are like the held-out ones, or the training rows if those are few.
 
     Raises:
-        DataError: where there are no deployment rows.
+        DataError: if there are no deployment rows.
     """
     return find_shift(trained)
 
@@ -211,7 +211,7 @@ def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
 
     Raises:
         ShapeError: for fewer than 20 rows.
-        DataError: where they are the training rows themselves.
+        DataError: if they are the training rows themselves.
     """
     if len(deployed) < FEWEST:
         raise ShapeError("deployment rows", found=f"{len(deployed)}", rule=f"at least {FEWEST} rows for the comparison")

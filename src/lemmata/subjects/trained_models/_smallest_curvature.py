@@ -32,9 +32,9 @@ class SmallestCurvature:
 def smallest_curvature(
     objective: Objective, tolerance: float, *, seed: int = 0, most: int = _MOST
 ) -> SmallestCurvature:
-    """The smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|² where the model is, by Lanczos' method.
+    """The smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|² if the model is, by Lanczos' method.
 
-    The recurrence of three terms keeps three vectors. It ends where the residual of the smallest Ritz pair is at most
+    The recurrence of three terms keeps three vectors. It ends if the residual of the smallest Ritz pair is at most
     the tolerance, or after `most` products, with whatever residual it has then. Ritz values are never below the
     smallest eigenvalue, so that one below 0 shows a saddle whatever the residual; one above 0 shows a minimum as far
     as the residual is below it.

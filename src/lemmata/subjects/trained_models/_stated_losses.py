@@ -23,12 +23,12 @@ _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 
 
 def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | None]:
-    """The loss and the decay that a fitted estimator states; None where it does not say one.
+    """The loss and the decay that a fitted estimator states; None if it does not say one.
 
     HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with the scale s that it finds, h Huber's loss of width
     epsilon: at that scale the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2. PoissonRegressor and
     stochastic gradient descent have alpha |w|²/2 beside the mean; least squares, and log loss of infinite C, have no
-    penalty, which is a decay of 0. A penalty of absolute values is no decay: where there is one, nothing that rests on
+    penalty, which is a decay of 0. A penalty of absolute values is no decay: if there is one, nothing that rests on
     the objective is asked. Any other regressor is read as one of squared loss.
 
     Args:

@@ -46,7 +46,7 @@ def tangent_kernel(model: AbstractModel, x: np.ndarray, others: np.ndarray | Non
         others: rows z; None means x itself.
 
     Raises:
-        MemoryPlanError: where the Jacobian of one row does not fit in a block.
+        MemoryPlanError: if the Jacobian of one row does not fit in a block.
     """
     step, width = block_rows(model, x), model.outputs(x[:1]).shape[1]
     other = x if others is None else others
@@ -99,7 +99,7 @@ def kernel_bytes(model: AbstractModel, x: np.ndarray, others: int) -> int:
     """Bytes that a kernel machine holds at once: kernels, eigenvectors, two blocks of Jacobians and their copies.
 
     Raises:
-        MemoryPlanError: where the Jacobian of one row does not fit in a block.
+        MemoryPlanError: if the Jacobian of one row does not fit in a block.
     """
     n, width = len(x), model.outputs(x[:1]).shape[1]
     block = 8 * min(block_rows(model, x), max(n, others)) * width * len(model.theta)
@@ -117,7 +117,7 @@ def kernel_machine(
     Args:
         kernel: of the training rows.
         y: their targets.
-        cross: the kernel of other rows with them; None where there are none.
+        cross: the kernel of other rows with them; None if there are none.
 
     Example:
         >>> import jax, numpy as np
@@ -152,7 +152,7 @@ def start_kernel(trained: Trained) -> KernelMachine:
     """The same with the tangent kernel at the parameters that training began with.
 
     Raises:
-        SettingError: where they are not known.
+        SettingError: if they are not known.
     """
     if trained.start is None:
         raise SettingError("start", found="none", rule="the initial parameters", remedy="pass --start or start=")

@@ -115,7 +115,7 @@ class Task:
         return ((self.means(f) - y) ** 2).sum(1) / 2
 
     def errors(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """1 where the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats a token."""
+        """1 if the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats a token."""
         if self.is_classification:
             return (f.argmax(1) != y.argmax(1)).astype(float)
         if self.is_language:
@@ -203,7 +203,7 @@ def read_task(
         x: rows.
         y: their targets; rows of one-hot targets are classes.
         labels: the class of each output in order; default 0, 1, ... for whole numbers, else the sorted classes.
-        stated: the loss that was trained with, where it is known.
+        stated: the loss that was trained with, if it is known.
 
     Raises:
         ShapeError: for another number of targets than rows, or of outputs than classes.

@@ -88,7 +88,7 @@ class TrainedNetworks(Population[Trained]):
         noise: the share of classes drawn at random, in training and held-out rows alike.
         decay: delta in mean loss + (delta/2) |theta|².
         hidden: units by default; 0 is a linear model.
-        widths: where a verification looks for other numbers of units.
+        widths: if a verification looks for other numbers of units.
         steps: of descent on the loss from the start; 0 trains to a stationary point.
         differentiable: whether the claims ask for derivatives.
         unseen: whether they are measured on held-out rows.

@@ -79,7 +79,7 @@ def _is_torch(model: Any) -> bool:
 
 
 def _first_of_tied(own: Mapping[str, Any]) -> dict[str, str]:
-    """Of each entry of a state the first one that is the same memory in the same shape: itself where it is not tied."""
+    """Of each entry of a state the first one that is the same memory in the same shape: itself if it is not tied."""
     seen: dict[tuple[Any, ...], str] = {}
     place = lambda leaf: (leaf.data_ptr(), tuple(leaf.shape), leaf.stride(), leaf.dtype)
     return {name: seen.setdefault(place(leaf), name) if leaf.numel() else name for name, leaf in own.items()}

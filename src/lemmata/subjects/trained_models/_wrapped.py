@@ -13,7 +13,7 @@ _ARRAYS = "x and y as arrays"
 
 
 def bare_model(model: Any) -> Any:
-    """The model itself, where what was given holds one: the answer is the same function of a row.
+    """The model itself, if what was given holds one: the answer is the same function of a row.
 
     A search of scikit-learn holds its best estimator, a `TrainState` of Flax a function and its parameters, and
     (module, state) of Equinox a module that is called with a row and a state, which stays as it is.
@@ -50,13 +50,13 @@ def bare_model(model: Any) -> Any:
 
 
 def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
-    """Arrays of rows and targets where they were given as a loader or a dataset of PyTorch; else as they are.
+    """Arrays of rows and targets if they were given as a loader or a dataset of PyTorch; else as they are.
 
     Rows come in the order of the dataset, whatever the loader shuffles.
 
     Args:
         x: rows, or a loader of pairs (row, target).
-        y: targets; None where the loader has them.
+        y: targets; None if the loader has them.
 
     Raises:
         SettingError: rows in a dictionary, or a loader whose dataset gives no pairs.

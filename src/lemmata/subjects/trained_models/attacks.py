@@ -29,7 +29,7 @@ _STRAIGHT = 0.1
 
 
 def attacked(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """The first rows that the model gets right, held-out ones where there are some, and the classes."""
+    """The first rows that the model gets right, held-out ones if there are some, and the classes."""
     x, y = (problem.x, problem.y) if problem.held is None else problem.held
     f = training_outputs(problem) if problem.held is None else held_outputs(problem)
     right = np.flatnonzero(f.argmax(1) == y.argmax(1))[:_ROWS]

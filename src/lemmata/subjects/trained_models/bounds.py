@@ -56,7 +56,7 @@ def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: 
         trivial: what everybody knows.
 
     Returns:
-        The smallest factor, by bisection; 1 where the bound says something already, infinite where no number of rows
+        The smallest factor, by bisection; 1 if the bound says something already, infinite if no number of rows
         below 2^60 times as many helps.
     """
     if bound_at(rows) < trivial:

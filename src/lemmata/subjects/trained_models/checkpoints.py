@@ -31,7 +31,7 @@ _NEAR = 0.3
 
 @functools.lru_cache(maxsize=1)  # hypotheses and prediction of one gauge ask for the same copy
 def memorised(problem: Trained) -> Trained | None:
-    """The first checkpoint that gets every training row right, with the rows; None where no checkpoint does."""
+    """The first checkpoint that gets every training row right, with the rows; None if no checkpoint does."""
     for model in problem.checkpoints:
         if not problem.task.errors(model.outputs(problem.x), problem.y).any():
             return dataclasses.replace(problem, model=model, checkpoints=())

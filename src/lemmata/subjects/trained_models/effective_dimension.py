@@ -99,7 +99,7 @@ class DimensionFromProducts(AbstractGauge):
         return jnp.full(3, rows_left_out(problem).dimension)
 
     def trivial(self, problem: Trained) -> Array:
-        """Outputs on all rows, or parameters where these are fewer."""
+        """Outputs on all rows, or parameters if these are fewer."""
         return jnp.asarray(float(min(problem.y.size, len(problem.model.theta))))
 
 

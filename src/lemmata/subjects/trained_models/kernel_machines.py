@@ -57,7 +57,7 @@ def _bytes(problem: Trained) -> int:
 def from_left_out(problem: Trained, outputs: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "3"]:
     """What outputs at rows left out say of the error on new rows.
 
-    The kernel ties row i to j as it ties j to i: errors of rows left out are worth those of half as many rows where
+    The kernel ties row i to j as it ties j to i: errors of rows left out are worth those of half as many rows if
     nothing but noise is learned (see `ClassesByChanceAreGuessed`), and half as many are counted.
     """
     wrong, half = problem.task.errors(outputs, problem.y), len(problem.y) // 2

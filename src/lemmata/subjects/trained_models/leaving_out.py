@@ -31,12 +31,12 @@ LIMITS = f"{100 * _LEVEL:g} % limits"
 def predicted_share(
     count: float, n: float, m: int, level: float = _LEVEL, unsettled: float = 0.0
 ) -> Float[np.ndarray, "3"]:
-    """Low end, value and high end of the share that will be seen among m new rows where `count` of n had it.
+    """Low end, value and high end of the share that will be seen among m new rows if `count` of n had it.
 
     The law of the new count under Jeffreys' prior is beta-binomial; its quantiles hold the count with about the stated
-    probability, the chance in both samples included. Where another model is asked, which may differ on the share
+    probability, the chance in both samples included. If another model is asked, which may differ on the share
     `unsettled` of new rows, a whole number is added to the count: whoever is right on these rows, it is at most theirs,
-    and uniform between its two ends where nothing says who.
+    and uniform between its two ends if nothing says who.
     """
     law, most = stats.betabinom(m, count + 0.5, n - count + 0.5), round(unsettled * m)
     # P(count + u <= k) is the mean of P(count <= j) over the window k - most <= j <= k + most
@@ -71,14 +71,14 @@ def measured_share(count: int, n: int, level: float = _LEVEL) -> Float[np.ndarra
 def independent_rows(n: int, error: float, chance: float) -> float:
     """How many independent rows n errors of rows left out are worth: n / (1 + error/chance), and at least n/2.
 
-    What ties row i to j ties j to i. Where classes are guessed, each error is a sum over other rows of effects that
-    both rows share, and the sum over ordered pairs has twice the variance of independent ones; where no row is guessed
+    What ties row i to j ties j to i. If classes are guessed, each error is a sum over other rows of effects that
+    both rows share, and the sum over ordered pairs has twice the variance of independent ones; if no row is guessed
     there is nothing to share.
 
     Args:
         n: rows.
         error: their share that is wrong.
-        chance: that share where classes are guessed.
+        chance: that share if classes are guessed.
     """
     return n / (1 + min(error / chance, 1.0)) if chance > 0 else float(n)
 

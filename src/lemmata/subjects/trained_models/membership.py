@@ -46,7 +46,7 @@ def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n
     law = stats.betabinom(n, k, new - k + 1)
     low, middle, high = (int(law.ppf(p)) for p in ((1 - _LEVEL) / 2, 0.5, (1 + _LEVEL) / 2))
     places = np.concatenate([[-np.inf], np.sort(left_out), [np.inf]])  # place j: j losses are at or below it
-    beyond = places[high + 1]  # the losses below it; where others equal it, nothing parts these from it
+    beyond = places[high + 1]  # the losses below it; if others equal it, nothing parts these from it
     thresholds = places[low], places[middle], beyond if beyond == places[high] else np.nextafter(beyond, -np.inf)
     return np.array([np.mean(seen <= threshold) for threshold in thresholds])
 

@@ -64,14 +64,14 @@ def left_out_sample(problem: Trained) -> SampledRows:
 def worth(sample: int, rows: int, error: float, chance: float) -> float:
     """How many independent rows the errors at a sample of the training rows are worth.
 
-    Errors of two rows left out share, where classes are guessed, 1/n of their variance (what ties row i to j ties j to
+    Errors of two rows left out share, if classes are guessed, 1/n of their variance (what ties row i to j ties j to
     i): a sample of k then has the variance of k / (1 + (k/n) error/chance) independent ones.
 
     Args:
         sample: k.
         rows: n.
         error: share of the sample that is wrong.
-        chance: that share where classes are guessed.
+        chance: that share if classes are guessed.
     """
     return sample / (1 + sample / rows * min(error / chance, 1.0)) if chance > 0 else float(sample)
 
@@ -105,7 +105,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
     traced = False
 
     def needed(self, problem: Trained) -> bool:
-        """Only where leaving all rows out does not fit, which says more."""
+        """Only if leaving all rows out does not fit, which says more."""
         try:
             return leaving_out_bytes(problem) < 0
         except MemoryPlanError:

@@ -128,7 +128,7 @@ def _confidence(problem: Trained) -> tuple[Float[np.ndarray, " n"], Float[np.nda
 def _limits(value: float, residuals: Float[np.ndarray, " n"], used: int) -> Float[np.ndarray, "3"]:
     """Normal limits of an error in deployment that differs from an estimate by a mean of residuals over new rows.
 
-    The variance counts one more wrong row: where none of n is, the next may be.
+    The variance counts one more wrong row: if none of n is, the next may be.
     """
     n = len(residuals)
     spread = np.sqrt((residuals.var() + 1 / n) * (1 / n + 1 / used))

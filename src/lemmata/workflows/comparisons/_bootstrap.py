@@ -88,7 +88,7 @@ class Pair:
         p_value: two-sided.
         adjusted: after Holm's correction over all pairs.
         ratio: error of the first over that of the second, with
-        least, most: an interval that holds for all pairs together, at 95 %; nan where it is not known.
+        least, most: an interval that holds for all pairs together, at 95 %; nan if it is not known.
     """
 
     first: int
@@ -138,7 +138,7 @@ def holm(values: list[float]) -> list[float]:
 def leaders(errors: list[float], compared: list[Pair]) -> list[int]:
     """The family with the smallest error and those that it is not decidedly better than, best first; alone, it wins.
 
-    A family wins where its error is below every other's, each difference being decided.
+    A family wins if its error is below every other's, each difference being decided.
     """
     order = sorted(range(len(errors)), key=errors.__getitem__)
     if not order:

@@ -125,7 +125,7 @@ def measure(
 def guessing(
     y: Float[np.ndarray, "N k"], of: Splits, shuffled: bool = False, size: int | None = None
 ) -> Float[np.ndarray, "r m"]:
-    """Squared error of each held-out row where the mean of the training rows is predicted."""
+    """Squared error of each held-out row if the mean of the training rows is predicted."""
     found = []
     for order, test, permuted in zip(of.orders, of.tests, of.permuted, strict=True):
         values = y[permuted] if shuffled else y

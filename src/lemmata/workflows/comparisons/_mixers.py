@@ -63,7 +63,7 @@ def convolution(
     """Mean over positions of sqrt(2) cos(W w + b), w the window of 3 tokens that ends there.
 
     Windows that reach before the first token are left out, unless the sequence is shorter than a window: the only one
-    then ends at the last token, with 0 where nothing is.
+    then ends at the last token, with 0 if nothing is.
     """
     length = len(x)
     padded = jnp.pad(jnp.where(mask[:, None], x, 0.0), ((WINDOW - 1, 0), (0, 0)))

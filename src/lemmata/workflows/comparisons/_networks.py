@@ -69,7 +69,7 @@ def network(
 
 
 def points(data: Sequences) -> Float[np.ndarray, "n T e"]:
-    """The rows as a network takes them: where positions are absent, with the mask as the last channel."""
+    """The rows as a network takes them: if positions are absent, with the mask as the last channel."""
     if data.mask.all():
         return data.x
     return np.concatenate([data.x, data.mask[:, :, None].astype(float)], axis=2)

@@ -25,7 +25,7 @@ class Predicted:
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
         alignment: the share of the target in the first 10 and the first 100 eigenvectors, likewise.
         equivalent: the error with all training rows by the deterministic equivalent, which knows the eigenvalues and
-            the target's coefficients alone. It takes the rows to be alike; where it is far from `error`, they are not.
+            the target's coefficients alone. It takes the rows to be alike; if it is far from `error`, they are not.
     """
 
     error: Float[np.ndarray, " s"]

@@ -167,7 +167,7 @@ class _Job:
                 return
 
     def family(self, name: str, stage: str) -> None:
-        """One family; where others are finished it is given up at the end of the time."""
+        """One family; if others are finished it is given up at the end of the time."""
 
         def told(share: float) -> None:
             self.progress(stage, share, 1)
@@ -207,7 +207,7 @@ class _Job:
         self.rank = self.rank if found.rank is None else found.rank
 
     def beside(self) -> None:
-        """Costs, trained networks and denoising, where they are asked for and there is time."""
+        """Costs, trained networks and denoising, if they are asked for and there is time."""
         for place, name in enumerate(self.names if self.options.ladder else ()):
             if self.late(FINISHED):
                 self.notes.append("The time limit was reached before all costs were measured.")

@@ -23,7 +23,7 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
         data: the rows.
         training: n.
         errors: of recurrence and attention.
-        pair: of the two; None where they were not compared.
+        pair: of the two; None if they were not compared.
     """
     if pair is None:
         return None
@@ -57,7 +57,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
         data: the rows.
         rank: numerical rank of the recurrent states over the rows, if there are any.
         cap: the number of states times channels, twice.
-        exponents: of operations against length, where they were measured.
+        exponents: of operations against length, if they were measured.
     """
     norms = (data.x[data.mask] ** 2).sum(axis=1) ** 0.5
     spread = float(norms.std() / norms.mean())
@@ -117,7 +117,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
 
 
 def _claim(name: str) -> str:
-    """The name, where the catalogue has a claim of it."""
+    """The name, if the catalogue has a claim of it."""
     return name if name in records() else ""
 
 

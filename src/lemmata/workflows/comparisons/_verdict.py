@@ -176,7 +176,7 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
 
 
 def _alike(best: FamilyResult) -> str:
-    """Where eigenvalues say something else, why that is."""
+    """If eigenvalues say something else, why that is."""
     if best.equivalent is None or abs(best.equivalent / best.error.value - 1) <= NEAR:
         return ""
     return (
@@ -187,7 +187,7 @@ def _alike(best: FamilyResult) -> str:
 
 
 def _shuffled(results: list[FamilyResult]) -> list[str]:
-    """Where something is found in shuffled targets, or choosing settings costs more than it may."""
+    """If something is found in shuffled targets, or choosing settings costs more than it may."""
     leaks = [own.title for own in results if not own.sound and own.permuted.value < 1]
     costly = [own.title for own in results if not own.sound and own.permuted.value > 1]
     found = []

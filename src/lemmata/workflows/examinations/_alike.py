@@ -33,11 +33,11 @@ class Unlike:
 
 
 def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str | None:
-    """In which column, and which class, held-out rows differ from training rows, in words; None where they do not.
+    """In which column, and which class, held-out rows differ from training rows, in words; None if they do not.
 
     Args:
         trained: the model with its rows.
-        columns: names of the inputs; None where they have none.
+        columns: names of the inputs; None if they have none.
     """
     inputs, targets, parts = unlike_inputs(trained), unlike_targets(trained), []
     if inputs is not None:
@@ -69,7 +69,7 @@ def _moved(name: str, own: Unlike) -> str:
 
 
 def unlike_inputs(trained: Trained) -> Unlike | None:
-    """The input column that differs most, where training and held-out rows differ in inputs beyond chance.
+    """The input column that differs most, if training and held-out rows differ in inputs beyond chance.
 
     At most 1,000 rows of each kind and 1,000 columns are looked at, drawn by the seed. Copies of training rows among
     the held-out rows are left out. Documents, whose columns are places, are not looked at.
@@ -81,7 +81,7 @@ def unlike_inputs(trained: Trained) -> Unlike | None:
 
 
 def unlike_targets(trained: Trained) -> Unlike | None:
-    """The class, or the column of values, that differs most, where the targets differ beyond chance."""
+    """The class, or the column of values, that differs most, if the targets differ beyond chance."""
     if trained.task.is_language:
         return None
     return _unlike(trained.y, held_rows(trained)[1][fresh_rows(trained)], trained.seed)

@@ -10,7 +10,7 @@ from lemmata.workflows.records.examinations import Baseline, ClassScore, GaugeIn
 
 LEVEL = 0.95
 UNBALANCED = 4.0
-"""Classes are unbalanced where the most frequent has so many times the rows of the rarest."""
+"""Classes are unbalanced if the most frequent has so many times the rows of the rarest."""
 
 
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
@@ -68,7 +68,7 @@ def beats_one_answer(trained: Trained) -> bool:
 
 
 def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) -> str | None:
-    """That the model is surely worse, in words; None where it is not."""
+    """That the model is surely worse, in words; None if it is not."""
     if own is None or own.beaten is not False:
         return None
     if trained.task.is_classification:
@@ -99,7 +99,7 @@ def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, "
 
 
 def _classes(trained: Trained, f: np.ndarray, y: np.ndarray) -> tuple[float | None, list[ClassScore]]:
-    """Where classes are unbalanced: the mean over classes of the share of errors, and each class, the rarest first."""
+    """If classes are unbalanced: the mean over classes of the share of errors, and each class, the rarest first."""
     counts, said = y.sum(0), np.eye(y.shape[1])[f.argmax(1)]
     here = np.flatnonzero(counts)
     if len(here) < 2 or counts[here].max() < UNBALANCED * counts[here].min():

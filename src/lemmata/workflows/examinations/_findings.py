@@ -65,7 +65,7 @@ class Sign:
 def findings(
     trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, rows: RowNames = PLACES
 ) -> list[Finding]:
-    """At most five sentences, the most important first; none where nothing is out of order.
+    """At most five sentences, the most important first; none if nothing is out of order.
 
     Args:
         trained: the model with its rows.
@@ -227,7 +227,7 @@ def _untrained(trained: Trained) -> list[Sign]:
 
 
 def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
-    """Near chance, said from training rows alone where leaving one out speaks, else from held-out rows.
+    """Near chance, said from training rows alone if leaving one out speaks, else from held-out rows.
 
     A model that surely beats one answer for all held-out rows does not guess, however little it knows.
     """
@@ -259,12 +259,12 @@ def _trivial(trained: Trained, y: np.ndarray) -> float:
 
 
 def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
-    """Whether an error is about that of saying always the same; where all rows are alike, nothing shows it."""
+    """Whether an error is about that of saying always the same; if all rows are alike, nothing shows it."""
     return error >= _GUESSING * _trivial(trained, y) > 0
 
 
 def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether outputs tell classes apart that are of unlike size, where few errors are made by always saying one.
+    """Whether outputs tell classes apart that are of unlike size, if few errors are made by always saying one.
 
     The mean over classes of the share of errors is then well below that of guessing, or the log loss below that of the
     shares of the classes.
@@ -330,7 +330,7 @@ def _confidence(trained: Trained) -> list[Sign]:
 
 
 def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """The attack by the loss on held-out rows; where there are none, as leaving one out predicts it."""
+    """The attack by the loss on held-out rows; if there are none, as leaving one out predicts it."""
     own = of_claim(MembershipFromTrainingRows, gauges)
     if own is None or not trained.task.scored:
         return []

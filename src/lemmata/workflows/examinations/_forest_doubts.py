@@ -23,7 +23,7 @@ class ForestDoubts:
         doubts: over the rows that it has judged.
         places: of these rows, first among the training rows and then, from their number on, among the held-out rows.
         y: their labels, one-hot rows.
-        errors: 1 where the forest names another class, else 0.
+        errors: 1 if the forest names another class, else 0.
     """
 
     doubts: LabelDoubts
@@ -36,7 +36,7 @@ class ForestDoubts:
 def forest_doubts(trained: Trained) -> ForestDoubts | None:
     """How many labels a random forest contradicts, each row judged by the trees that have not seen it.
 
-    A model that has learned wrong labels by heart contradicts few of them where its own errors are as many. A forest
+    A model that has learned wrong labels by heart contradicts few of them if its own errors are as many. A forest
     with at least eight rows a leaf does not learn them. It is grown on training rows and held-out rows together, at
     most 2,000 of them and 1,000 columns, drawn by the seed; rows that have a copy do not take part, nor do classes of
     fewer than 30 rows.
@@ -45,7 +45,7 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
         trained: the model with its rows, of which it is not asked anything.
 
     Returns:
-        The doubts; None of values, of documents, and where fewer than 100 rows of two classes are left.
+        The doubts; None of values, of documents, and if fewer than 100 rows of two classes are left.
     """
     from sklearn.ensemble import RandomForestClassifier  # nothing else here waits for it
 

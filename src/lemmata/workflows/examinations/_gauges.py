@@ -53,7 +53,7 @@ def theory(claim: AbstractGauge) -> str:
 
 
 def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
-    """Why a gauge cannot speak about this kind of model at all; None where it can.
+    """Why a gauge cannot speak about this kind of model at all; None if it can.
 
     A language model has one output a document, its loss. A formula that holds for some losses alone says so.
     """
@@ -180,7 +180,7 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
 
 
 def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndarray:
-    """What is predicted where it cannot be scored; NaN where the prediction itself needs held-out rows.
+    """What is predicted where it cannot be scored; NaN if the prediction itself needs held-out rows.
 
     If these are too few, the prediction is asked of the same model without them: then none can rest on a handful.
     """
@@ -215,7 +215,7 @@ def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> t
 
 
 def _asked(question: Callable[[Trained], float] | None, trained: Trained) -> float | None:
-    """What a bound adds; None where it leaves the question out, or the answer is not a number."""
+    """What a bound adds; None if it leaves the question out, or the answer is not a number."""
     value = math.nan if question is None else float(question(trained))
     return None if math.isnan(value) else value
 
@@ -236,7 +236,7 @@ def _unscored(trained: Trained, unseen: Condition) -> str:
 
 
 def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
-    """That a prediction is vacuous, with the number itself where it is one, and how many rows would help."""
+    """That a prediction is vacuous, with the number itself if it is one, and how many rows would help."""
     label = claim.relation.label
     value = f" {_number(float(predicted.ravel()[0]))}" if label in ("upper", "lower") else ""
     words = f"{_WORDS.get(label, 'the value')}{value} is no better than the trivial value {_number(trivial)}"
@@ -310,6 +310,6 @@ def _number(value: float | None) -> str:
 
 
 def of_claim(kind: type[AbstractGauge], gauges: list[Gauge]) -> Gauge | None:
-    """What was found by a claim, by its class; None where it was not posed."""
+    """What was found by a claim, by its class; None if it was not posed."""
     name = kind().name
     return next((own for own in gauges if own.name == name), None)

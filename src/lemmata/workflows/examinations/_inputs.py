@@ -51,7 +51,7 @@ def input_table(
 
     Args:
         trained: a model with its rows.
-        names: of the inputs; their places where they are None, or not as many.
+        names: of the inputs; their places if they are None, or not as many.
         deadline: `time.monotonic()` by which this ends.
     """
     if trained.task.is_language:
@@ -135,7 +135,7 @@ def _chosen(
 
 
 def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end: float) -> _Rows:
-    """All of the rows, or 250 of them where permuting every input among all takes too long."""
+    """All of the rows, or 250 of them if permuting every input among all takes too long."""
     if len(rows.x) <= _FEWER or not len(places):
         return rows
     still = np.tile(np.arange(len(rows.x)), (PERMUTATIONS, 1))
@@ -148,7 +148,7 @@ def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end:
 
 
 def _losses(trained: Trained, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Float[np.ndarray, " m"]:
-    """Log losses, errors where there are no probabilities, or squared distances."""
+    """Log losses, errors if there are no probabilities, or squared distances."""
     task, f = trained.task, trained.model.outputs(x)
     return task.losses(f, y) if task.is_classification and task.probable else task.errors(f, y)
 

@@ -92,7 +92,7 @@ def _begun(trained: Trained) -> AbstractModel | None:
 
 
 def _of_matrix(name: str, array: np.ndarray, seed: int | None) -> LayerShown:
-    """A matrix without its share; without singular values where there is no seed of its null."""
+    """A matrix without its share; without singular values if there is no seed of its null."""
     own = unfolded(array)
     told = name, list(array.shape), list(own.shape), float(np.linalg.norm(own))
     if seed is None or not own.any():
@@ -120,7 +120,7 @@ def _with_share(own: LayerShown, shares: _Shares | None, places: list[int]) -> L
 
 
 def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shares | None:
-    """Shares on up to 32 training rows, and of 39 random models where these take ten seconds at most."""
+    """Shares on up to 32 training rows, and of 39 random models if these take ten seconds at most."""
     model, outputs = trained.model, trained.y.shape[1]
     rows = rows_for_shares(model, outputs, min(len(trained.x), ROWS))
     rng = np.random.default_rng([trained.seed, 34])
@@ -165,7 +165,7 @@ def unfolded(array: np.ndarray) -> Float[np.ndarray, "a b"]:
 
 
 def singular_values(matrix: Float[np.ndarray, "a b"]) -> tuple[float, Float[np.ndarray, " k"] | None]:
-    """The largest singular value, and all of them where these take about a second at most.
+    """The largest singular value, and all of them if these take about a second at most.
 
     Args:
         matrix: not 0.

@@ -98,7 +98,7 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
     """Look at the rows whose labels are more likely wrong than right; the effect is that of leaving them all out.
 
     How many of them are wrong is not said: what a table has of its own counts as well, and on foreign tables the number
-    of planted ones lay between what the mixture says in 29 of 38 lists. The effect is told in errors alone: where
+    of planted ones lay between what the mixture says in 29 of 38 lists. The effect is told in errors alone: if
     held-out labels are wrong as often, a model that is surer of right ones pays more for each of them in log loss, and
     is better all the same.
     """
@@ -140,7 +140,7 @@ def _from(trained: Trained, copy: AbstractModel) -> AbstractModel:
 
 
 def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], str]:
-    """Another decay, where rows that are left out surely lose less with it."""
+    """Another decay, if rows that are left out surely lose less with it."""
     losses = lambda f: _losses(trained, f, trained.y)
     known = losses(rows_left_out(trained).outputs)
     best, factor, at, tried = known, 1.0, polished_copy(trained).model, []

@@ -55,9 +55,9 @@ class PosteriorRows(NamedTuple):
 
 @once
 def posterior_rows(trained: Trained) -> PosteriorRows | None:
-    """The posterior predictive of at most 2000 held-out rows; None where the question makes no sense.
+    """The posterior predictive of at most 2000 held-out rows; None if the question makes no sense.
 
-    It speaks of the copy at the stationary point, if another question has made one, and else of the model itself. Where
+    It speaks of the copy at the stationary point, if another question has made one, and else of the model itself. If
     it cannot speak, its summary says why.
 
     Args:

@@ -36,7 +36,7 @@ class RowSets(NamedTuple):
 
 
 def prediction_sets(trained: Trained) -> RowSets | None:
-    """Sets at 90 % for every held-out row; None where there are too few, or outputs that order nothing.
+    """Sets at 90 % for every held-out row; None if there are too few, or outputs that order nothing.
 
     Of classes with probabilities p a set holds the class that the model names and all with p_k >= 1 - limit, where
     1 - p of the right class is the score; of one value f it is f +- limit, where |y - f| is the score. Since no set is

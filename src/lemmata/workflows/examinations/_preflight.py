@@ -35,7 +35,7 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
 
     Args:
         trained: the model with its rows.
-        user: the user's own call on rows, where there is one.
+        user: the user's own call on rows, if there is one.
     """
     x = _few(trained)
     once = trained.model.outputs(x)
@@ -104,7 +104,7 @@ def _finite(outputs: np.ndarray) -> Check:
 
 
 def _derivative(trained: Trained) -> Check:
-    """The product with a random direction against a central difference; in float64, where the model is not large.
+    """The product with a random direction against a central difference; in float64, if the model is not large.
 
     A step over the kink of a unit makes the difference wrong, and not the derivative: then a shorter one is taken. Rows
     stand on a kink itself where training has ended there, or has not begun and nothing is in an input and a bias; so

@@ -35,9 +35,9 @@ class Program:
 
     Args:
         name: of the file.
-        model: as `read_model` takes it, at the weights of the file, where there is one.
-        privacy: the fact `noised`, where the program states it.
-        task: "language" where the program says so; None where targets tell the task.
+        model: as `read_model` takes it, at the weights of the file, if there is one.
+        privacy: the fact `noised`, if the program states it.
+        task: "language" if the program says so; None if targets tell the task.
 
     The other fields are facts of `lemmata.facts.Facts`, as `read_trained` takes them.
     """
@@ -71,10 +71,10 @@ def load_program(
 
     Args:
         path: the program.
-        weights: a safetensors file with the parameters by their names; None where `build` returns a trained model.
+        weights: a safetensors file with the parameters by their names; None if `build` returns a trained model.
         start: another one with the parameters that training began with.
         checkpoints: others with those at earlier times, in their order.
-        sizes: others with those of the models that `sizes()` returns, in their order; none where these are trained.
+        sizes: others with those of the models that `sizes()` returns, in their order; none if these are trained.
 
     Raises:
         DataError: for a program that is missing or fails, or without `build`.
@@ -125,7 +125,7 @@ def _scale(module: Any, path: Path) -> float | None:
 def _sizes(
     module: Any, path: Path, files: tuple[str | Path, ...], arrays: list[dict[str, np.ndarray]]
 ) -> tuple[Any, ...]:
-    """Models of other sizes, with weights from files where there are some."""
+    """Models of other sizes, with weights from files if there are some."""
     make: Any = getattr(module, "sizes", None)
     if make is None:
         if files:

@@ -1,4 +1,4 @@
-"""What rows are called where they are named: their places from 0, the index of a frame, or the lines of a file."""
+"""What rows are called if they are named: their places from 0, the index of a frame, or the lines of a file."""
 
 import dataclasses
 import gzip
@@ -17,7 +17,7 @@ class Names:
     """The names of some rows.
 
     Args:
-        own: by place, the name of each row; None where they are places from 0.
+        own: by place, the name of each row; None if they are places from 0.
         words: what these names are.
     """
 
@@ -79,7 +79,7 @@ def columns_in_frame(rows: Any) -> tuple[str, ...] | None:
 
 
 def columns_after(steps: Any) -> tuple[str, ...] | None:
-    """The names of the columns that steps of scikit-learn give; None where they do not say.
+    """The names of the columns that steps of scikit-learn give; None if they do not say.
 
     Args:
         steps: a pipeline without its last step.
@@ -91,7 +91,7 @@ def columns_after(steps: Any) -> tuple[str, ...] | None:
 
 
 def names_in_file(path: object, rows: int) -> Names:
-    """The lines of a delimited file with a header, where each row is one of them; else places from 0.
+    """The lines of a delimited file with a header, if each row is one of them; else places from 0.
 
     Args:
         path: of the file, or the name of a bundled set.

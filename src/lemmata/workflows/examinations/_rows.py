@@ -22,15 +22,15 @@ _SHOWN = 12
 
 @dataclasses.dataclass(frozen=True)
 class Loaded:
-    """Rows with targets, and held-out ones where the file says which they are.
+    """Rows with targets, and held-out ones if the file says which they are.
 
     Args:
         name: of the file or set.
         pair: x and y, which is None of documents.
-        held: x and y of rows that training has not seen; None where the file has none.
+        held: x and y of rows that training has not seen; None if the file has none.
         columns: names of the inputs in their order; None of an NPZ file.
         target: the name of the target; None of an NPZ file.
-        corrected: right targets of the training rows, where the file has them.
+        corrected: right targets of the training rows, if the file has them.
         names: what the rows are called.
         gaps: whether cells may be empty, which are then NaN.
     """
@@ -232,7 +232,7 @@ def _empty(table: _Table, column: str) -> DataError:
 
 
 def _matrix(table: _Table, inputs: list[str], gaps: bool = False) -> np.ndarray:
-    """Columns side by side: of whole numbers where all of them are and no cell is empty."""
+    """Columns side by side: of whole numbers if all of them are and no cell is empty."""
     name, frame, _, _ = table
     if not inputs:
         raise DataError(name, found="only the target column", rule="the input columns of the model")

@@ -75,10 +75,10 @@ def run_examination(
         user: the user's own call of the model on rows, which the outputs must equal.
         progress: told the stage and how much of it is done.
         started: `time.monotonic()` at which the time limit began; None is now.
-        names: what rows are called where they are named.
+        names: what rows are called if they are named.
 
     Returns:
-        The record. Where a check of the preflight fails it has no gauges; after Ctrl-C it holds what was finished, and
+        The record. If a check of the preflight fails it has no gauges; after Ctrl-C it holds what was finished, and
         `interrupted` is true.
 
     Raises:
@@ -191,7 +191,7 @@ def _knowing(trained: Trained, questions: Iterable[Any]) -> Trained:
 
 
 def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: float) -> str | None:
-    """Why a gauge is not begun, in words; None where it is."""
+    """Why a gauge is not begun, in words; None if it is."""
     try:
         size, left = memory(claim, trained), available_bytes()
     except MemoryPlanError as error:
@@ -297,7 +297,7 @@ def _digest(theta: np.ndarray) -> str:
 
 
 def _decay(trained: Trained) -> float | None:
-    """As stated, else as the weights imply; None where outputs that are not finite imply nothing."""
+    """As stated, else as the weights imply; None if outputs that are not finite imply nothing."""
     known = trained.decay is not None or not trained.model.differentiable or not trained.task.loss_known
     return trained.decay if known or not np.isfinite(training_outputs(trained)).all() else objective_of(trained).decay
 

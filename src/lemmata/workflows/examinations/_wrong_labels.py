@@ -24,7 +24,7 @@ from ._row_names import PLACES, Names, RowNames
 
 _EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than one of a thousand sets of right labels
 _FIXED = 0.45
-"""Where half of the rows fix more than that share of their own prediction, what is said without a row is the end of a
+"""If half of the rows fix more than that share of their own prediction, what is said without a row is the end of a
 long step: networks that learn labels by heart then contradict right labels, too."""
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
@@ -36,11 +36,11 @@ _SPOKE = ("agrees", "disagrees", "unscored")
 
 
 def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> Finding | None:
-    """That labels look wrong; None where the rows do not show it.
+    """That labels look wrong; None if the rows do not show it.
 
     Training rows are judged by what is said of each without it. A model that has learned its labels by heart hides
     them there, or contradicts right ones, since a Newton step from what it has made of a row leads far; its held-out
-    rows, which it has not seen, show them all the same. Where neither does, a forest of all rows is asked, whose errors
+    rows, which it has not seen, show them all the same. If neither does, a forest of all rows is asked, whose errors
     are others than the model's.
 
     Args:
@@ -78,7 +78,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
 
 
 def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | None:
-    """How many training labels the other rows contradict; None where leaving one row out says nothing.
+    """How many training labels the other rows contradict; None if leaving one row out says nothing.
 
     Args:
         trained: the model with its rows.
@@ -91,7 +91,7 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
 
 @once
 def of_held_rows(trained: Trained) -> LabelDoubts | None:
-    """How many held-out labels the model contradicts, over rows that are not duplicates; None where they are too few.
+    """How many held-out labels the model contradicts, over rows that are not duplicates; None if they are too few.
 
     A model that gives the own class of a row the probability 0 is off by more than a temperature repairs: its own
     errors would count as wrong labels.
@@ -107,7 +107,7 @@ def of_held_rows(trained: Trained) -> LabelDoubts | None:
 
 
 def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
-    """That a forest contradicts labels of training and held-out rows; None where it does not, or those of a class."""
+    """That a forest contradicts labels of training and held-out rows; None if it does not, or those of a class."""
     found = forest_doubts(trained)
     evidence, doubted = _OF_FOREST
     if found is None or found.doubts.evidence < evidence or found.doubts.low < doubted:

@@ -7,7 +7,7 @@ HORIZON = 8
 FARTHEST = 1000.0
 """An upper end of a number of rows beyond so many times the data is told as none."""
 ASKED = "asked with --error"
-"""Where the value that `needed` is about is from, if the user gave it."""
+"""If the value that `needed` is about is from, if the user gave it."""
 
 
 def spell(value: float, percent: bool = False, like: str = "") -> str:
@@ -16,7 +16,7 @@ def spell(value: float, percent: bool = False, like: str = "") -> str:
     Args:
         value: a number, or a share.
         percent: whether it is told in per cent.
-        like: a number in the same unit; where it has more decimals, the value is told to as many.
+        like: a number in the same unit; if it has more decimals, the value is told to as many.
 
     >>> spell(0.98765, percent=True), spell(54.7316), spell(12345.6), spell(float("inf"))
     ('98.8 %', '54.7', '12,300', 'no limit')
@@ -36,7 +36,7 @@ def spell(value: float, percent: bool = False, like: str = "") -> str:
 
 
 def spell_asked(value: float, percent: bool = False) -> str:
-    """A value that was asked for, in all of its digits (up to ten) where `spell` would round it.
+    """A value that was asked for, in all of its digits (up to ten) if `spell` would round it.
 
     >>> spell_asked(0.99999, percent=True), spell_asked(0.95, percent=True), spell_asked(2.5), spell_asked(1234.5)
     ('99.999 %', '95.0 %', '2.50', '1,234.5')

@@ -22,7 +22,7 @@ class Point:
 
     Args:
         n: training rows.
-        measured: mean over the splits; None where it was not measured.
+        measured: mean over the splits; None if it was not measured.
         se: its standard error over the splits.
         predicted: from the training rows alone, with its interval.
     """
@@ -131,8 +131,8 @@ class Theorem:
 
     Args:
         says: its sentence.
-        named: the family that it puts first of recurrence and attention; None where it says nothing.
-        right: whether it is right here; None where nothing is decided.
+        named: the family that it puts first of recurrence and attention; None if it says nothing.
+        right: whether it is right here; None if nothing is decided.
         why: the two errors.
         rates: what its two rates are for rows like these, with smoothness 1 and constants 1.
     """
@@ -150,9 +150,9 @@ class Statement:
 
     Args:
         about, says: what it is about, and what it says.
-        holds: whether its hypotheses hold here; None where that is not checked.
+        holds: whether its hypotheses hold here; None if that is not checked.
         why: what was found on these rows.
-        claim: its name in the catalogue; empty where the catalogue has none.
+        claim: its name in the catalogue; empty if the catalogue has none.
     """
 
     about: str
@@ -218,7 +218,7 @@ class ComparisonRecord(StoredRecord):
     """Everything that compare.json holds.
 
     Args:
-        winner: the family that wins; None where none does.
+        winner: the family that wins; None if none does.
         leaders: the family with the smallest error and those that it is not decidedly better than.
         sentences: the answer in words, the most important first.
     """

@@ -23,14 +23,14 @@ class GaugeInterval(Interval):
     """The interval of a gauge, which says its own probability.
 
     Args:
-        level: the probability with which it is declared to hold what it is about; None where nothing says.
+        level: the probability with which it is declared to hold what it is about; None if nothing says.
     """
 
     level: Share | None = None
 
     @property
     def at(self) -> str:
-        """The level in words: 97 %; empty where nothing says."""
+        """The level in words: 97 %; empty if nothing says."""
         return "" if self.level is None else f"{100 * self.level:.3g} %"
 
 
@@ -41,8 +41,8 @@ class Check:
     Args:
         name: in words.
         found: in words.
-        holds: whether it is in order; None where it could not be looked at.
-        remedy: what to do where it is not.
+        holds: whether it is in order; None if it could not be looked at.
+        remedy: what to do if it is not.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A hypothesis on this model: `holds` is None where nobody can tell."""
+    """A hypothesis on this model: `holds` is None if nobody can tell."""
 
     name: str
     value: float | None
@@ -187,7 +187,7 @@ class ClassScore:
         label: of the class.
         rows: that are of it.
         recall: the share of them that the model names so.
-        precision: of the rows that the model names so, the share that is; None where it names none.
+        precision: of the rows that the model names so, the share that is; None if it names none.
     """
 
     label: str
@@ -205,8 +205,8 @@ class Baseline:
         error: of the answer, in the unit of `held_error`.
         gain: by how much the model's error is smaller, from the differences in each row.
         explained: R², the share of the answer's squared error that the model saves; None but for values.
-        balanced: the mean over classes of the share of errors; None where classes are about as frequent as each other.
-        classes: where they are not: each class, the rarest first.
+        balanced: the mean over classes of the share of errors; None if classes are about as frequent as each other.
+        classes: if they are not: each class, the rarest first.
     """
 
     words: str
@@ -218,7 +218,7 @@ class Baseline:
 
     @property
     def beaten(self) -> bool | None:
-        """Whether the model is surely better; False where it is surely worse, and None where rows do not tell."""
+        """Whether the model is surely better; False if it is surely worse, and None if rows do not tell."""
         return True if self.gain.lower > 0 else False if self.gain.upper < 0 else None
 
 
@@ -303,11 +303,11 @@ class RowShown:
         part: "training" or "held out".
         row: its name.
         target: its class or value.
-        predicted: what the model says; of training rows by a model that has not seen the row, where that is known.
+        predicted: what the model says; of training rows by a model that has not seen the row, if that is known.
         loss: of that.
         probability: of the row's own class; None for values.
-        wrong: the probability that its label is wrong; None where nothing tells.
-        effect: by how much the mean held-out loss grows if the row is left out; None where nothing tells.
+        wrong: the probability that its label is wrong; None if nothing tells.
+        effect: by how much the mean held-out loss grows if the row is left out; None if nothing tells.
     """
 
     part: str
@@ -331,7 +331,7 @@ class ExaminationRecord(StoredRecord):
         model, rows: what was examined.
         train_error, held_error: share of wrong classes with an exact interval; or mean squared distance, or mean over
             documents of nats a token, with a normal one.
-        preflight: what must be so before theory may speak; where one is not, nothing else was run.
+        preflight: what must be so before theory may speak; if one is not, nothing else was run.
         gauges: every theory posed the model.
         findings: at most five, the most important first.
         score: predictions against measurements.
@@ -345,14 +345,14 @@ class ExaminationRecord(StoredRecord):
         confusion: held-out rows by their class (rows) and by what the model calls them (columns), in the order of
             `rows.classes`; None for values and more than 30 classes.
         reliability: held-out rows by how sure the model is of them, the least sure first.
-        sets: sets that hold the target of a new row with a stated probability; None where held-out rows are too few.
+        sets: sets that hold the target of a new row with a stated probability; None if held-out rows are too few.
         worst: the twenty rows that a model which has not seen them errs most in.
         actions: at most three things to do next, the one that helps most first.
         tried: in words, what else was tried and not found to help, or not tried.
-        inputs: which inputs matter; None of documents, of fewer than 20 rows, and where no time was left.
+        inputs: which inputs matter; None of documents, of fewer than 20 rows, and if no time was left.
         outputs: of values, how well each output is predicted on held-out rows; of several the last is all together.
-        posterior: Laplace's approximation on held-out rows; None where there is nothing to ask.
-        layers: the parameter arrays beside random ones; None without parameters, and where no time was left.
+        posterior: Laplace's approximation on held-out rows; None if there is nothing to ask.
+        layers: the parameter arrays beside random ones; None without parameters, and if no time was left.
     """
 
     version, file, command_line, about = SCHEMA, "model.json", "lemmata model", "a model"
@@ -393,5 +393,5 @@ class ExaminationRecord(StoredRecord):
         return self.gauge(LEFT_OUT)
 
     def gauge(self, name: str) -> Gauge | None:
-        """The gauge of that claim, by its full name or the end of it; None where there is none."""
+        """The gauge of that claim, by its full name or the end of it; None if there is none."""
         return next((own for own in self.gauges if own.name == name or own.name.endswith("." + name)), None)

@@ -126,7 +126,7 @@ class Unit:
         rises: whether larger is better.
         percent: whether it is a share.
         guessing: the value of who knows no column.
-        best, worst: the ends of its range; None where it has none.
+        best, worst: the ends of its range; None if it has none.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Unit:
 
 @dataclasses.dataclass(frozen=True)
 class More:
-    """What more rows buy: how many more, what is then expected, and what they cost where a price is known."""
+    """What more rows buy: how many more, what is then expected, and what they cost if a price is known."""
 
     rows: Count
     expected: Interval
@@ -164,10 +164,10 @@ class Answers:
 
     Args:
         sentences: it in words, the most important first.
-        best: the name of the best model with all rows; None where nothing predicts the target.
+        best: the name of the best model with all rows; None if nothing predicts the target.
         asked: the value of the metric that `needed` is about.
         origin: where that value is from.
-        needed: rows for it, with the model `first`; None where guessing has it already, nothing predicts the
+        needed: rows for it, with the model `first`; None if guessing has it already, nothing predicts the
             target, or the first line says from how many rows on a number is predicted exactly.
         now: what is expected of the best model with all rows.
         more: what more rows buy the best model.
@@ -301,7 +301,7 @@ class TrainingPoint(TypedDict):
 
 
 class TrainedWidth(TypedDict):
-    """A network of one width: its errors, and how far it is from its kernel; nothing where training diverged."""
+    """A network of one width: its errors, and how far it is from its kernel; nothing if training diverged."""
 
     width: Count
     points: list[TrainingPoint]

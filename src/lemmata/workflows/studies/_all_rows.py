@@ -30,7 +30,7 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     In regression it is leave-one-out, the error at N - 1 rows. For classes ten folds are left out, each with its share
     of every class: without a row, the mean of the others leans to the other classes, so that leave-one-out puts a
     machine that learned nothing below guessing. Both need rows that are independent, so a table with groups or an order
-    has none, nor has one of more than 2,500 rows. There the eigensystem is that of the rows that are given. Where mean
+    has none, nor has one of more than 2,500 rows. There the eigensystem is that of the rows that are given. If mean
     targets of texts are among the columns there is neither: the columns of a row depend on the targets of others.
 
     Args:

@@ -26,7 +26,7 @@ EXACT = 1e-10
 """Below this share of the loss of guessing, a predicted number is exact: the rest is rounding."""
 ROUNDING = "exact up to rounding"
 NEAR = 1.25
-"""Two models were measured at one size where the numbers of rows differ by no more than this factor."""
+"""Two models were measured at one size if the numbers of rows differ by no more than this factor."""
 SAME_ROWS = 1.1
 """Numbers of rows within this factor are the same: a forecast does not tell them apart."""
 CHANGING = "The study does not estimate how many rows would reach a value, because later rows differ from these rows."
@@ -35,11 +35,11 @@ CHANGING = "The study does not estimate how many rows would reach a value, becau
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:
     """The answers, of which the first line says whether there is anything to predict.
 
-    The best model is the one with the smallest loss expected with all rows; where it does not surely beat guessing, the
+    The best model is the one with the smallest loss expected with all rows; if it does not surely beat guessing, the
     sentence says so, and names the best of those that do. Models are compared at a size at which all
-    of them were measured; one that was measured less far is best only where its measured loss is already smaller.
+    of them were measured; one that was measured less far is best only if its measured loss is already smaller.
     How many rows an asked loss takes is told of the best model, or of one whose interval ends before that number. A
-    value is said to be reached or out of reach only where the 90 % interval lies on that side, and open elsewhere.
+    value is said to be reached or out of reach only if the 90 % interval lies on that side, and open elsewhere.
 
     Args:
         found: the test for signal.
@@ -127,7 +127,7 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 
 
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
-    """The smallest loss; where that was held against fewer rows, perhaps a model that was held against more.
+    """The smallest loss; if that was held against fewer rows, perhaps a model that was held against more.
 
     That is the best of these, if the interval of one of them holds the smallest loss, and unless the first has the
     smaller loss on the splits of both.
@@ -167,7 +167,7 @@ def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]
 
 
 def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, question: Question) -> list[str]:
-    """A sentence where another model is expected to be better with all rows, more than models were measured on."""
+    """A sentence if another model is expected to be better with all rows, more than models were measured on."""
     other = min(useful, key=lambda item: item.expected(question.total).value)
     pair = [item.expected(question.total).value for item in (other, best)]
     if at >= question.total or pair[0] >= pair[1] or other.expected(at).value < best.expected(at).value:
@@ -301,7 +301,7 @@ def _present(
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
-    """What twice the data buy: a change is expected only where the whole interval lies on its side.
+    """What twice the data buy: a change is expected only if the whole interval lies on its side.
 
     Little is a tenth of the loss, or less.
     """

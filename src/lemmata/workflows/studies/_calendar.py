@@ -53,7 +53,7 @@ def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
     is left out, and so is a part in which all rows agree.
 
     Args:
-        days: since the first date; NaN where missing.
+        days: since the first date; NaN if missing.
         first: the first date, in days since 1970-01-01.
 
     >>> calendar(7.0 * np.arange(200), 0.0).parts, calendar(1.0 * np.arange(20), 0.0).parts
@@ -81,7 +81,7 @@ class CalendarParts(TransformerMixin, BaseEstimator):
     """The parts of one column of dates: a column a weekday, sine and cosine of the part of the year and of the day.
 
     Weekdays are unordered, Sunday may be like none of its neighbours; the year and the day are circles, on which the
-    end is near the beginning. Where the date is missing all parts are 0.
+    end is near the beginning. If the date is missing all parts are 0.
 
     >>> friday, saturday = np.array([[1.0], [2.0]])
     >>> CalendarParts(Calendar(0.0, ("weekday",))).fit_transform(np.stack([friday, saturday])).argmax(axis=1)

@@ -68,7 +68,7 @@ def _speaks(claim: Claim, problem: Regression) -> bool:
     try:
         return claim.of_data and claim.population.posed(problem) is not None
     except (LemmataError, ArithmeticError, ValueError):
-        return True  # examined below, where the failure is recorded with its reason
+        return True  # examined below, if the failure is recorded with its reason
 
 
 def _words(claim: Claim) -> dict:

@@ -21,7 +21,7 @@ FEWEST_REPEATS = 5
 """Rows that a category of a text with more than 20 distinct values must have to be a column, beside a share of 5 %."""
 OTHER = "other"
 POOLED = OTHER, f"{OTHER} (pooled)"
-"""What rare texts are pooled under; the second where the table has the first."""
+"""What rare texts are pooled under; the second if the table has the first."""
 
 _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
 _YEAR_LAST = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}")
@@ -32,7 +32,7 @@ class Inputs:
     """Raw inputs, one column for each kept column of the table, and what was done to get them.
 
     Args:
-        values: numbers; codes 0, 1, ... of categories; NaN where missing.
+        values: numbers; codes 0, 1, ... of categories; NaN if missing.
         categories: the categories of each column, None for a number.
         calendars: the calendar of each column of dates, None for others.
         pooled: of each text with pooled categories, codes that tell all of its texts apart, and
@@ -104,7 +104,7 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
 
 
 def stripped(column: pl.Series) -> pl.Series:
-    """Text without blanks around it, null where nothing is left."""
+    """Text without blanks around it, null if nothing is left."""
     column = column.str.strip_chars()
     return column.set(column == "", None)
 
@@ -124,7 +124,7 @@ def with_dates(column: pl.Series) -> pl.Series:
     if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", first):
         read = [texts.str.to_time("%H:%M:%S" if first.count(":") > 1 else "%H:%M", strict=False)]
     elif _YEAR_FIRST.fullmatch(first):
-        # Without a format polars takes any with the year first, and raises where none fits.
+        # Without a format polars takes any with the year first, and raises if none fits.
         with contextlib.suppress(pl.exceptions.PolarsError):
             read = [texts.str.to_datetime(strict=False, time_unit="us")]
     elif _YEAR_LAST.fullmatch(first):
@@ -171,7 +171,7 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
                 pooled.append(column.name)
                 apart.append(texts.rank("dense").cast(pl.Float64).to_numpy())
         elif column.drop_nulls().n_unique() == 1:
-            # Where it is present it never varies: what it tells is where it is missing.
+            # If it is present it never varies: what it tells is where it is missing.
             own = (f"{column.drop_nulls()[0]:g}",)
             column = column * 0
         elif not _varies(column):
@@ -217,7 +217,7 @@ def _varies(column: pl.Series) -> bool:
 
 
 def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple[pl.Series, tuple[str, ...] | None]:
-    """Codes of the categories, null where missing, and their names; or an entry of `refused`."""
+    """Codes of the categories, null if missing, and their names; or an entry of `refused`."""
     name, distinct = column.name, column.drop_nulls().n_unique()
     kept = column
     if distinct > MOST_CATEGORIES:

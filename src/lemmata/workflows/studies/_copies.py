@@ -65,8 +65,8 @@ def copied_rows(
         time: its time, or None.
 
     Returns:
-        How many rows equal an earlier one in inputs, target and, where they are given, group and time; and how many
-        equal one of another group, 0 where a time is given.
+        How many rows equal an earlier one in inputs, target and, if they are given, group and time; and how many
+        equal one of another group, 0 if a time is given.
     """
     cells = [inputs, pooled, y, *([] if time is None else [time])]
     whole = repeated(*cells, *([] if group is None else [group]))
@@ -89,8 +89,8 @@ def equal_rows(
         inputs: raw inputs.
         targets: the targets of the same rows.
         label: the name of the target.
-        group: a number for the group of each row, where --group gives it, and
-        time: its time, where --time does.
+        group: a number for the group of each row, if --group gives it, and
+        time: its time, if --time does.
     """
     cells = [inputs.values, inputs.pooled, *([] if time is None else [time])]
     found = []

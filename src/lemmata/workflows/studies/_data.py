@@ -81,7 +81,7 @@ class Dataset:
     Args:
         name: the bundled name or the file's name.
         inputs: one column for each kept column of the table: numbers as they are, codes 0, 1, ... of categories; NaN
-            where a cell is missing.
+            if a cell is missing.
         categories: the names of each column's categories, or None for a number.
         calendars: the calendar of each column that holds dates, as days since the first, or None.
         raw_features: the name of each column of `inputs`.
@@ -334,7 +334,7 @@ def _about(findings: Sequence[Finding], roles: Roles) -> list[Finding]:
 
 
 def _imputed(inputs: Inputs) -> list[str]:
-    """What is put where cells are missing."""
+    """What is put if cells are missing."""
     missing = np.isnan(inputs.values).sum(axis=0)
     notes = []
     for texts, words in ((False, "are filled in with the median of the training rows, and an indicator column"),

@@ -21,7 +21,7 @@ CALMER = 4.0
 
 
 def drift(best: Candidate, question: Question) -> list[str]:
-    """A sentence where the best model is worse with all earlier rows than with fewer, recent ones.
+    """A sentence if the best model is worse with all earlier rows than with fewer, recent ones.
 
     Every size is tested on the same later stretches, and its rows are those directly before them, so that more rows
     are older rows. The size with the least mean loss is compared with the largest by a paired t-test over stretches.
@@ -62,7 +62,7 @@ def ahead(dataset: Dataset) -> list[str]:
 
 
 def calmer(dataset: Dataset, question: Question) -> list[str]:
-    """With an order, of numbers: a sentence where the last value was a far worse forecast before the tested stretches.
+    """With an order, of numbers: a sentence if the last value was a far worse forecast before the tested stretches.
 
     The last value is repeated over stretches of one length, before the first tested row and from there on. No model is
     tested before, so that what happened there is in no interval.

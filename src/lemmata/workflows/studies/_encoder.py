@@ -61,7 +61,7 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendars: Calendars = ()) -> ColumnTransformer:
     """An unfitted transformer of raw inputs, whose number of encoded columns is the same in every split of their rows.
 
-    Numbers: the median of the training rows where missing, then standardised; a column that has missing cells anywhere
+    Numbers: the median of the training rows if missing, then standardised; a column that has missing cells anywhere
     in the table also gives an indicator of them. Categories: one-hot columns over the vocabulary of the whole table,
     missing being a category of its own, then standardised. Dates: numbers, and beside them the parts of `calendars`,
     standardised. Plain scikit-learn does this; skrub's TableVectorizer
@@ -116,7 +116,7 @@ def target_means(
     read a row's own target from them; other rows get theirs from all training rows.
 
     Args:
-        codes: codes of the texts of the training rows, NaN where missing.
+        codes: codes of the texts of the training rows, NaN if missing.
         others: codes of the other rows.
         targets: of the training rows; of two columns that are classes the first says nothing that the second does not.
         groups: the group of each training row, or None; no group is split.

@@ -168,7 +168,7 @@ class Kinds:
         spikes: numbers of which some lie more than ten standard deviations from their mean.
         texts: texts of up to 20 categories.
         many: texts of more.
-        plain: the settings of `lemmata.estimators.PlainTable`, where scikit-learn has no part for a column; else None.
+        plain: the settings of `lemmata.estimators.PlainTable`, if scikit-learn has no part for a column; else None.
         why: for each column that needs it, the reason.
         gaps: whether some text is missing.
         rows: of the table.
@@ -257,7 +257,7 @@ def _truth(cells: pl.Series) -> bool:
 
 
 def _reason(cells: pl.Series, missing: Sequence[str]) -> str:
-    """Why scikit-learn cannot take numbers as they stand; empty where it can."""
+    """Why scikit-learn cannot take numbers as they stand; empty if it can."""
     if _truth(cells):
         return "true and false as texts"
     if cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum):
@@ -278,7 +278,7 @@ def _number(text: str) -> float | None:
 
 
 def _format(cells: pl.Series) -> str:
-    """The format of dates that are texts; empty where the year is first."""
+    """The format of dates that are texts; empty if the year is first."""
     texts = stripped(cells)
     first = str(texts.drop_nulls()[0])
     if ":" in first and len(first) <= 8:
@@ -330,7 +330,7 @@ def date_columns(name: str, parts: Sequence[str]) -> list[str]:
 
 
 def group_folds(groups: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """The folds of `target_means` for rows of these groups; None where there are fewer groups than folds."""
+    """The folds of `target_means` for rows of these groups; None if there are fewer groups than folds."""
     if len(np.unique(groups)) < FOLDS:
         return None
     return list(GroupKFold(FOLDS).split(groups, groups=groups))

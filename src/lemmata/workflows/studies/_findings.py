@@ -177,8 +177,8 @@ def examine_rows(
         targets: the targets of the same rows.
         earliest: for each row the first one with equal inputs.
         label: the name of the target.
-        group: a number for the group of each row, where --group gives it, and
-        time: its time, where --time does.
+        group: a number for the group of each row, if --group gives it, and
+        time: its time, if --time does.
     """
     findings = [
         Finding(

@@ -10,7 +10,7 @@ DRAWS = 128
 """Gaussian draws of the outputs, half of them the negatives of the other half; the same at every size."""
 PROBES = 40
 """Random vectors that tell how the variance at a row is shared out to the classes that it comes from."""
-_LARGEST_PRICE = 20.0  # of variance: squared error over squared bias, which diverges where as many modes as rows train
+_LARGEST_PRICE = 20.0  # of variance: squared error over squared bias, which diverges if as many modes as rows train
 
 
 def predicted_accuracy(

@@ -17,7 +17,7 @@ _DATE = re.compile(
 
 
 def numeric_hint(column: pl.Series) -> str:
-    """What to do about a text whose cells are mostly numbers or dates; empty where they are not."""
+    """What to do about a text whose cells are mostly numbers or dates; empty if they are not."""
     numeric = odd_numbers(column)
     if numeric:
         return numeric
@@ -43,7 +43,7 @@ def spread(column: pl.Series) -> pl.Series:
 
 
 def odd_numbers(column: pl.Series) -> str:
-    """What to do about texts that would be numbers but for a decimal comma or a unit; empty where they are not so."""
+    """What to do about texts that would be numbers but for a decimal comma or a unit; empty if they are not so."""
     odd, share = not_numbers(column) if column.dtype == pl.String else ([], 0.0)
     for pattern, remedy in (
         (

@@ -26,7 +26,7 @@ class Layout:
 
     Args:
         frame: the table.
-        orient: what `pandas.read_json` calls it; empty where it is a list of objects under `key`.
+        orient: what `pandas.read_json` calls it; empty if it is a list of objects under `key`.
         key: of the list of objects.
     """
 
@@ -49,7 +49,7 @@ def is_one_object(source: Source) -> bool:
 
 
 def layout_of(source: Source) -> Layout | None:
-    """The table in a file that is one object; None where it is a row.
+    """The table in a file that is one object; None if it is a row.
 
     Args:
         source: the file, in UTF-8.

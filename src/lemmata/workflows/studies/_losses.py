@@ -15,7 +15,7 @@ NORMAL_90 = 1.645
 FEW = 5.0
 """Below so many errors a share is measured by exact binomial bounds, and not by its standard error."""
 SURE = 0.05
-"""A classifier surely beats guessing where the exact sign test has at most this p-value."""
+"""A classifier surely beats guessing if the exact sign test has at most this p-value."""
 WILD, WILDER = 10.0, 20.0
 """A split in which a model is so many times worse than guessing, and than itself in the median split, is left out."""
 MOST_WILD, SQUARES = 0.2, 0
@@ -38,7 +38,7 @@ class Split:
         largest: for each metric, the largest loss of a row.
         certain: whether the model gives classes alone.
         seconds: that fit and predictions took.
-        fitted: for each metric, the mean loss on the training rows; where it was asked for.
+        fitted: for each metric, the mean loss on the training rows; if it was asked for.
         members: the groups of the held-out rows, with groups; and for each the number of its rows and
         sums: the sum of its losses, for each metric.
     """
@@ -66,21 +66,21 @@ class Losses:
 
     Args:
         sizes: numbers of training rows.
-        mean: mean loss on held-out rows; where a share of errors is tiny, (errors + 1/2) / (rows + 1).
+        mean: mean loss on held-out rows; if a share of errors is tiny, (errors + 1/2) / (rows + 1).
         se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
             of different rows on which it was measured. With few groups or stretches of time it is wider by Student's t.
-        splits: how many splits each size was measured on; 0 for all rows, a kernel's last size, where folds (of one
+        splits: how many splits each size was measured on; 0 for all rows, a kernel's last size, if folds (of one
             row in regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
             one table.
-        seen: the mean as it was measured; None where it is `mean`.
-        least, greatest: exact 90 % bounds of the loss at the last size where errors are few; 0 and infinity elsewhere.
+        seen: the mean as it was measured; None if it is `mean`.
+        least, greatest: exact 90 % bounds of the loss at the last size if errors are few; 0 and infinity elsewhere.
         tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
         gain: the upper end (95 %) of the model's loss less that of guessing, at the largest size: on the same rows, or
             with an order on the same stretches; nan with groups.
         paired: by size, the losses of the splits: the same rows for every model; with an order, the same stretches at
             each size, too.
-        rows: how many different rows (with groups, groups) were held out at the last size; nan where that is unknown.
+        rows: how many different rows (with groups, groups) were held out at the last size; nan if that is unknown.
     """
 
     sizes: Float[np.ndarray, " s"]
@@ -149,7 +149,7 @@ def say_left_out(found: dict[str, LeftOut]) -> list[str]:
 def curve_of(
     fitted: list[list[Split]], metric: int, total: int, dataset: Dataset, unit: Metric, baseline: float | None = None
 ) -> tuple[Losses, LeftOut | None]:
-    """The curve of a metric, and the splits of one size that were left out; None where none was.
+    """The curve of a metric, and the splits of one size that were left out; None if none was.
 
     Splits in which the metric has no value (one class alone has no AUC) are left out of it. So are splits of numbers in
     which a model's squared error is ten times that of guessing on the same rows (and in the median split), and twenty
@@ -200,7 +200,7 @@ def curve_of(
 
 
 def _ratios(splits: list[Split], metric: int) -> Float[np.ndarray, " splits"]:
-    """The loss over that of guessing on the same rows, or in the median split where guessing was lucky."""
+    """The loss over that of guessing on the same rows, or in the median split if guessing was lucky."""
     guessed = np.array([own.guessed[metric] for own in splits])
     return np.array([own.means[metric] for own in splits]) / np.maximum(guessed, max(np.median(guessed), 1e-300))
 
@@ -261,7 +261,7 @@ def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
 
 
 def _in_pairs(means: Float[np.ndarray, " splits"]) -> Float[np.ndarray, " pairs"]:
-    """The means of neighbouring stretches, where there are six and more."""
+    """The means of neighbouring stretches, if there are six and more."""
     parts = np.array_split(means, len(means) // 2) if len(means) >= 6 else means[:, None]
     return np.array([part.mean() for part in parts])
 

@@ -96,7 +96,7 @@ def _before(dataset: Dataset, number: int) -> Float[np.ndarray, "n k"]:
 
 
 def _baselines_in_time(dataset: Dataset) -> dict[str, float]:
-    """Where it has a value: an AUC has none where a stretch holds one class alone."""
+    """If it has a value: an AUC has none if a stretch holds one class alone."""
     total, y, losses = len(dataset.targets), dataset.targets, []
     for number in range(BLOCKS):
         before, test = split(total, total, number, 0, dataset.groups, dataset.order)
@@ -130,7 +130,7 @@ def measure(
         deadline: when to stop.
         progress: told the share that is done; what it raises ends the measurement.
         executor: where splits are fitted, each a task; None is here. The losses are the same.
-        encoded: the encoding of training and held-out rows, where other models have asked for the same splits; None
+        encoded: the encoding of training and held-out rows, if other models have asked for the same splits; None
             for the table's own.
 
     Raises:
@@ -202,7 +202,7 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
 
 
 def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str]:
-    """Where the asked metric has no value, or a model is measured by less than it needs.
+    """If the asked metric has no value, or a model is measured by less than it needs.
 
     Raises:
         UnmeasuredError: it has no value anywhere.
@@ -256,7 +256,7 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
 
 
 def _one_split_apart(apart: bool, *given: Any) -> Split | str:
-    """One split, wherever it is; where the model cannot be fitted, why."""
+    """One split, wherever it is; if the model cannot be fitted, why."""
     try:
         if not apart:
             return _one_split(*given)

@@ -38,8 +38,8 @@ class Metric:
         words: what it is, in a few words.
         most: the largest loss that there is.
         probable: whether it needs probabilities.
-        counted: what a mistake is counted among, where the loss is a share: "rows", "rarest" for those of the rarest
-            class, or "" where nothing is counted.
+        counted: what a mistake is counted among, if the loss is a share: "rows", "rarest" for those of the rarest
+            class, or "" if nothing is counted.
         averaged: whether the loss is the mean of what single rows lose; else rows say how much each adds to it.
         always: whether it is measured whatever is asked, because theory and answers use it.
         of_class: whether it is about one class of two.
@@ -237,14 +237,14 @@ def _of_scikit_learn(name: str, task: str) -> Metric:
 def asked(text: str | float, task: str, spread: float, unit: Metric | None = None) -> tuple[Metric, float]:
     """A metric and the loss that is asked for, from "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
 
-    A bare number is in the unit, where one is given, and else the share of the variance that is left (1 - R²), or the
+    A bare number is in the unit, if one is given, and else the share of the variance that is left (1 - R²), or the
     share of wrong classes.
 
     Args:
         text: as given.
         task: "regression" or "classification".
         spread: the variance of the target, in its units squared, summed over outputs.
-        unit: the metric of `--metric`, or the user's own; None where none is given.
+        unit: the metric of `--metric`, or the user's own; None if none is given.
 
     Raises:
         SettingError: not a metric and a number, a value that no model has, or another metric than the unit.

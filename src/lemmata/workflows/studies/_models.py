@@ -142,7 +142,7 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
 
 
 def is_last_value(model: Model) -> bool:
-    """Whether it is the last season where none was found, which is the last value again."""
+    """Whether it is the last season if none was found, which is the last value again."""
     return model.naive and model.name == "season" and model.least == 1
 
 
@@ -153,7 +153,7 @@ def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
     dates are read as days: their seasons are candidates, no more.
 
     Args:
-        order: times in days, from early to late. Where each time has as many rows as any other, these count once.
+        order: times in days, from early to late. If each time has as many rows as any other, these count once.
     """
     times, counts = np.unique(order, return_counts=True)
     if len(times) < 2 or counts.min() != counts.max():
@@ -171,7 +171,7 @@ def _uneven(order: Float[np.ndarray, " n"]) -> bool:
 def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
     """The season that forecasts rows best, of those that the calendar has and that in which the target is most alike.
 
-    Each is repeated so many rows ahead from the same starts; 1 (the last value) where that has the smallest error. The
+    Each is repeated so many rows ahead from the same starts; 1 (the last value) if that has the smallest error. The
     median over starts decides: a few stretches out of the ordinary hide no season.
 
     Args:

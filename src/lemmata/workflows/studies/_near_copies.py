@@ -23,12 +23,12 @@ LEAST, SHARE = 3, 0.01
 
 
 def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndarray | None = None) -> list[Finding]:
-    """That many rows nearly equal another one, of another group where there are groups.
+    """That many rows nearly equal another one, of another group if there are groups.
 
     The distance to the nearest row is held against that to the twentieth, so that dense and thin places are treated
-    alike. Where rows are spread evenly in d dimensions around a row, the ratio of the two is below r with a probability
+    alike. If rows are spread evenly in d dimensions around a row, the ratio of the two is below r with a probability
     of at most 19 r^d. d is what the rows themselves show: half of the twenty neighbours lie within 2^(-1/d) of the
-    distance of the twentieth. A ratio is near where 0.01 rows of the whole table are expected to be below it. Only
+    distance of the twentieth. A ratio is near if 0.01 rows of the whole table are expected to be below it. Only
     numbers with many values count; in all other columns a copy is equal. Rows in time are near by right.
 
     Args:

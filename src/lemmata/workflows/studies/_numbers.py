@@ -1,4 +1,4 @@
-"""Numbers as people write them: decimal commas, thousands that are set apart, and a few words where there is none."""
+"""Numbers as people write them: decimal commas, thousands that are set apart, and a few words if there is none."""
 
 import dataclasses
 import re
@@ -31,7 +31,7 @@ _NO_NUMBER = frozenset((
     "not applicable", "keine angabe", "k. a.", "unbekannt", "fehlt", "inconnu", "manquant", "non disponible",
     "sin datos", "sin dato", "desconocido", "ns/nc", "n.s./n.c.", "sconosciuto", "desconhecido", "onbekend",
 ))  # fmt: skip
-"""Words that stand where there is no number, also among few different ones."""
+"""Words that stand if there is no number, also among few different ones."""
 
 
 _IN_BRACKETS = re.compile(r"\([^\d()]{1,12}\)|\[[^\d\[\]]{1,12}\]")
@@ -55,10 +55,10 @@ class Written:
     """Texts as numbers.
 
     Args:
-        column: the numbers, missing where there is none.
+        column: the numbers, missing if there is none.
         words: what was read as missing, and how often.
-        decimal: the mark before decimals, where the texts show it.
-        unit: what stands before or behind every number; empty where there is none.
+        decimal: the mark before decimals, if the texts show it.
+        unit: what stands before or behind every number; empty if there is none.
     """
 
     column: pl.Series
@@ -78,9 +78,9 @@ def check_decimal(decimal: str | None) -> None:
 
 
 def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
-    """The mark before decimals in the texts of a table: "," or "."; None where no cell shows it, or they disagree.
+    """The mark before decimals in the texts of a table: "," or "."; None if no cell shows it, or they disagree.
 
-    Of a cell like 1,001 nobody can tell. Where all commas are like that, they set thousands apart if whole numbers
+    Of a cell like 1,001 nobody can tell. If all commas are like that, they set thousands apart if whole numbers
     below 1000 have none and no number from 1000 on stands without.
 
     >>> decimal_mark([pl.Series(["1.234,5", "7"])]), decimal_mark([pl.Series(["1,234,567", "8"])])
@@ -107,14 +107,14 @@ def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
 
 
 def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
-    """A text column as numbers; None where its cells are something else.
+    """A text column as numbers; None if its cells are something else.
 
-    Up to three different words without a digit, in at most a tenth of the cells, are read as missing; where there are
+    Up to three different words without a digit, in at most a tenth of the cells, are read as missing; if there are
     few different numbers, which may be codes, only words that commonly say so.
 
     Args:
         column: texts without blanks around them.
-        decimal: the mark before decimals in this table; None where it is not known.
+        decimal: the mark before decimals in this table; None if it is not known.
 
     >>> found = as_numbers(pl.Series(["1,5", "2,25"] + ["3"] * 20 + ["n.d."]), ",")
     >>> found.column[:2].to_list(), found.words
@@ -133,7 +133,7 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
 
 
 def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
-    """Texts without the unit that all their numbers have, and that unit; as they are where it is not one and the same.
+    """Texts without the unit that all their numbers have, and that unit; as they are if it is not one and the same.
 
     >>> without_unit(pl.Series(["66,00 €", "1.200,50 €", None]))[0].to_list()
     ['66,00', '1.200,50', None]
@@ -153,7 +153,7 @@ def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
 
 
 def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
-    """Whether words among numbers stand where there is none."""
+    """Whether words among numbers stand if there is none."""
     if len(units := [word for word in words if _IN_BRACKETS.fullmatch(word)]) == 1 and words[units[0]] == 1:
         words = {word: number for word, number in words.items() if word not in units}  # below the name of the column
     if len(words) > _MOST_WORDS or sum(words.values()) > (1 - _LEAST_NUMBERS) * present:

@@ -71,7 +71,7 @@ class Candidate:
         A mean of squares is known less well than its standard error says if few rows hold much of it: rows as large,
         or larger, may be missing among those that were seen. The upper end leaves room for them; the median does not,
         as such rows would add as much to the loss of guessing, and to that of any other model. The forecast is also
-        widened to the exact bounds of the last measured size where errors are few, and kept within the range of its
+        widened to the exact bounds of the last measured size if errors are few, and kept within the range of its
         metric. Its median falls no faster than n^-2, and not below the ground.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
@@ -112,9 +112,9 @@ class Candidate:
         """The least number of rows from which on the expected loss is at most this, and stays there up to all rows.
 
         It is at most N just where the loss that is expected with all N rows is. The lower end is where the 5 % curve
-        first is at the loss, the upper end where the 95 % curve stays below it: infinite where that is nowhere up to
+        first is at the loss, the upper end where the 95 % curve stays below it: infinite if that is nowhere up to
         10,000 times the last measured size. Below the smallest measured size nothing is known: value and upper end are
-        not below it, and the lower end is 1 where the 5 % curve is at the loss at that size. Where the interval of the
+        not below it, and the lower end is 1 if the 5 % curve is at the loss at that size. If the interval of the
         loss with all N rows lies above this loss, the lower end is at least N.
         """
         logs, curves = self.curves
@@ -171,7 +171,7 @@ def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int)
 def grounded(candidates: list[Candidate]) -> list[Candidate]:
     """The same, none of them expected to come below the noise that the best of them has shown.
 
-    The ground is the limit of the model that is best with all rows: where its curve is flat, what remains is taken for
+    The ground is the limit of the model that is best with all rows: if its curve is flat, what remains is taken for
     noise until a model is seen below it. The 5 % curves keep their own ends, so that what a worse model may still do
     is open and not denied.
     """

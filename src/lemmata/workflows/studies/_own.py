@@ -61,7 +61,7 @@ def estimator_of(model: Model) -> Any:
 
 
 def _refusal(model: Model, dataset: Dataset) -> str:
-    """Why the model cannot be fitted to some rows and predict others; empty where it can."""
+    """Why the model cannot be fitted to some rows and predict others; empty if it can."""
     rows = np.random.default_rng(0).permutation(len(dataset.targets))[:TRIED]
     cut = max(len(rows) * 4 // 5, 1)
     given = dataset.as_given(rows) if model.raw else dataset.encoded(rows[:cut], rows[cut:])

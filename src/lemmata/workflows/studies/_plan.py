@@ -58,7 +58,7 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     plan = []
     for n in sizes:
         number = number_of_splits(total, n, quick, allowed(n))
-        # At the last size every row is held out once where that is not dear: few rows may hold much of the loss. Of a
+        # At the last size every row is held out once if that is not dear: few rows may hold much of the loss. Of a
         # kernel that is measured on all rows beyond, each is, so that a quick study need not.
         whole = math.ceil(total / held_out(total, n))
         if (
@@ -75,7 +75,7 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
 
 
 def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
-    """The sizes at which a fit is not dearer than that; where these are too few, as many smaller ones.
+    """The sizes at which a fit is not dearer than that; if these are too few, as many smaller ones.
 
     A model that is dear at all but one size of a large table is no reason to fit it to three of them.
     """

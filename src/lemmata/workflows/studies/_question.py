@@ -8,7 +8,7 @@ from lemmata.workflows.records import spell, spell_asked
 from ._metrics import Metric
 
 GAIN = 0.9
-"""Where nothing is asked for, the question is what a tenth less error takes, in the unit in which it is told."""
+"""If nothing is asked for, the question is what a tenth less error takes, in the unit in which it is told."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Question:
         total: rows N that the user has.
         spread: variance of the target.
         guessing: the loss of who knows no inputs.
-        cost: price of a row, where it is known.
-        used: rows that the study used, where these are fewer.
+        cost: price of a row, if it is known.
+        used: rows that the study used, if these are fewer.
         rare: classes of fewer than 8 rows, in words.
         more: what the user would have more of: "rows", or "rows of new groups".
         drifts: whether older rows no longer help, so that numbers of rows say nothing.
@@ -66,7 +66,7 @@ class Question:
 
         Args:
             interval: of losses.
-            like: a number as it was asked; where it has more decimals than are told, all three numbers get as many.
+            like: a number as it was asked; if it has more decimals than are told, all three numbers get as many.
         """
         ends = sorted((interval.lower, interval.upper), reverse=self.unit.rises)
         values = [self._told(loss) for loss in (interval.value, *ends)]

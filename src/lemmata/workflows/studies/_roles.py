@@ -158,7 +158,7 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
     Args:
         table: as it was read.
         roles: of its columns.
-        decimal: the mark before decimals; None where the cells show it.
+        decimal: the mark before decimals; None if the cells show it.
     """
     enough(table.frame.height, table.name)
     needed = list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets]))

@@ -144,7 +144,7 @@ class _Job:
     def measure(self) -> None:
         """The test for signal, and the curves of the models, beside each other."""
         self.progress("Looking for signal", 0, 1)
-        # The longest first, so that the threads end together; but what people use first where time is limited.
+        # The longest first, so that the threads end together; but what people use first if time is limited.
         price = {model.name: model.price(len(self.dataset.targets), width_of(self.dataset),
                                          self.dataset.targets.shape[1]) for model in self.models}  # fmt: skip
         waiting = sorted(self.models, key=lambda model: -price[model.name])
@@ -191,7 +191,7 @@ class _Job:
             return signal(self.dataset, self.options.seed)
 
     def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
-        """A model's curve, what theory says of it where there is time, and how the curve goes on; on any thread."""
+        """A model's curve, what theory says of it if there is time, and how the curve goes on; on any thread."""
 
         def told(share: float) -> None:
             if self.stopped.is_set():
@@ -236,7 +236,7 @@ class _Job:
         self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
 
     def examine(self) -> None:
-        """Which theorems speak about these data, and trained networks beside their kernels, where that is asked."""
+        """Which theorems speak about these data, and trained networks beside their kernels, if that is asked."""
         best = self.best_kernel()
         if not self.options.claims or best is None or best.measured.ridge is None:
             return
@@ -310,7 +310,7 @@ class _Job:
         return min(knowing, key=lambda item: float(item.losses.mean.min()))
 
     def drifts(self) -> list[str]:
-        """With an order: a sentence where older rows no longer help."""
+        """With an order: a sentence if older rows no longer help."""
         steadiest = self.steadiest()
         return [] if steadiest is None else drift(steadiest, self.question)
 

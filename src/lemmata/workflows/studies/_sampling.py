@@ -1,4 +1,4 @@
-"""Which rows of a table that is too large are used: drawn at random, whole groups where rows come in groups."""
+"""Which rows of a table that is too large are used: drawn at random, whole groups if rows come in groups."""
 
 import numpy as np
 import polars as pl
@@ -8,7 +8,7 @@ from jaxtyping import Int
 def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None = None) -> Int[np.ndarray, " m"]:
     """At most `most` of the rows, in their order, without replacement.
 
-    With groups, these are drawn one after the other, and end before the first that is too many. Where two groups, or
+    With groups, these are drawn one after the other, and end before the first that is too many. If two groups, or
     half of the rows, do not come together in this way, single rows are drawn: groups so large must be cut.
 
     Args:

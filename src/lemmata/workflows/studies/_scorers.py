@@ -66,7 +66,7 @@ class Scored:
 
     Called with targets and outputs it returns an array over rows whose mean is the loss, and whose variance over m is
     that of the loss by the jackknife: a fifth of the rows (or groups) is left out at a time. Unlike single rows, fifths
-    are right for medians, too (Shao and Wu 1989). The loss is nan where the rows are of one class alone.
+    are right for medians, too (Shao and Wu 1989). The loss is nan if the rows are of one class alone.
 
     Args:
         scorer: a name that scikit-learn's `get_scorer` knows, a function of true and predicted targets, or a scorer
@@ -105,7 +105,7 @@ class Scored:
             y: targets.
             output: predictions.
             spread: is not used.
-            members: the groups of the rows, where they have any.
+            members: the groups of the rows, if they have any.
             parts: how many parts are left out.
         """
         return influences(lambda rows: self.loss(y[rows], output[rows]), len(y), members, parts)

@@ -138,7 +138,7 @@ def _naive(y: np.ndarray, before: np.ndarray, start: int, end: int) -> list[floa
 
 
 def _period(past: np.ndarray) -> int:
-    """The lag of the largest autocorrelation after it first falls below a tenth; 0 where it does not."""
+    """The lag of the largest autocorrelation after it first falls below a tenth; 0 if it does not."""
     n = len(past)
     centred = past - past.mean(axis=0)
     power = np.abs(np.fft.rfft(centred, 2 * n, axis=0)) ** 2

@@ -1,4 +1,4 @@
-"""The test for signal where rows come in groups: targets are exchanged within groups, and between whole groups."""
+"""The test for signal if rows come in groups: targets are exchanged within groups, and between whole groups."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ _ENUMERATED = 800
 
 
 def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Both tests where both can reach the level, at half of it each; otherwise the one that can.
+    """Both tests if both can reach the level, at half of it each; otherwise the one that can.
 
     Within groups: the group's mean is taken off targets and columns, and targets are exchanged among the rows of a
     group. The level rests on that alone: within a group, targets are exchangeable given the columns. Effects of groups
@@ -124,7 +124,7 @@ def _arranged(values: np.ndarray, orders: np.ndarray) -> np.ndarray:
 
 
 def _exchanges(target: np.ndarray, rng: np.random.Generator, shuffles: int) -> np.ndarray:
-    """Orders of the groups: one for each different arrangement where these are few, otherwise drawn at random."""
+    """Orders of the groups: one for each different arrangement if these are few, otherwise drawn at random."""
     units = len(target)
     if _log_arrangements(target) > math.log(_ENUMERATED):
         return np.stack([np.arange(units), *(rng.permutation(units) for _ in range(shuffles))])

@@ -22,12 +22,12 @@ _TREES, _LEAF, _ROWS_OF_A_TREE, _COLUMNS_OF_A_TREE = 40, 10, 3000, 100
 
 
 def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Outcome:
-    """Targets are permuted over the held-out half, where the predictions for it stand.
+    """Targets are permuted over the held-out half, if the predictions for it stand.
 
     Ridge regressions with three ridges and a random forest are fitted to one half, each to the targets and to their
     scores. Each predicts the other half, and the products of predictions and targets are summed over its rows. Every
     sum is divided by its standard deviation over all permutations, and the largest counts. The predictions follow from
-    the first half and the columns alone: where rows are independent and columns say nothing, all arrangements of the
+    the first half and the columns alone: if rows are independent and columns say nothing, all arrangements of the
     targets are equally likely, so that the p-value is exact, whatever the tails.
     """
     y, (own, rest) = dataset.targets, _halves(dataset, rng)
@@ -56,7 +56,7 @@ def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Out
 
 
 def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Two halves of the rows; of rows that repeat others, where that is no accident, one each."""
+    """Two halves of the rows; of rows that repeat others, if that is no accident, one each."""
     rows = np.arange(len(dataset.targets))
     if copies(dataset) and not few_values(dataset):
         rows = np.unique(first_equal(dataset.inputs, dataset.targets))
@@ -80,7 +80,7 @@ class _Half:
         return [part / np.maximum(np.sqrt((part**2).mean(axis=0).sum(axis=1)), 1e-300)[:, None] for part in both]
 
     def linear(self, targets: Float[np.ndarray, "n t k"]) -> Float[np.ndarray, "ridges m t k"]:
-        """What ridge regressions say of the held-out rows; nothing where columns are very many."""
+        """What ridge regressions say of the held-out rows; nothing if columns are very many."""
         if self.x.shape[1] > _MOST_COLUMNS:
             return np.zeros((0, len(self.cross), *targets.shape[1:]))
         values, vectors = np.linalg.eigh(self.x.T @ self.x)

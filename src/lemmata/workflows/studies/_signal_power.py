@@ -24,7 +24,7 @@ _SEVERAL = 5
 _LEAST_SPREAD = 1e-9
 
 Powers = dict[str, float]
-"""By kind, the share of the variance from which on a signal is found in most cases; infinite where it is not."""
+"""By kind, the share of the variance from which on a signal is found in most cases; infinite if it is not."""
 
 
 def made(x: Float[np.ndarray, "n d"], rng: np.random.Generator, product: bool) -> dict[str, Float[np.ndarray, "n t"]]:
@@ -93,7 +93,7 @@ def bent(found: Powers) -> Powers:
 
 
 def hardest(found: Powers) -> float:
-    """The share from which on every linear kind is found in most cases; nan where nothing was tried."""
+    """The share from which on every linear kind is found in most cases; nan if nothing was tried."""
     return max((share for kind, share in found.items() if kind != PRODUCT), default=math.nan)
 
 

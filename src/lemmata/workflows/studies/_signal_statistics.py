@@ -50,7 +50,7 @@ class View:
         columns: their columns.
         targets: for each unit the target of each arrangement; the first is the observed one.
         scores: the same, as ranks or with each class weighted by its rarity.
-        score: of targets that are made, the scores; None where no power is asked for.
+        score: of targets that are made, the scores; None if no power is asked for.
         classes: whether the target is classes.
         products: whether a product of two columns is tried, too.
         codes: of each text with many categories its codes, from 0.
@@ -112,7 +112,7 @@ def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], 
 def _by_text(
     codes: Int[np.ndarray, "n q"], targets: Float[np.ndarray, "n arrangements k"]
 ) -> list[Float[np.ndarray, " arrangements"]]:
-    """What is left by the best text where a row is predicted from the others of its category.
+    """What is left by the best text if a row is predicted from the others of its category.
 
     The mean of n others is drawn to 0, the overall mean, as if m more rows stood there: n/(n + m) of it is told. Each m
     gives one statistic.
@@ -135,7 +135,7 @@ def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarra
 
     A statistic, the logarithm of what is left of the variance, is taken from its median over all arrangements, and
     divided by the median's distance from the fourth percentile. All arrangements enter alike, the observed one too: the
-    law of the result is exchangeable where that of the statistics is.
+    law of the result is exchangeable if that of the statistics is.
     """
     return _ahead(statistics, statistics)
 
@@ -154,7 +154,7 @@ def outcome(
 ) -> Outcome:  # fmt: skip
     """The share of the arrangements that do at least as well as the observed one, and what would have been found.
 
-    What would have been found is computed where nothing was found at the level, and random numbers are given.
+    What would have been found is computed if nothing was found at the level, and random numbers are given.
     """
     parts = [unexplained(view) for view in views]
     statistics = np.concatenate([part for pair in parts for part in pair])

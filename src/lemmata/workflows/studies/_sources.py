@@ -41,8 +41,8 @@ class Source:
     Args:
         path: as the user named it.
         kind: how it is read, a value of `KINDS`.
-        suffix: its extension, that of the packed file where there is one.
-        content: its bytes where they are not the file's own; None where they are.
+        suffix: its extension, that of the packed file if there is one.
+        content: its bytes if they are not the file's own; None if they are.
         notes: what was done to get them.
     """
 
@@ -71,7 +71,7 @@ class Source:
 
 
 def source_of(path: Path, limit_bytes: int) -> Source | None:
-    """The file with its kind, unpacked; None where the extension is of no known kind.
+    """The file with its kind, unpacked; None if the extension is of no known kind.
 
     Args:
         path: of the file.
@@ -152,7 +152,7 @@ def _fits(path: Path, size: int, limit_bytes: int) -> None:
 
 
 def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
-    """The text in UTF-8: of UTF-16 and UTF-32, and of Windows-1252 where it is no UTF-8; its lines end with a newline.
+    """The text in UTF-8: of UTF-16 and UTF-32, and of Windows-1252 if it is no UTF-8; its lines end with a newline.
 
     Args:
         source: a text.
@@ -191,7 +191,7 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
 
 
 def _encoding(head: bytes, whole: bool) -> str | None:
-    """What a text is written in, by its first bytes; None where it is no text."""
+    """What a text is written in, by its first bytes; None if it is no text."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding

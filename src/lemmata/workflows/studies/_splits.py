@@ -23,7 +23,7 @@ def split_sizes(
 ) -> list[int]:
     """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5: eight, or five quickly.
 
-    With an order they end at 3N/5; with groups where the largest group leaves no more.
+    With an order they end at 3N/5; with groups if the largest group leaves no more.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]

@@ -13,7 +13,7 @@ from ._row_losses import wrong
 FULL = 0.75
 """A model measured on this share of the largest size counts as measured as far as the rows allow."""
 SURELY = 0.05
-"""A model is not as good as the best where a paired test of their losses on splits of both has at most this p-value."""
+"""A model is not as good as the best if a paired test of their losses on splits of both has at most this p-value."""
 COMMON = 0.5
 """That counts for sizes of at least this share of the largest that the model was measured with."""
 TIED = 2.0
@@ -45,9 +45,9 @@ def may_beat_guessing(item: Candidate, question: Question) -> bool:
 
 
 def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candidate]:
-    """The models that may be best: those expected to beat guessing, where one of them surely does; else none.
+    """The models that may be best: those expected to beat guessing, if one of them surely does; else none.
 
-    One whose fits broke down in a split may be best only where those of every other did, too.
+    One whose fits broke down in a split may be best only if those of every other did, too.
 
     To recommend only models that surely beat guessing would prefer those that stay near it: their gain varies least.
     """
@@ -79,7 +79,7 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
 def _beaten(item: Candidate, best: Candidate) -> bool:
     """Whether the best model has the smaller loss on all splits of both, and surely so: Student's test of the logs.
 
-    Where a model is measured on fewer splits, its interval is wide, and says less than these splits do.
+    If a model is measured on fewer splits, its interval is wide, and says less than these splits do.
     """
     if item.losses.rows >= SAME * best.losses.rows or not (item.losses.paired and best.losses.paired):
         return False

@@ -256,7 +256,7 @@ def _fields(lines: list[str], separator: str) -> list[str]:
 
 
 def _no_comment(path: Path, lines: list[str], separator: str) -> None:
-    """Refuse lines of comment above the header; '#' may begin a name where the next line has as many fields."""
+    """Refuse lines of comment above the header; '#' may begin a name if the next line has as many fields."""
     below = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     if lines[0].startswith("#") and max(below.count(mark) for mark in ",;\t|") != lines[0].count(separator):
         raise DataError(
@@ -363,7 +363,7 @@ _READ = {"text": _text, "parquet": _parquet, "arrow": _arrow, "lines": _lines, "
 def _collect(
     name: str, frame: pl.LazyFrame, how: Reading, planned: Callable[[int, int], int]
 ) -> tuple[pl.DataFrame, int, tuple[str, ...], np.ndarray | None]:
-    """The whole table where its plan fits into the limit, else as many randomly drawn rows as do, and which."""
+    """The whole table if its plan fits into the limit, else as many randomly drawn rows as do, and which."""
     limit_bytes, group = how.limit_bytes, how.group
     schema = frame.collect_schema()
     columns = max(len(schema), 1)

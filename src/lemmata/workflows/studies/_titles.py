@@ -44,7 +44,7 @@ def title_rows(rows: Sequence[Sequence[object]]) -> int:
     """How many of the first rows of a sheet are a title: rows of at most one cell, above a row that has most cells.
 
     Args:
-        rows: the first rows, None where a cell is empty.
+        rows: the first rows, None if a cell is empty.
 
     >>> title_rows([("Sales of 2024", None, None), ("shop", "sold", "on"), ("north", 3, 1)])
     1

@@ -119,7 +119,7 @@ def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) ->
 
 
 def _train_one(network, width, precision, key, data, rate, pace, steps, prediction: Trajectory) -> dict:
-    """One network, trained, as an entry of `widths`; without points where its training diverged."""
+    """One network, trained, as an entry of `widths`; without points if its training diverged."""
     x, y, x_test, y_test = (part.astype(precision) for part in data)
     params, _ = network.init(key, x.shape[1], dtype=precision)
     entry = {"width": width, "points": [], "gap": None, "kernel_movement": None}

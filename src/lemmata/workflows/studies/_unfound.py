@@ -19,7 +19,7 @@ OPEN = 0.05
 BLIND = 0.5
 """A test that finds only signals of a larger share of the variance says nothing of absence."""
 COMMON = 0.2
-"""Where guessing the most frequent class errs in fewer rows than this, accuracy says little."""
+"""If guessing the most frequent class errs in fewer rows than this, accuracy says little."""
 SERIES = 400
 """Rows of a series below which a trend or a season is missed in most cases, as simulations showed."""
 COPIES = 0.05
@@ -71,7 +71,7 @@ def used(question: Question) -> str:
 
 
 def copied(found: Signal) -> str:
-    """A warning where many rows repeat others, before any number that rests on them."""
+    """A warning if many rows repeat others, before any number that rests on them."""
     if found.copies < COPIES * found.total:
         return ""
     rows = f"{found.copies:,} of {found.total:,} rows"
@@ -94,7 +94,7 @@ def copied(found: Signal) -> str:
 
 
 def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], useful: Sequence[Candidate]) -> Answers:
-    """Where there is no signal, no model is best, and no number of rows is told.
+    """If there is no signal, no model is best, and no number of rows is told.
 
     A model whose held-out error lies below that of guessing with its whole interval is named all the same: then the
     test has not seen what the curve shows.
@@ -148,7 +148,7 @@ def _remedy(question: Question) -> str:
 
 
 def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
-    """That the past of the target predicts it, where its naive forecast surely beats guessing."""
+    """That the past of the target predicts it, if its naive forecast surely beats guessing."""
     able = [item for item in naive if item.expected(question.total).upper < question.guessing]
     if not able:
         return []

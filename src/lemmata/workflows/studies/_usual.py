@@ -16,7 +16,7 @@ from ._trees import LEAF_OF_MANY, boosted, boosting_price, forest, forest_price,
 from ._validation import PARTS, Groups, group_parts, parted, validating
 
 STEPS = 20
-"""Steps of a support vector machine for each row: where the target has little noise, a large penalty never ends."""
+"""Steps of a support vector machine for each row: if the target has little noise, a large penalty never ends."""
 RATIOS = (0.2, 0.5, 0.9)
 """Shares of the absolute penalty that an elastic net tries."""
 
@@ -241,7 +241,7 @@ def repeated(y: Float[np.ndarray, "n k"], period: int, m: int) -> Float[np.ndarr
 
 
 def season(y: Float[np.ndarray, "n k"]) -> int:
-    """The lag from 2 to n/3 at which a target without its trend is most like itself; 1 where none stands out.
+    """The lag from 2 to n/3 at which a target without its trend is most like itself; 1 if none stands out.
 
     The first 10 lags after which the autocorrelation has fallen below zero begin the search, so that slow changes are
     no seasons. At most the last 5000 rows are looked at.

@@ -1,4 +1,4 @@
-"""Which training rows choose the settings of a model: single rows, or whole groups where rows belong to groups.
+"""Which training rows choose the settings of a model: single rows, or whole groups if rows belong to groups.
 
 Rows of one group tell each other. Settings that were chosen on rows whose own group trains would suit new rows of known
 groups, while a study with groups is about rows of new ones.
