@@ -1,4 +1,4 @@
-"""What every answer to one's own numbers says beside its number, which numbers are refused, and limits of shares."""
+"""The fields of every tool's answer besides its number, the numbers that tools refuse, and limits of shares."""
 
 import dataclasses
 import math
@@ -15,8 +15,8 @@ class Condition:
 
     Args:
         name: the condition in words.
-        value: what was found; None if nothing can be.
-        holds: whether it holds; None if it cannot be told.
+        value: the value that was found; None if the value cannot be computed.
+        holds: whether the condition holds; None if this cannot be decided.
         why: what depends on it.
 
     >>> print(Condition("draws are independent"))

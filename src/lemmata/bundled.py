@@ -1,4 +1,4 @@
-"""What DATA may name beside a file, and what is said if it names neither."""
+"""The names that DATA accepts besides a file, and the error for any other name."""
 
 import dataclasses
 import difflib
@@ -7,7 +7,7 @@ from pathlib import Path
 from lemmata.errors import MissingFileError, shortened
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".feather", ".jsonl", ".npz")
-"""Extensions that messages name; those of all kinds that are read stand in `_sources`."""
+"""Extensions that messages name; `_sources` lists the extensions of all kinds that can be read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Bundled:
 
     @property
     def kinds(self) -> str:
-        """What a name is of: "set", "task or set"; "" if there are no names."""
+        """The kinds that a name can have: "set", "task or set"; "" if there are no names."""
         return " or ".join(kind for kind, names in (("task", self.tasks), ("set", self.sets)) if names)
 
     @property

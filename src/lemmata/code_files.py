@@ -41,7 +41,7 @@ def forget_current_folder() -> None:
 
 
 class _Source(importlib.machinery.SourceFileLoader):
-    """What stands in a file, never what a cache beside it says that it was compiled to.
+    """Reads the text of the file itself, and never a cached compilation of it.
 
     The compiled code names the file in UTF-8, since JAX cannot read other names.
     """

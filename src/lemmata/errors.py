@@ -107,7 +107,7 @@ class CalibrationWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """A fit of many rows is approximate, because nothing else was asked for: it is solved on some rows as centres."""
+    """A fit of many rows is approximate, because no exact fit was requested: it uses some rows as centres."""
 
 
 def file_error(cause: Exception) -> type[DataError]:

@@ -1,4 +1,4 @@
-"""What may be known of a trained model and of its training: each fact is stated here, and nowhere else.
+"""The facts that may be known of a trained model and of its training. Each fact is defined only here.
 
 The command line, Python, the page and the documentation take their words from here. All of it may be left out.
 """
@@ -43,7 +43,7 @@ class Fact:
 
 
 class Facts(TypedDict, total=False):
-    """What may be known of a trained model, by its keyword in Python; the words stand in `FACTS`."""
+    """Known facts of a trained model, by their keyword in Python; `FACTS` has their words."""
 
     held: Annotated[
         Any,

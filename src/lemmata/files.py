@@ -21,7 +21,7 @@ else:
     import fcntl
 
 FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
-"""What the system says if a disk takes no more."""
+"""The system's errors for a disk that is full or broken."""
 MODEL = ".skops"
 """What a file with a fitted model ends in."""
 _DRAFT = re.compile(r"\.lemmata-[0-9a-f]{32}\.draft")
@@ -106,7 +106,7 @@ def read_text(path: str | Path) -> str:
 
 
 def encoded(text: str) -> bytes:
-    r"""The text in UTF-8; what UTF-8 lacks is escaped as in Python and JSON.
+    r"""The text in UTF-8; characters that UTF-8 lacks are escaped as in Python and JSON.
 
     Python reads the bytes of a file name that is not UTF-8 as surrogates, which no encoding has.
 
@@ -148,7 +148,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         path: of the file; its directory is made.
 
     Raises:
-        OSError: it cannot be written; nothing of it stays.
+        OSError: the file cannot be written; no part of it remains.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep_drafts(path.parent)
@@ -196,7 +196,9 @@ def try_lock(file: BinaryIO) -> bool | None:
 
 
 def sweep_drafts(folder: Path) -> None:
-    """Remove the drafts of files in a folder whose writers have ended; if the system cannot tell, those of a day.
+    """Remove the drafts of files in a folder whose writers have ended.
+
+    If the system cannot tell this, remove drafts older than a day.
 
     Args:
         folder: of which only files with the names of drafts are looked at.
@@ -232,7 +234,8 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
 def replace_text(path: str | Path, text: str) -> Path:
     """Write a text file in one step: at every moment the old file stands there, or the whole new one.
 
-    The text goes to a file beside it, reaches the disk, and takes the name; a failure leaves nothing of it.
+    The text is first written to a file next to it, down to the disk, and this file is then renamed. A failure leaves no
+    part of the text.
 
     Args:
         path: the file; its directory is made.
@@ -256,7 +259,7 @@ def check_model_file(path: str | Path, option: str) -> None:
     """Refuse a file that no model can be written into, before anything is computed.
 
     Args:
-        path: where the model is to go; its card goes beside it.
+        path: the file of the model; its card is written next to it.
         option: what names it, for the message.
 
     Raises:

@@ -59,7 +59,8 @@ def absolute() -> LeakyRelu:
 def piecewise_linear(state: State, below: float, above: float = 1.0) -> State:
     """The push of the function with these slopes on the two sides of 0."""
     law = state.law.activated()
-    # In fields the versines would cost as much as the kernels, for an angle whose loss shows as sqrt(eps) at a kink.
+    # In fields, versines would cost as much as the kernels. They would only improve angles near a kink, where the error
+    # without them is sqrt(eps).
     known = None if state.grid.sites else state.versine
     slope, c, versine = after_bend(state.nngp, versine_of(state.replace(versine=known)), below, above)
     left, right, half = safe_sqrt(state.xx), safe_sqrt(state.yy), 0.5 * (below * below + above * above)
@@ -129,7 +130,7 @@ class Gelu(AbstractLayer):
             return nngp, mean + rho * (both + one * other / rest) / (2.0 * math.pi * root)
 
         pushed = push_moments(state, moments, lambda a: a / jnp.sqrt(2.0 * math.pi * (1.0 + a)))
-        if state.grid.sites:  # as for rectifiers: versines of fields would cost as much as their kernels
+        if state.grid.sites:  # as for rectifiers: the versines of fields would cost as much as their kernels
             return pushed
         pair = Pair(state.nngp, state.xx, state.yy, versine_of(state))
         return pushed.replace(versine=after_gelu(pair, pushed.nngp, pushed.xx, pushed.yy))

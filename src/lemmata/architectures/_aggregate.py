@@ -36,7 +36,7 @@ class Aggregate(AbstractLayer):
 
     Args:
         normalisation: `"none"`, `"row"` or `"symmetric"`.
-        self_loops: e, the weight of a node in its own sum beside what A says; 0 adds nothing.
+        self_loops: e, added to the weight that A gives a node in its own sum; 0 adds nothing.
         adjacency: one graph for all points, of shape (nodes, nodes); if not given, each point has its own.
 
     Raises:
@@ -181,8 +181,8 @@ class Aggregate(AbstractLayer):
             )
 
 
-# From a pair of nodes (a, b) to a pair of sums (p, q): along the nodes of x, then along those of y; for all pairs of
-# points (n, m), or each with itself (n).
+# From pairs of nodes (a, b) to pairs of sums (p, q): first along the nodes of x, then along those of y. The points are
+# all pairs (n, m), or each point with itself (n).
 _SUMS = {
     (4, 0): "npa,abnm->pbnm",
     (4, 1): "mqb,pbnm->pqnm",

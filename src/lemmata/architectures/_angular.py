@@ -40,7 +40,8 @@ def angular_series(
     times the value at 0. It is then compared with the function at other angles, at 0 and down to `nearest` from the
     ends.
     """
-    # The cosines are taken at angles reduced as whole numbers, so that those of high degree are as exact as the others.
+    # The angles are reduced as whole numbers before the cosine is taken, so the cosines of high degree are as exact as
+    # the others.
     odd = 2 * np.arange(_SAMPLES) + 1
     values = profile(0.5 * np.pi * (1.0 + np.cos(odd * (0.5 * np.pi / _SAMPLES))))
     turns = np.outer(np.arange(_SAMPLES), odd) % (4 * _SAMPLES)

@@ -47,8 +47,8 @@ class Averages(NamedTuple):
     Attributes:
         values: sum_cd E[z_ac u_bd] K_cd for the covariance K of the values.
         tangents: the same for their tangent kernel.
-        slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef, J_a the Jacobian of row a of z by its logits, Q the covariance of what
-            keys are made of.
+        slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef, where J_a is the Jacobian of row a of z by its logits and Q is the
+            covariance of the inputs of the keys.
         slope_tangents: the same for the tangent kernel of what keys are made of.
     """
 
@@ -99,7 +99,7 @@ def fixed(mechanism: str, logits: Logits, parts: Contracted) -> Averages:
 
 
 def identity(logits: Logits, parts: Contracted) -> Averages:
-    """E[G_ac(x) G_bd(y)] = Q_ab Q_cd, Q the scaled covariances; the Jacobian is the identity."""
+    """E[G_ac(x) G_bd(y)] = Q_ab Q_cd, where Q are the scaled covariances; the Jacobian is the identity."""
     z, u = (sees.astype(parts.nngp.dtype) for sees in (logits.sees_x, logits.sees_y))
     seen = lambda part: z @ part @ _t(u)
     return Averages(
@@ -151,8 +151,8 @@ def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
     """The averages for softmax over Gaussian logits, Cov(G_ac(x), G_bd(y)) = Q_ab Q_cd, by Monte Carlo.
 
     With Q = L L^T over the positions of both inputs and Z standard normal, the blocks x x and y y of L Z L^T have that
-    law. The same Z serve all pairs, each with both signs and for both orders of the two inputs, so that the estimate is
-    unbiased, a function of the two inputs alone, and the same with x and y exchanged.
+    law. All pairs share the same Z, each with both signs and for both orders of the two inputs. So the estimate is
+    unbiased, depends on the two inputs alone, and does not change if x and y are exchanged.
     """
     normal = _normal(logits, key, draws)
     shape = logits.xy.shape

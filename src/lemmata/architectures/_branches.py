@@ -152,16 +152,16 @@ class Parallel(AbstractBranches):
     without a phase, Monomial and Hermite of odd degree, Polynomial of odd powers. One block of a residual network is
     `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
 
-    The sum is Gaussian if every branch is; an activation may follow it only then. Every branch needs the same number
-    of outputs; beside `Identity` that is the number of inputs, so the inputs of a network, which do not become many,
-    cannot be passed on beside another branch: the averages over coordinates would not settle.
+    The sum is Gaussian if every branch is; an activation may follow it only then. Every branch needs the same number of
+    outputs. Beside an `Identity`, this is the number of inputs. The inputs of a network do not become many, so the
+    averages over their coordinates would not settle. Therefore `Identity` cannot pass them on beside another branch.
 
     Args:
         branches: at least one layer.
 
-    `push` raises SettingError if two branches have a mean that is not known to be 0 (two activations of one input,
-    say, whose covariance the second moments of the input do not give branch by branch), if the inputs of the network
-    are passed on beside another branch, and if widths differ, as `init` does.
+    `push` raises SettingError in three cases: two branches have a mean that is not known to be 0; the inputs of the
+    network are passed on beside another branch; or widths differ, as in `init`. An example of the first case is two
+    activations of one input, because the second moments of the input do not give their covariance.
     """
 
     __init__ = AbstractBranches.__init__

@@ -42,7 +42,10 @@ def check_sites(x: Array) -> None:
 
 
 def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The values, refused if not finite; as they are under a transformation, if nothing can be raised."""
+    """Return the values, or raise an error if they are not finite.
+
+    Traced values are returned without this check, because a transformation cannot raise.
+    """
     try:
         known = bool(np.isfinite(np.asarray(values)).all())  # without a compilation: they are few
     except jax.errors.TracerArrayConversionError:

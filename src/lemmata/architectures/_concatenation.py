@@ -26,17 +26,19 @@ class Concatenate(AbstractBranches):
 
         nngp = sum_b (d_b / d) nngp_b,    ntk = sum_b (d_b / d) ntk_b,
 
-    the variances and means likewise. That needs nothing of the branches, which may also pass on the inputs of the
-    network or depend on each other: the next Dense layer mixes their coordinates with independent weights. It is the
-    layer of DenseNets (Huang et al., 2017), `Concatenate([Identity(), Serial([Conv(k, 3), Relu()])])`.
+    the variances and means likewise. The branches need not satisfy any condition. They may pass on the inputs of the
+    network or depend on each other, because the next Dense layer mixes their coordinates with independent weights. It
+    is the layer of DenseNets (Huang et al., 2017), `Concatenate([Identity(), Serial([Conv(k, 3), Relu()])])`.
 
-    Coordinates of different branches have different laws, so no activation follows. None is needed, as it acts on every
-    coordinate alone: in place of one after the concatenation, the same one stands at the end of every branch.
+    Coordinates of different branches have different laws, so no activation follows. An activation after the
+    concatenation is not needed, because it acts on each coordinate alone. Put the same activation at the end of every
+    branch instead.
 
     Along an axis of positions the grids of the branches are joined, at equal coordinates. Then nngp and ntk are those
-    of a branch between positions of its own, and 0 between those of different branches. That needs what the sum of
-    branches needs (`Parallel`) wherever pairs of positions are kept: all branches but one have mean 0 given the input.
-    Coordinates stay Gaussian if they are so in every branch. Copies of positions are not independent: `Contract`.
+    of a branch between positions of its own, and 0 between those of different branches. If pairs of positions are
+    stored, this needs the same condition as the sum of branches (`Parallel`): all branches but one have mean 0 given
+    the input. Coordinates stay Gaussian if they are so in every branch. Copies of positions are not independent:
+    `Contract`.
 
     Args:
         branches: at least one layer.

@@ -31,20 +31,21 @@ class Contract(AbstractLayer):
     and ntk' likewise; if no positions are summed over, equal positions of x and y are enough. Coordinates stay
     Gaussian if they were.
 
-    Coordinates are no axis of the form: an array has one size, while they become many, so there is no limit. An
-    orthogonal or permuting matrix for every width would leave all moments as they are; the one with random entries is
-    Dense. Along the points of a kernel matrix a contraction is one of that matrix: `A @ gram(kernel, x) @ A.T`.
+    The form has no axis for coordinates. An array has a fixed size, but the number of coordinates goes to infinity, so
+    there would be no limit. An orthogonal matrix or a permutation for every width would not change the moments. A
+    matrix with random entries is Dense. Along the points of a kernel matrix a contraction is one of that matrix: `A @
+    gram(kernel, x) @ A.T`.
 
-    On masked fields (`Masked`) empty positions count as zeros, and a new position holds something where all those do
-    that it is made of.
+    On masked fields (`Masked`), empty positions count as zeros. A new position holds something if all positions that it
+    is computed from do.
 
     Args:
         array: A, real numbers: an array, a number, or nested lists.
         form: the axes, see above. Letters of the positions that the new positions do not have are summed over.
 
     Raises:
-        SettingError: for an array that is not finite or not real. Also for a form that does not fit the axes of the
-            array, that names an axis twice, that has an unknown axis among the new positions, or that leaves an axis of
+        SettingError: for an array that is not finite or not real. It is also raised for a form that does not fit the
+            axes of the array, names an axis twice, has an unknown axis among the new positions, or leaves an axis of
             the array unused.
         ShapeError: if the points do not have the axes of the form or the lengths of the array.
 

@@ -170,8 +170,9 @@ class LocalDense(Dense):
 class Conv(Serial):
     r"""A convolution: one dense layer on the patch of every position, `Serial([Patches(window), Dense(width)])`.
 
-    With w = `weight_std`, b = `bias_std`, c channels and `count` places in the window, in the NTK parameterisation
-    h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j(s p + e o) + b B_i. Its moments are those of `Dense` on patches:
+    Let w = `weight_std` and b = `bias_std`, and let the window have c channels and `count` places. In the NTK
+    parameterisation, h_i(p) = w / sqrt(count c) sum_{o, j} W_{i o j} x_j(s p + e o) + b B_i. Its moments are those of
+    `Dense` on patches:
 
         nngp'(p, q) = w² / count sum_o nngp(s p + e o, s q + e o) + b².
 

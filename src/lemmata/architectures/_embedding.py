@@ -71,7 +71,7 @@ class Embedding(AbstractLayer):
     def apply_masked(
         self, params: dict[str, Array], x: Float[Array, "*sites"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites width"], Bool[Array, "*sites"]]:
-        """The rows of the table, with whatever token stands at empty positions."""
+        """The rows of the table for all tokens, including the arbitrary tokens at empty positions."""
         return self.apply(params, x), mask
 
     def push(self, state: State) -> State:

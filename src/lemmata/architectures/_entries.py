@@ -68,12 +68,12 @@ class NetworkEntries(eqx.Module):
         return self.exact(self.fields(x[None], y[None]))[0, 0]
 
     def faster_push(self, state: State) -> Callable[[State], Array] | None:
-        """What stands for the recursion at less cost, if anything does."""
+        """A cheaper substitute for the recursion; None if there is none."""
         series = angular_push(self.network, self.face, state.fan_in, state.nngp.dtype)
         return bent_push(self.network, self.face, state.fan_in) if series is None else series
 
     def table(self, x: Array, y: Array) -> NormTable | None:
-        """What stands for the recursion at these points once their norms are known, if anything does."""
+        """The substitute for the recursion at these points once their norms are known; None if there is none."""
         if x.ndim > 2 or is_bent(self.network, x.shape[1]):
             return None
         return norm_table(self.network, self.face, x, y)

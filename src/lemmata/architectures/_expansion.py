@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 from ._correlation import safe_sqrt
 from ._hermite_rule import Rule, hermite_rule
 
-# What the orders that are left out may hold of a mean square, what the sum over all orders may differ from the mean
-# square by another rule, and what of that may lie in the outermost tenth of its range.
+# How much of a mean square the omitted orders may hold, how far the sum over all orders may be from the mean square by
+# another rule, and how much of the mean square may be in the outermost tenth of the range.
 _LEFT_OUT, _DISAGREEMENT, _OUTERMOST = {"float32": 5e-7, "float64": 1e-12}, {"float32": 2e-5, "float64": 1e-6}, 1e-7
 # Values of the function are held for so many variances at once.
 _ROWS = 4096

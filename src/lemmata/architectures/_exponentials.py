@@ -45,14 +45,14 @@ class Softmax(AbstractLayer):
 
     The factor d makes the mean of the outputs 1 at every point and keeps each of them of order 1.
 
-    As d grows the mean of exp(alpha x_j) over the coordinates tends to exp(alpha² xx / 2), so that the layer is a
-    normalised exponential of every coordinate, and
+    As d grows, the mean of exp(alpha x_j) over the coordinates tends to exp(alpha² xx / 2). In the limit, the layer is
+    a normalised exponential of each coordinate, and
 
         E[phi phi] = exp(alpha² nngp),    ntk' = alpha² exp(alpha² nngp) ntk.
 
-    The derivative of the normalisation drops out of ntk': the Jacobian is alpha (diag(p) - p p^T / d), p the outputs,
-    and its second term moves one coordinate by O(1/d). The averages settle slowly at large variances: the relative
-    variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
+    The derivative of the normalisation disappears from ntk'. The Jacobian is alpha (diag(p) - p p^T / d), where p are
+    the outputs, and its second term moves one coordinate by O(1/d). The averages settle slowly at large variances: the
+    relative variance of the mean of d exponentials is (exp(alpha² xx) - 1) / d.
     """
 
     scale: float = 1.0
@@ -133,7 +133,9 @@ class Gabor(AbstractLayer):
 
 
 class ExpNormalized(AbstractLayer):
-    r"""r exp(sqrt(gamma) x / r + gamma (s - 1) / 2), r the root mean square of the d coordinates of x, s = `shift`.
+    r"""r exp(sqrt(gamma) x / r + gamma (s - 1) / 2).
+
+    Here r is the root mean square of the d coordinates of x and s = `shift`.
 
     As d grows r tends to sqrt(xx), so that with c the correlation of the pair
 

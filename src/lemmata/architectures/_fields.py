@@ -106,7 +106,7 @@ def with_masks_of(state: State, x: Bool[Array, "n *sites"], y: Bool[Array, "m *s
 
 
 def at_filled(state: State) -> State:
-    """The state with moments 0 at empty positions; so are those of inputs with themselves."""
+    """The state with moments 0 at empty positions, also in the moments of inputs with themselves."""
     one, other = state.grid.mask_x, state.grid.mask_y
     if one is None or other is None:
         return state

@@ -17,8 +17,8 @@ def after_gelu(pair: Pair, nngp: Float[Array, "..."], xx: Float[Array, "..."], y
 
         1 - c = [F(a, b, 0) - F(a, b, v)] / sqrt(xx yy) + [1 - F(a, b, 0) / sqrt(xx yy)].
 
-    The first difference has v in every term; `Gelu` gives F, r and rho are its sqrt(rest) and correlation, r0 and rho0
-    these at v = 0, and m is 1/A + 1/B:
+    Every term of the first difference has the factor v. `Gelu` gives F. r and rho are its sqrt(rest) and correlation,
+    r0 and rho0 are their values at v = 0, and m is 1/A + 1/B:
 
         F(a, b, 0) - F(a, b, v) = S v / 4 + S (v arcsin rho + arcsin rho0 - arcsin rho) / (2 pi)
                                   + S rho0 w (m rho0² / (r0 (r + r0)) - 1 + m) / (2 pi r).

@@ -25,9 +25,9 @@ from ._shapes import of_shapes, split, traced
 class Factor(eqx.Module):
     """Gradients at n points of q combinations of outputs: by parameters, or by a layer that is linear in its own.
 
-    The term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>. With G the gradient by the outputs of a layer
-    h = W u it is that of W, whose gradients are the products G u' and are never formed; without `features` the first
-    product is 1 and G is the gradient by the parameters themselves.
+    The term of the tangent kernel is <u_i, u'_j> <G_ia, G'_jb>. Let G be the gradient by the outputs of a layer h = W
+    u. Then this is the factor of W, whose gradients are the products G u', which are never formed. Without `features`,
+    the first product is 1 and G is the gradient by the parameters themselves.
 
     Attributes:
         gradients: G.

@@ -22,9 +22,9 @@ def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channe
     * a tuple (features, adjacency): features (s, f), or (s,) for one feature or label a node;
     * an adjacency alone; every node then has the feature 1, and sums over neighbours count them.
 
-    An adjacency is a matrix (s, s), dense or of `scipy.sparse`, whose entry [p, q] is the weight with which node p
-    counts node q; or a graph of networkx, whose nodes come in its order, with the edge attribute `weight` (1 if
-    missing). There the sum at a node of a directed graph is over its predecessors.
+    An adjacency is a matrix (s, s), dense or of `scipy.sparse`. Its entry [p, q] is the weight of node q in the sum of
+    node p. An adjacency can also be a graph of networkx. Its nodes keep their order, and the edge attribute `weight` is
+    1 if missing. There the sum at a node of a directed graph is over its predecessors.
 
     Args:
         graphs: a list of graphs; or points that this function made, which then get more empty nodes.

@@ -24,11 +24,12 @@ from ._serial import Serial
 class OnGraphs(Masked):
     r"""A network for graphs: each point has nodes with features, an adjacency that `Aggregate` sees, and a mask.
 
-    A point is an array (s, f + s + 1) for s nodes with f features: row p holds the features of node p, then row p of
-    the adjacency A, whose entry A[p, q] is the weight with which node p counts node q (of the edge from q to p), then 1
-    if there is a node and 0 if not. So graphs of unequal size are points of one shape; what stands at empty nodes
-    is not looked at, and a padded graph has the kernels of the graph alone (see `Masked`). `graph_points` makes such
-    points. Without `Flatten`, convolutions and positional embeddings, kernels do not depend on the order of the nodes.
+    A point is an array (s, f + s + 1) for s nodes with f features. Row p holds the features of node p, then row p of
+    the adjacency A, then 1 if there is a node and 0 if not. The entry A[p, q] is the weight of node q in the sum of
+    node p (of the edge from q to p). So graphs of different sizes are points of one shape. The values at empty nodes
+    are ignored, and a padded graph has the same kernels as the graph without padding (see `Masked`). `graph_points`
+    makes such points. Without `Flatten`, convolutions and positional embeddings, kernels do not depend on the order of
+    the nodes.
 
     OnGraphs stands around the whole network. If the network begins with an Embedding there is one feature, the label
     of the node.
@@ -141,8 +142,8 @@ def graph_network(
         depth: number of blocks, at least 1.
         width: outputs of each hidden layer of the finite network.
         weight_std: standard deviation of the hidden weights.
-        bias_std: standard deviation of the hidden biases. Without any, and with one positive feature a node, ReLU sees
-            positive inputs alone, so that the network is linear in them.
+        bias_std: standard deviation of the hidden biases. Without features, and with one positive feature per node,
+            ReLU only sees positive inputs, so the network is linear in them.
         outputs: outputs of the readout.
         aggregate: the sum over neighbours in every block; None is `Aggregate(self_loops=1.0)`.
         pool: what makes a vector of the nodes; None is `GlobalSumPool()`.

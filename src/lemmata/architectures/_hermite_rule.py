@@ -1,8 +1,8 @@
 """Tables for Hermite expansions under the normal law: rules for the coefficients, and one for the sum over them.
 
-The h_j are the Hermite polynomials that are orthonormal under the standard normal law, and
-psi_j(x) = h_j(x) exp(-x²/4), which for any real order j >= 0 is the even or the odd solution of
-psi'' + (j + 1/2 - x²/4) psi = 0. Signs are left out: only products of two coefficients of one order are needed.
+The h_j are the Hermite polynomials that are orthonormal under the standard normal distribution. Let psi_j(x) = h_j(x)
+exp(-x²/4). For any real order j >= 0, this is the even or the odd solution of psi'' + (j + 1/2 - x²/4) psi = 0. Signs
+are left out: only products of two coefficients of one order are needed.
 """
 
 import functools
@@ -17,10 +17,10 @@ _BULK, _STEP, _FAR, _HALVINGS = 14.0, 4.5, {"float32": 14.0, "float64": 36.5}, 1
 _NEAR = 13  # nodes of a panel from a to 2 a
 # Each block of high orders reaches from J to 4 J, J = first, 4 first, ...: up to orders of 1e11, which a step needs.
 _BLOCKS, _ORDERS, _RATIO = 15, 16, 4
-# Coefficients of orders of at least J come from |x| sqrt(J) below about 70: functions that are smooth in x beyond have
-# no part of so high an order, and neither has the window's edge of width 10.
+# Coefficients of orders of at least J come from |x| sqrt(J) below about 70. Functions that are smooth in x beyond this
+# have no part of so high an order. The window's edge of width 10 has none either.
 _FLAT, _EDGE, _PANEL, _NODES = 27.0, 9.5, 4.0, 10
-# Blocks whose sums over integers are taken as they are; beyond, they are integrals to 1e-11.
+# Up to this block, sums over integers are computed term by term; later blocks are integrals to 1e-11.
 _SUMS = 5
 
 

@@ -19,7 +19,9 @@ _Place = int | tuple[int | None, int | None, int | None] | None
 
 
 class Index(AbstractLayer):
-    """The positions x[index] of a field: h(p) = x(i(p)), so nngp'(p, q) = nngp(i(p), i(q)) and ntk' likewise.
+    """The positions x[index] of a field: h(p) = x(i(p)), so nngp'(p, q) = nngp(i(p), i(q)).
+
+    The same formula holds for ntk'.
 
     A whole number takes one position along its axis, which is then gone; if all axes are, the output is a vector. A
     slice keeps its axis. Equal positions of x and y are enough for equal ones of the output. Coordinates stay Gaussian.
@@ -28,8 +30,8 @@ class Index(AbstractLayer):
     them is a narrower layer before this one.
 
     Args:
-        index: what stands in the brackets: a whole number, a slice, `...`, or a tuple of those, in the order of the
-            axes; axes after the last are kept. `numpy.s_[::2, 0]` writes it as in brackets.
+        index: the expression in the brackets: a whole number, a slice, `...`, or a tuple of these, in the order of the
+            axes. Axes after the last are kept. `numpy.s_[::2, 0]` writes it as in brackets.
 
     Raises:
         SettingError: for an invalid index, and on masked fields for an index counted from the end, because lengths

@@ -15,12 +15,12 @@ Shape = int | tuple[int, ...]
 class AbstractLayer(eqx.Module):
     """A map between vectors, or between fields of vectors, as a random function and as its infinite-width limit.
 
-    Theory and finite network come from the same object and cannot drift apart: `tests/laws/test_architectures.py`
-    compares `push` with `init` and `apply` for every layer.
+    The theory and the finite network come from the same object, so they cannot differ:
+    `tests/laws/test_architectures.py` compares `push` with `init` and `apply` for every layer.
 
     Attributes:
-        whole: whether `push` also looks at the moments of each input with itself (`Grid.left` and `Grid.right`) and
-            returns them; other layers need not know of them.
+        whole: whether `push` also reads the moments of each input with itself (`Grid.left` and `Grid.right`) and
+            returns them. Other layers can ignore these moments.
     """
 
     whole: ClassVar[bool] = False

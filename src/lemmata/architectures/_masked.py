@@ -28,7 +28,7 @@ class Masked(AbstractLayer):
     padded sequence has the kernels of the sequence alone, except through Flatten, whose vector has a fixed length.
 
     Masked stands around the whole network. `padded` makes such points of sequences. If the network begins with an
-    Embedding there is one channel beside the mask, that of the tokens.
+    Embedding, a field has one channel for the tokens and one for the mask.
 
     Args:
         network: the network for the channels without the last.

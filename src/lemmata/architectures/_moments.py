@@ -16,7 +16,7 @@ from ._state import Means, State, versine_of
 class Pair(NamedTuple):
     """A bivariate Gaussian: covariance k, variances a and b, and the versine v = 1 - |k| / sqrt(a b).
 
-    `lost` is what may be wrong in the versine: nothing if the state carries it, roundings of 1 if it does not.
+    `lost` is the possible error of the versine: 0 if the state stores it, and roundings of 1 if the state does not.
     """
 
     k: Float[Array, "..."]
@@ -60,7 +60,8 @@ class Widened(NamedTuple):
 
     Attributes:
         rho: the correlation.
-        rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms, c the correlation of the pair.
+        rest: 1 - rho², as the sum 1/A + a/A 1/B + ab/(A B) (1 - c²) of positive terms, where c is the correlation of
+            the pair.
         one: 1/A.
         other: 1/B.
         slope: the relative change of 1 / sqrt(rest) with the versine, at most.

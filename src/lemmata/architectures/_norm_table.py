@@ -17,8 +17,8 @@ from ._serial import Serial, parts, through_parts
 from ._state import INPUTS, State, matrix_state, versine_of
 from ._versine import sign_of
 
-# What a table may differ from the recursion by in all, and what each truncation of a series or rank may leave out,
-# relative to the roots of the kernel at the two inputs with themselves.
+# The largest total difference of a table from the recursion, and the part that each truncation of a series or rank may
+# omit. Both are relative to the roots of the kernel at the two inputs with themselves.
 ACCURACY, _LEFT_OUT = {"float32": 1e-6, "float64": 1e-12}, {"float32": 5e-8, "float64": 5e-14}
 # Nodes in each norm and in the angle: of a first try, and of a second if that does not reach the accuracy.
 _NODES = ((12, 96), (24, 192))
@@ -31,7 +31,9 @@ _PAIRS = 2**20
 
 
 class NormTable(eqx.Module):
-    r"""K(x, y) = size(a) size(b) sum_k T_k(c) sum_rs core_krs u_r(a) u_s(b), a = |x|²/d, b = |y|²/d, c the correlation.
+    r"""K(x, y) = size(a) size(b) sum_k T_k(c) sum_rs core_krs u_r(a) u_s(b).
+
+    Here a = |x|²/d, b = |y|²/d, and c is the correlation.
 
     T_k are Chebyshev polynomials; the u_r and the logarithm of `size` are sums of them in log a.
 
@@ -87,7 +89,8 @@ def _value(table: NormTable, state: State) -> Array:
 
 
 def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
-    """The table for these points; None if they have no known values or are few, or if no table is accurate."""
+    """The table for these points; None if the points have no known values, if they are few, or if no table is accurate.
+    """
     if len(x) * len(y) < _PAIRS or type(network) is not Serial:
         return None
     try:

@@ -16,8 +16,8 @@ class WidthExponents:
     `weight_std` and `bias_std`.
 
     * `of="fan_in"`: d is the number of inputs, for hidden layers and readouts.
-    * `of="fan_out"`: d is the number of outputs, for a first layer, whose inputs do not become more as the network
-      widens; they keep their usual factor, h = fan_in^(-1/2) d^-a w x.
+    * `of="fan_out"`: d is the number of outputs, for a first layer, whose number of inputs does not grow with the
+      width. The inputs keep their usual factor, h = fan_in^(-1/2) d^-a w x.
 
     Under gradient descent and gradient flow the triples (a, b, c) and (a + u, b - u, c - 2u) are one and the same
     network for every u. So a layer holds its parameters in the form with c = 0, w times d^(c/2), and then one rate for

@@ -20,12 +20,12 @@ from ._state import Grid, Means, State
 class PositionalEmbedding(AbstractLayer):
     r"""A trained random vector at every position of a field, the same for all inputs.
 
-    Its coordinates e_j are independent Gaussian fields with E[e_j(p) e_j(q)] = sigma² R(p, q), sigma = `std` and
-    R(p, q) = decay(|p - q|), |.| the Euclidean distance on the grid; R is the identity if no `decay` is given.
+    Its coordinates e_j are independent Gaussian fields with E[e_j(p) e_j(q)] = sigma² R(p, q). Here sigma = `std` and
+    R(p, q) = decay(|p - q|), where |.| is the Euclidean distance on the grid. Without `decay`, R is the identity.
 
     * `"sum"`: h(p) = x(p) + e(p), so nngp' = nngp + sigma² R and ntk' = ntk + sigma² R.
-    * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, k = `channels` (or c): nngp' and ntk' are the means of
-      those of x, with weight c / (c + k), and of sigma² R, with weight k / (c + k).
+    * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, where k = `channels` (or c). Then nngp' and ntk' are
+      weighted means: those of x have weight c / (c + k), and sigma² R has weight k / (c + k).
 
     A fixed table, sinusoidal say, is part of the inputs: add it to them. In `Attention(positions=...)` embeddings go to
     queries and keys and not to values; put this layer before Attention to have them in all three.

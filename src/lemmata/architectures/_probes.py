@@ -24,7 +24,7 @@ class Probes:
     Args:
         whole: the jaxpr of the function.
         values: the values of the parameters' leaves.
-        probes: what to add at each place, in order; `None` adds nothing and lists the places.
+        probes: the arrays to add, one for each place, in order; `None` adds nothing and lists the places.
         formed: leaves whose gradients are formed, which are not followed.
 
     Attributes:
@@ -70,7 +70,7 @@ class Probes:
         return [(self._probed(equation, result, values, followed, there), None)]
 
     def _evaluated(self, equation: Any, values: list) -> list:
-        """The equation alone, as a function of those operands that are no literals."""
+        """The value of one equation, as a function of its operands that are not literals."""
         given = {var: value for var, value in zip(equation.invars, values, strict=True) if not hasattr(var, "val")}
         alone = self.whole.jaxpr.replace(
             eqns=[equation], constvars=[], invars=list(given), outvars=_kept(equation.outvars)

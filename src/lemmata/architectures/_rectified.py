@@ -51,10 +51,11 @@ class ABRelu(AbstractLayer):
 
 
 class Sign(AbstractLayer):
-    """-1, 0 or 1, the sign of u: E[phi phi] = (2 / pi) arcsin(c), c the correlation of the pair.
+    """-1, 0 or 1, the sign of u: E[phi phi] = (2 / pi) arcsin(c), where c is the correlation of the pair.
 
-    The derivative is 0 almost everywhere, so nothing of the tangent kernel is passed on: that of a network counts the
-    layers after its last Sign alone, and at finite width too no gradient reaches the others. A point 0 has the sign 0.
+    The derivative is 0 almost everywhere, so the layer does not pass the tangent kernel on. The tangent kernel of a
+    network only counts the layers after its last Sign. At finite width, too, the gradient of earlier layers is 0. A
+    point 0 has the sign 0.
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:

@@ -23,8 +23,8 @@ class ImageResize(AbstractLayer):
 
         nngp'(p, q) = sum_{i, j} A(p, i) A(q, j) nngp(i, j),
 
-    and ntk' likewise; A is a product of one matrix for each axis. For `"nearest"` every position of the new grid is one
-    of the old, and equal positions are enough; the other methods need all pairs of positions. Coordinates stay Gaussian
+    and ntk' likewise; A is a product of one matrix for each axis. For `"nearest"`, each new position is one of the old
+    positions, so equal positions are enough. The other methods need all pairs of positions. Coordinates stay Gaussian
     if they were.
 
     Args:
@@ -34,7 +34,7 @@ class ImageResize(AbstractLayer):
 
     Raises:
         SettingError: for an unknown method, for numbers of positions below 1, and for masked fields, because the new
-            grid does not know where the filled positions end.
+            grid does not show where the filled positions end.
         ShapeError: if the points are not fields on a grid with this number of axes.
 
     Example:

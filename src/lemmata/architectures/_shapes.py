@@ -16,9 +16,9 @@ Found = TypeVar("Found")
 def of_shapes(fact: Callable[..., Found]) -> Callable[..., Found]:
     """The same fact, remembered: its arguments are trees in which arrays are replaced by their shapes and types.
 
-    A trace of a network takes longer than its kernel on a few points. What else the arguments hold, functions among
-    it, takes part by its hash; if something has none the fact is found anew each time. A function that closes over
-    arrays is taken to keep their shapes, as under `jax.jit`.
+    A trace of a network takes longer than its kernel on a few points. Other parts of the arguments, for example
+    functions, are identified by their hash. If a part has no hash, the fact is computed again each time. A function
+    that closes over arrays is taken to keep their shapes, as under `jax.jit`.
     """
 
     @functools.lru_cache(maxsize=_KEPT)

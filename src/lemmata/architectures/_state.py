@@ -18,7 +18,7 @@ from ._versine import input_versines, sign_of
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """What is known about the law of a layer's coordinates, beside their second moments.
+    """The known properties of the distribution of a layer's coordinates, except their second moments.
 
     Attributes:
         gaussian: whether the coordinates at all inputs are jointly Gaussian with mean 0, as every moment formula of an
@@ -122,12 +122,12 @@ class Grid(eqx.Module):
 class State(eqx.Module):
     """The second moments of one layer's outputs, between inputs x and inputs y, at infinite width.
 
-    All four arrays broadcast to one shape, so one `push` serves a single pair (scalars), the diagonal (vectors) and a
-    whole matrix: `nngp` and `ntk` of shape (n, m), `xx` of shape (n, 1), `yy` of shape (1, m).
+    All four arrays broadcast to one shape, so one `push` can compute a single pair (scalars), the diagonal (vectors) or
+    a whole matrix: `nngp` and `ntk` of shape (n, m), `xx` of shape (n, 1), `yy` of shape (1, m).
 
-    If inputs are fields, vectors at the positions of a grid of shape `sites`, axes of positions come first: sites +
-    (n, m) if only equal positions of x and y are kept, sites + sites + (n, m) with `pairs`, the positions of x
-    before those of y. A layer that acts at every position alone needs no notice of them.
+    If inputs are fields, vectors at the positions of a grid of shape `sites`, the axes of positions come first. The
+    shape is sites + (n, m) if only equal positions of x and y are stored, and sites + sites + (n, m) with `pairs`,
+    where the positions of x come before those of y. A layer that acts at every position alone needs no notice of them.
 
     Attributes:
         nngp: E[h(x) h(y)], the covariance of one coordinate of the outputs.
@@ -136,13 +136,13 @@ class State(eqx.Module):
         yy: E[h(y)^2].
         fan_in: the number of coordinates (at one position); the standard parameterisation depends on it to leading
             order.
-        law: what else is known about the coordinates; by default that they are Gaussian with mean 0.
+        law: other known properties of the coordinates; by default, they are Gaussian with mean 0.
         means: the means of the coordinates, if these are known and may differ from 0.
         grid: the positions of fields; by default the inputs are vectors.
         versine: 1 - |nngp| / sqrt(xx yy), an array as nngp, if it is known better than from nngp: a correlation near
             1 or -1 rounds the angle away. `replace` forgets it with the moments that it goes with.
-        centred: the moments of the inputs less their means, which those of the inputs would cancel to; forgotten
-            likewise.
+        centred: the moments of the inputs after subtracting their means. Computing them from the moments of the inputs
+            would cancel. They are discarded in the same cases as the versine.
     """
 
     nngp: Float[Array, "..."]
@@ -157,7 +157,10 @@ class State(eqx.Module):
     centred: Centred | None = None
 
     def replace(self, **changes: Any) -> "State":
-        """The state with some attributes changed; without versine and centred moments if others are and not they."""
+        """The state with some attributes changed.
+
+        If other attributes than the versine and the centred moments change, these two are discarded.
+        """
         if not changes.keys().isdisjoint(("nngp", "xx", "yy")):
             changes = {"versine": None, "centred": None} | changes
         return dataclasses.replace(self, **changes)

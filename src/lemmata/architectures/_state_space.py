@@ -21,9 +21,9 @@ from ._state import State
 class StateSpace(AbstractLayer):
     r"""A diagonal linear state-space model (S4D: Gu, Goel, Gupta and Ré, 2022) in every channel of a sequence.
 
-    Channel j has N states with poles l_n and a time step D. The model dh_n/dt = l_n h_n + b_n u, with u held constant
-    over each step, becomes h_n(t) = a_n h_n(t-1) + g_n b_n u(t) with a_n = exp(D l_n) and g_n = (a_n - 1) / l_n. With
-    w = `weight_std` the output is
+    Channel j has N states with poles l_n and a time step D. Consider the model dh_n/dt = l_n h_n + b_n u, where u is
+    constant during each step. It becomes h_n(t) = a_n h_n(t-1) + g_n b_n u(t) with a_n = exp(D l_n) and g_n = (a_n - 1)
+    / l_n. With w = `weight_std` the output is
 
         y(t) = w sqrt(2/N) Re sum_n c_n h_n(t) + `skip_std` d u(t) = sum_{s <= t} k(s) u(t - s),
         k(s) = w sqrt(2/N) Re sum_n c_n b_n g_n a_n^s (+ `skip_std` d at s = 0).
@@ -37,9 +37,9 @@ class StateSpace(AbstractLayer):
 
         nngp'(t, t') = sum_{s, s'} R(s, s') nngp(t - s, t' - s'),    ntk' = the same sum of ntk + 2 nngp,
 
-    where d counts once, not twice (k is linear in it, and bilinear in b and c). Trained are b, c and d; with
-    `train_poles` also the real and imaginary parts of the poles, of each channel its own, which adds the sum of 2 nngp
-    with w² Re mean_n q_n(s) conj(q_n(s')) in place of R, where q_n(s) is the derivative of g_n a_n^s by l_n.
+    where d counts once, not twice (k is linear in it, and bilinear in b and c). The trained parameters are b, c and d.
+    With `train_poles`, the real and imaginary parts of each channel's poles are also trained. This adds the sum of 2
+    nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R, where q_n(s) is the derivative of g_n a_n^s by l_n.
 
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 

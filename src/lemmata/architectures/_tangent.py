@@ -27,8 +27,9 @@ from ._shapes import of_shapes, traced
 
 # Bytes held beside points, parameters and result, if the caller sets no other number.
 _WORKING_SET = 2**28
-# A symmetric kernel is computed in this many rows of blocks, so that little more than half of it is computed, but none
-# has fewer rows than this, counted with their outputs: products of shorter ones are slower than twice as many.
+# A symmetric kernel is computed in this many rows of blocks, so only little more than half of it is computed. No block
+# has fewer rows than this, counted with their outputs, because products of shorter blocks are slower than twice as
+# many.
 _STRIPES, _SHORTEST = 4, 256
 
 
@@ -52,8 +53,8 @@ def tangent_gram(
     a result above 1 GiB is printed to standard error.
 
     Args:
-        network: a function f(params, x) of one point, or anything with such an `apply`; layers of this room take the
-            faster route. Outputs of any shape count as k = their number.
+        network: a function f(params, x) of one point, or an object with such an `apply`; layers of this subpackage use
+            a faster algorithm. Outputs of any shape count as k = their number.
         params: its parameters, a tree of arrays, at which the kernel is taken; leaves that are not floating-point
             numbers are held fixed.
         x: points of any shape, one a row.
@@ -62,8 +63,8 @@ def tangent_gram(
         each: give only the kernel of each output with itself, (n, m, k).
         trace: give only the mean over outputs of the diagonal of Theta, (n, m), which at infinite width is the kernel
             of each output.
-        working_set: bytes of gradients and products that are held at once beside the result; at least the gradients
-            of two points.
+        working_set: bytes of gradients and products that may be in memory at once, without the result; at least the
+            gradients of two points.
 
     Returns:
         (n, m, k, k) for k outputs, (n, m, k) with `each`, or (n, m) with `output` or `trace`.
@@ -115,8 +116,8 @@ def tangent_product(
     """The product (Theta v)_ia = sum_jb Theta(x_i, y_j)_ab v_jb, without the kernel: one gradient, one derivative.
 
     The gradient u of sum_jb v_jb f_b(y_j) by the parameters is the direction along which the outputs at all x_i are
-    differentiated. Both passes go over the points in batches, so the cost is that of a few passes over the data and
-    the memory that of a few copies of the parameters and `working_set`.
+    differentiated. Both passes process the points in batches. So the cost is that of a few passes over the data. The
+    memory is that of a few copies of the parameters and `working_set`.
 
     Args:
         network: as in `tangent_gram`.

@@ -125,7 +125,8 @@ def _even_on_diagonal(matrix: Array, size: int) -> Array:
 
 
 def _starts(length: int, size: int) -> list[int]:
-    # The last tile is moved back to end with the matrix, so that all have one size; what it repeats is the same.
+    # The last tile is shifted back so that it ends with the matrix and all tiles have one size. The rows that it
+    # computes twice do not change.
     return [min(i, length - size) for i in range(0, length, size)]
 
 
@@ -138,8 +139,8 @@ def _tiled(
     mirrored: bool = False,
 ) -> Array:
     """The matrix from tiles that stay in the cache through all layers; with `mirrored` each is written twice."""
-    # A tile is written one step after it was computed: what is written in its own step the compiler computes entry by
-    # entry into the matrix, on one core. The first step writes zeros, if the second writes the first tile.
+    # A tile is written one step after it was computed. If it were written in the same step, the compiler would compute
+    # it entry by entry in the matrix, on one core. The first step writes zeros, if the second writes the first tile.
     corners = jnp.asarray([starts[0], *starts], jnp.int32)
     rows, columns = shape
 

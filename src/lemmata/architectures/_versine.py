@@ -1,7 +1,7 @@
 """The versine 1 - |c| of a correlation c: it keeps the angle that c itself rounds away near 1 and -1.
 
 A correlation within eps of 1 knows its angle to sqrt(eps); the versine, half of the squared angle there, to eps. So
-states carry it beside the covariances, whose sign is that of c, if a layer has a form for it that does not cancel.
+states store it beside the covariances, whose sign is that of c, if a layer has a form for it that does not cancel.
 """
 
 import functools
@@ -119,9 +119,9 @@ def after_bend(
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
     """E[phi' phi'], and correlation and versine of the outputs, for phi of slope a below 0 and b above.
 
-    With u = min(theta, pi - theta), vers = 1 - cos u and bow = (sin u - u cos u) / pi the correlation c is
-    1 - vers + (b - a)² bow / (a² + b²) for theta below pi/2, and [(b - a)² bow - 2 a b cos u] / (a² + b²) above it:
-    that of the arc-cosine kernel of degree 1, its terms collected so that 1 - c and 1 + c do not cancel.
+    Let u = min(theta, pi - theta), vers = 1 - cos u and bow = (sin u - u cos u) / pi. The correlation c is 1 - vers +
+    (b - a)² bow / (a² + b²) for theta below pi/2, and [(b - a)² bow - 2 a b cos u] / (a² + b²) above it. This is the
+    arc-cosine kernel of degree 1, with its terms collected so that 1 - c and 1 + c do not cancel.
     """
     obtuse = nngp < 0
     kappa0, bow = arcs(obtuse, versine)
@@ -139,8 +139,8 @@ def after_bend(
 def arcs(obtuse: Bool[Array, "..."], versine: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """kappa0 = (pi - theta) / pi, and bow = (sin u - u cos u) / pi with u = min(theta, pi - theta).
 
-    At u = 0, where kappa0 has a kink along every line of inputs, its derivative is taken as 0, the mean of the two
-    one-sided ones.
+    At u = 0, where kappa0 has a kink along every line of inputs, its derivative is set to 0, the mean of the two
+    one-sided derivatives.
     """
     u, bow = angle_and_bow(versine)
     return jnp.where(obtuse, u, math.pi - u) / math.pi, bow

@@ -25,8 +25,8 @@ class Window(eqx.Module):
         size: its extent along each axis of the grid.
         strides: how far it moves in one step; 1 if not given.
         dilation: the distance of neighbours inside it; 1 if not given.
-        padding: `"VALID"` keeps it inside the grid. `"SAME"` surrounds the grid by zeros, so that with strides 1 there
-            are as many windows as positions; `"CIRCULAR"` does so by the grid itself, as on a torus.
+        padding: `"VALID"` keeps it inside the grid. `"SAME"` surrounds the grid by zeros, so with strides 1 there are
+            as many windows as positions. `"CIRCULAR"` surrounds it by copies of the grid, as on a torus.
 
     Raises:
         SettingError: for numbers that are not whole and positive, a wrong count of numbers, or an unknown padding.
@@ -88,7 +88,7 @@ class Window(eqx.Module):
     @functools.partial(jax.jit, static_argnums=(0, 2))  # so that covariances and tangent kernels are traced once
     def _total(self, values: Array, groups: tuple[tuple[int, ...], ...]) -> Array:
         for axis, group in enumerate(groups):
-            # Without barriers the compiler computes what comes before anew for every place of the window.
+            # Without barriers, the compiler would compute the earlier layers again for every place of the window.
             padded = optimization_barrier(self._padded(optimization_barrier(values), axis, group))
             places = range(self.size[axis])
             values = functools.reduce(operator.add, (self._cut(padded, values, axis, group, o) for o in places))

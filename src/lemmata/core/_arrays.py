@@ -1,4 +1,4 @@
-"""What every computation on arrays and Gram matrices asks of them before it starts."""
+"""Checks that every computation on arrays and Gram matrices makes before it starts."""
 
 from typing import Any
 
@@ -58,7 +58,9 @@ def check_numbers(name: str, array: ArrayLike) -> None:
 
 
 def check_gram(name: str, matrix: Any) -> None:
-    """Refuse what is no square symmetric matrix of finite floating-point numbers; a traced one by shape and type alone.
+    """Raise an error unless this is a square symmetric matrix of finite floating-point numbers.
+
+    For a traced matrix, only shape and type are checked.
 
     Symmetric means |A - A^T| <= 16 n eps |A| in every entry, with |A| the Frobenius norm.
 

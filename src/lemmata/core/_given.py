@@ -138,11 +138,11 @@ def real_numbers(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) -> jax.Array:
-    """An array of JAX of finite real floating-point numbers, from whatever `numbers_of` reads; JAX's arrays stay.
+    """A finite real floating-point JAX array from anything that `numbers_of` reads; JAX arrays are unchanged.
 
     Args:
         name: what it is, for the message.
-        values: what was given; a traced array is judged by its shape alone.
+        values: the argument; of a traced array, only the shape is checked.
         axes: the numbers of axes that are allowed; without any, all are.
 
     Raises:

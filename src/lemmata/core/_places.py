@@ -30,7 +30,7 @@ class Place(NamedTuple):
         axes: the allowed numbers of axes with the least for more, or None for any number.
         of_jax: whether arrays of JAX are taken.
         of_numpy: whether arrays of NumPy are taken.
-        others: types of what else is taken, which is left as it is.
+        others: other types that are accepted and passed on unchanged.
         callables: whether functions are taken.
         optional: whether None is.
     """
@@ -103,7 +103,7 @@ class Place(NamedTuple):
             return True
         if isinstance(value, self.others) or (self.callables and callable(value)):
             return True
-        # A number stays a number, whose type gives way to that of the arrays beside it.
+        # A number stays a number, so its type adapts to the types of the other arrays.
         scalar = isinstance(value, _NUMBERS) and not isinstance(value, np.complexfloating)
         return scalar and self._takes(0)
 

@@ -35,7 +35,7 @@ def places(
 
     Args:
         function: any function.
-        told: annotations of arguments that come before its own.
+        told: annotations of the arguments that precede its own.
     """
     found: list[tuple[int | None, Place | LikePlace | KeyPlace]] = []
     for position, parameter in enumerate(inspect.signature(function).parameters.values()):
@@ -122,7 +122,7 @@ def reading(function: Callable[..., Any], told: Mapping[str, Any] = types.Mappin
 
     Args:
         function: with annotations.
-        told: annotations of arguments that come before its own.
+        told: annotations of the arguments that precede its own.
     """
     annotated = {**getattr(function, "__annotations__", {}), **told}
     if hasattr(function, "__reads__") or not any(_is_about_arrays(each) for each in annotated.values()):

@@ -31,7 +31,9 @@ def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
 def check_real(
     name: str, value: Any, rule: str, holds: Callable[[np.ndarray], Any], *, several: bool = False, remedy: str = ""
 ) -> None:
-    """Refuse what is no finite real number, or breaks a rule; a traced number by its shape alone.
+    """Raise an error unless this is a finite real number that satisfies the rule.
+
+    For a traced number, only the shape is checked.
 
     Args:
         name: of the setting.

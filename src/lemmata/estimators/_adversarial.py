@@ -26,9 +26,9 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
     """Least-squares classification with a tangent kernel, stopped so that an adversary who moves inputs gains little.
 
     An infinitely wide network is trained on centred indicators of the classes by the flow of its tangent kernel. Each
-    training row has a time of its own after which it counts no more; the times are learned on validation rows, which
-    are set aside and attacked at each step (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK).
-    `rows="common"` is one time for all of them, early stopping.
+    training row has its own time, after which it no longer counts. The times are learned on validation rows, which are
+    set aside and attacked at each step (`lemmata.subjects.adversaries.learn_row_times`, Adv-NTK). `rows="common"` is
+    one time for all of them, early stopping.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation

@@ -162,8 +162,8 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
 
     Attributes:
         classes_: the labels.
-        cascade_: the cascades, an output a class; one output for two classes.
-        scale_, shift_: inputs are X / scale_ - shift_.
+        cascade_: the cascades, with one output for each class; one output for two classes. scale_, shift_: inputs are X
+            / scale_ - shift_.
 
     Example:
         >>> import numpy as np

@@ -18,7 +18,8 @@ from ._rows import MISSED, root_mean_square
 
 # Rows up to which "auto" is exact; products n p² of rows and centres that it spends beyond, and centres at most.
 _EXACT, _WORK, _MOST = 10_000, 4e12, 3000
-# Rows at which leave-one-out errors are computed; the fewest that are taken from those that are not centres alone.
+# The number of rows at which leave-one-out errors are computed, and the smallest number at which only rows that are not
+# centres are used.
 ASIDE, _FEW = 2000, 200
 # Bytes of a block of a cross matrix in predictions.
 _BLOCK = 2**27
@@ -134,8 +135,9 @@ def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np
 def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
     """The least and most of what further centres are estimated to save of the mean error, as shares of it.
 
-    The last doubling of the number of centres has saved d, the one before c. At most every further doubling saves d, or
-    the standard error of d if that is more; at least each saves d / c of the one before, and at most a half of it.
+    The last doubling of the number of centres has saved d, the one before c. At most, each further doubling saves d, or
+    the standard error of d if that is more. At least, each doubling saves d / c of the doubling before, and at most
+    half of it.
 
     Args:
         errors: of the rows set aside, from a quarter, a half and all of the centres.

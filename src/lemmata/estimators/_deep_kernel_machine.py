@@ -22,11 +22,11 @@ from ._rows import points_of, root_mean_square, training_rows
 class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     """Least-squares classification with a deep kernel machine of ReLU layers on inducing points.
 
-    A kernel method whose kernel is learned: the Gram matrix of every layer at the inducing points is free, and moves
-    away from what an infinitely wide network expects if the labels gain more by it than `nu` times the Gaussian
-    divergence costs (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by
-    one number. Factors, inducing points and noise are trained by Adam on all rows; the time of a step and the memory
-    are linear in the rows.
+    A kernel method whose kernel is learned. The Gram matrix of every layer at the inducing points is free. It moves
+    away from the matrix of an infinitely wide network if the labels gain more than `nu` times the Gaussian divergence
+    costs (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by one number.
+    Factors, inducing points and noise are trained by Adam on all rows; the time of a step and the memory are linear in
+    the rows.
 
     Args:
         layers: of learned Gram matrices, at least 1.

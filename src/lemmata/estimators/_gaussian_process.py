@@ -32,8 +32,8 @@ _LOG_2_PI = math.log(2 * math.pi)
 class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Bayesian regression with an infinitely wide network: a Gaussian process with the network's NNGP kernel.
 
-    Each column of the targets is centred and divided by its root mean square, so that the prior, whose scale is that of
-    the network's initial outputs, fits them; standard deviations come back in the units of the targets.
+    Each column of the targets is centred and divided by its root mean square. Then it fits the prior, whose scale is
+    that of the network's initial outputs. Standard deviations are returned in the units of the targets.
 
     On centres z the posterior is the variational one (Titsias, 2009), that of a process whose values at z carry all
     that the rows say. With psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal with entries a_j, its variance
@@ -53,7 +53,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         log_evidence_bound_: a lower bound of it (Titsias' on centres); it is `log_evidence_` if the fit is exact.
         centres_: the number of centres; None if the fit is exact.
         price_: see `KernelRegressor`.
-        jitter_: what had to be added to the diagonal beyond the noise; on centres, to that of their own Gram matrix.
+        jitter_: the amount that had to be added to the diagonal besides the noise; on centres, to the diagonal of their
+            own Gram matrix.
         offset_: the mean of the targets, a number or (k,).
         target_scale_: what centred targets are divided by, a number or (k,); 1 for a column constant to rounding.
 
@@ -159,8 +160,9 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(self, X, return_std=False):
         """The posterior mean (m,) or (m, k) at the inputs X (m, d), and with `return_std` its standard deviation.
 
-        The deviation has the shape of the mean. It is that of the function, without the noise; columns differ by their
-        scale alone. On centres, mean and deviation are those of the variational posterior (see the class).
+        The deviation has the shape of the mean. It is the standard deviation of the function, without the noise;
+        columns differ only by their scale. On centres, mean and deviation are those of the variational posterior (see
+        the class).
         """
         check_is_fitted(self)
         X, fitted = of_one_shape(self.network, points_of(self, X), self._points)

@@ -99,7 +99,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _fit(self, X, y, sample_weight, judges: int = 0) -> tuple[Rows, np.ndarray]:
         """Solve; some of the rows, and their leave-one-out residuals (m, k), times the roots of the weights.
 
-        Of few rows these are all, of many some `judges`; 0 asks for none.
+        For few rows, these are all rows; for many, they are `judges` rows; 0 requests none.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True).merged()
         self._ridge, self._time = (not_negative(name, getattr(self, name)) for name in ("ridge", "time"))
@@ -228,14 +228,14 @@ def weighted_system(kernel: AbstractKernel, points: np.ndarray, roots: np.ndarra
 class KernelRegressor(AbstractKernelRegressor):
     """Regression with any lemmata kernel, in closed form.
 
-    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean; or, if `time` is given, those of the gradient
-    flow df/dt = -K (f - y) from the mean, stopped at that time (an infinitely wide network trained for that long).
+    Predictions are K(x, X) (K + ridge I)^-1 (y - mean) + mean. If `time` is given, they are those of the gradient flow
+    df/dt = -K (f - y) from the mean, stopped at that time (an infinitely wide network trained for that long).
 
     Args:
         kernel: a kernel; None is an RBF kernel whose squared lengthscale is half the number of columns.
-        ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None takes the one of least
-            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal; every column of the targets
-            counts in units of its own root mean square.
+        ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None chooses the ridge of least
+            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal. Each column of the targets
+            is measured in units of its own root mean square.
         time: training time, in units where the flow is df/dt = -K (f - y); infinity is the interpolant.
         centres: "auto", a number, or None. None solves for all rows, which takes n² numbers of memory and n³ / 3
             operations. A number p below the number of rows n solves for p random rows as centres, the minimiser of
@@ -245,7 +245,8 @@ class KernelRegressor(AbstractKernelRegressor):
     Attributes:
         kernel_: the kernel that is used.
         ridge_: the ridge that is used, if `time` is None.
-        jitter_: what had to be added to the diagonal beyond the ridge; on centres, to that of their own Gram matrix.
+        jitter_: the amount that had to be added to the diagonal besides the ridge; on centres, to the diagonal of their
+            own Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
         price_: the least and the most of the squared error that the exact fit is estimated to save, as shares; (0, 0)
@@ -278,26 +279,28 @@ class KernelRegressor(AbstractKernelRegressor):
 class TangentKernelRegressor(AbstractKernelRegressor):
     """An infinitely wide network trained by gradient flow on squared loss: regression with its tangent kernel.
 
-    With `time` the network is trained for that long, from outputs at the mean of the targets (the mean over initial
-    draws); infinity is training to the end, which interpolates. Otherwise predictions are those of kernel ridge
+    With `time`, the network is trained for that long, from outputs at the mean of the targets (the mean over initial
+    draws); infinity means training to the end, which interpolates. Otherwise predictions are those of kernel ridge
     regression, training that is held back by ridge |w - w_0|².
 
-    With a network of the user's, inputs X of all methods may be what it reads: fields (n, *sites, channels), and for
-    `OnGraphs` (`graph_network(depth)`, for one) a list of graphs of any sizes, as `graph_points` takes them.
+    With a network of your own, the inputs X of all methods may be the inputs that it reads: fields (n, *sites,
+    channels), or, for `OnGraphs` (for example `graph_network(depth)`), a list of graphs of any sizes, in the forms that
+    `graph_points` accepts.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
             0.1.
-        ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None takes the one of least
-            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal; every column of the targets
-            counts in units of its own root mean square.
+        ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None chooses the ridge of least
+            leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal. Each column of the targets
+            is measured in units of its own root mean square.
         time: training time, in units where the flow is df/dt = -K (f - y).
         centres: "auto", a number, or None; see `KernelRegressor`.
 
     Attributes:
         kernel_: the tangent kernel.
         ridge_: the ridge that is used, if `time` is None.
-        jitter_: what had to be added to the diagonal beyond the ridge; on centres, to that of their own Gram matrix.
+        jitter_: the amount that had to be added to the diagonal besides the ridge; on centres, to the diagonal of their
+            own Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
         price_: the least and the most of the squared error that the exact fit is estimated to save, as shares; (0, 0)
@@ -346,7 +349,7 @@ def not_negative(name: str, value: Any, rule: str = "a number, at least 0, or No
     Args:
         name: what it is, for the error.
         value: the value of a setting.
-        rule: what may stand there, for the error.
+        rule: the rule that the value must satisfy, for the error.
 
     Raises:
         SettingError: if the value is not a number of at least 0, or if a ridge is infinite.
@@ -366,7 +369,7 @@ def at_least_0(name: str, value: Any, rule: str = "a finite number, at least 0")
     Args:
         name: what it is, for the error.
         value: the value of a setting.
-        rule: what may stand there, for the error.
+        rule: the rule that the value must satisfy, for the error.
 
     Raises:
         SettingError: if the value is not a finite number of at least 0.

@@ -30,7 +30,7 @@ class NetworkKernel(Kernel):
     Args:
         network: "relu-DEPTH", "erf-DEPTH" or "gelu-DEPTH" for fully connected networks with so many hidden layers, or
             "softmax".
-        radius: what points are divided by before: for "softmax", the largest norm of a row.
+        radius: the number by which points are divided first: for "softmax", the largest norm of a row.
         sigma: the standard deviation of the weights of "softmax".
 
     Raises:
@@ -55,7 +55,10 @@ class NetworkKernel(Kernel):
         self.sigma = sigma
 
     def __call__(self, X, Y=None, eval_gradient=False) -> Any:
-        """The matrix K(X, Y) or K(X, X), (n, m); with `eval_gradient` also derivatives by nothing, (n, n, 0)."""
+        """The matrix K(X, Y) or K(X, X), of shape (n, m).
+
+        With `eval_gradient`, it also returns derivatives by no parameters, of shape (n, n, 0).
+        """
         x = numbers_of("X", X) / self.radius
         with jax.enable_x64(True):
             y = None if Y is None else jax.numpy.asarray(numbers_of("Y", Y) / self.radius)

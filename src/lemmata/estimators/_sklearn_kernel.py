@@ -33,8 +33,7 @@ class SklearnKernel(Kernel):
         learn: paths of the hyper-parameters, none by default. Numbers that are to be equal are one hyper-parameter:
             `"network.layers.0.weight_std = network.layers.2.weight_std"`. Arrays that are equal have one shape.
         value_bounds: the least and the largest value, of all or of each hyper-parameter, shape (2,) or (k, 2).
-        values: what the hyper-parameters are, in the order of `learn`; None means as in the kernel. scikit-learn
-            sets it.
+        values: the hyper-parameters, in the order of `learn`; None keeps those of the kernel. scikit-learn sets it.
 
     Raises:
         SettingError: at any use, if the kernel is not a kernel of lemmata, or a path does not lead to a positive

@@ -36,10 +36,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Regression with a two-layer softmax network trained for a time, or with its kernel at infinite width.
 
     With `width=None` predictions are those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
-    exp(sigma² <x, x'>), exactly. With a width they are those of a network with that many hidden units, drawn at the
-    symmetric initialisation and trained by gradient descent on all rows, m times as long (its tangent kernel is m times
-    the kernel of one output), so that the same time means the same training. Training stops before it interpolates
-    unless `time` is long.
+    exp(sigma² <x, x'>), exactly. With a width, they are those of a network with that many hidden units, drawn at the
+    symmetric initialisation and trained by gradient descent on all rows. It is trained m times as long, because its
+    tangent kernel is m times the kernel of one output. So the same time means the same training. Training stops before
+    it interpolates unless `time` is long.
 
     The theory of these networks speaks of inputs in the unit ball and targets of length at most 1: inputs are divided
     by the largest norm of a training row, targets are centred and divided by the largest norm that is left.
@@ -48,9 +48,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         width: hidden units, even; None is the limit of infinite width.
         sigma: standard deviation of the weights at initialisation. With 0 the kernel is linear.
         time: training time in units where the flow is df/dt = -K (f - y); infinity is allowed if `width` is None.
-            None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression (ridge r and
-            time 1/r shrink a mode of eigenvalue a by a/(a + r) and 1 - exp(-a/r)), between 0.1 and 10,000 divided by
-            the largest eigenvalue of K; it is the same for every width.
+            None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression. The reason
+            is that ridge r and time 1/r shrink a mode of eigenvalue a by a/(a + r) and 1 - exp(-a/r). The time is
+            between 0.1 and 10,000 divided by the largest eigenvalue of K, and it is the same for every width.
         normalise: True divides inputs by the largest norm of a training row, False refuses rows of norm above 1, and
             None divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.
@@ -153,9 +153,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict_at(self, time, X):
         """Predictions of the same training at other times.
 
-        Exact for infinite width. A network trains again from its first weights in the steps that `fit` took, or on from
-        its last in steps of 1/2 divided by the largest eigenvalue of H at initialisation; between two steps weights are
-        interpolated, so that answers do not depend on what else is asked for.
+        Exact for infinite width. A network either trains again from its first weights in the steps of `fit`, or
+        continues from its last weights in steps of 1/2 divided by the largest eigenvalue of H at initialisation.
+        Between two steps, weights are interpolated, so an answer does not depend on the other requested times.
 
         Args:
             time: one time, or several.

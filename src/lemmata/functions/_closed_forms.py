@@ -89,7 +89,7 @@ def combination_moment(weights: Float[Array, " m"], moments: Float[Array, " m"])
 
 
 def product_moment(first: tuple[float, float], second: tuple[float, float]) -> float:
-    """Of f_1 f_2: at most V_1 C_2 + V_2 C_1, V the integral of |F|.
+    """The moment of f_1 f_2 is at most V_1 C_2 + V_2 C_1, where V is the integral of |F|.
 
     Args:
         first: V_1 and C_1.
@@ -121,8 +121,9 @@ def ridge_polynomial_bound(coefficients: Float[Array, " k"], period: float | Arr
     """Of p(<u, x>) on the unit ball, |u| = 1: at most period / sqrt(12) times the root mean square of g''.
 
     g is p on [-1, 1], continued by a cubic to a periodic function with continuous slopes. Its coefficients c_m at
-    omega_m = 2 pi m / period obey sum |omega_m| |c_m| <= sqrt(sum omega_m^-2) sqrt(sum omega_m^4 |c_m|²), Cauchy and
-    Schwarz; the first sum is period²/12, the second the mean of g''². On the ball p(<u, x>) and its extension agree.
+    omega_m = 2 pi m / period satisfy sum |omega_m| |c_m| <= sqrt(sum omega_m^-2) sqrt(sum omega_m^4 |c_m|²), by the
+    Cauchy-Schwarz inequality. The first sum is period²/12, and the second is the mean of g''². On the ball p(<u, x>)
+    and its extension agree.
 
     Args:
         coefficients: of p, lowest power first.

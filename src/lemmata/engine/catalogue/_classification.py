@@ -53,7 +53,7 @@ def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
 
 
 def misclassified(told: Mapping[str, Any]) -> str:
-    """What is wrong with the words of an `ABOUT`, and which ones are known; empty if nothing is.
+    """The faults in the words of an `ABOUT`, and the allowed words; empty if there is no fault.
 
     >>> misclassified({"tool": "statistics", "architecture": "any", "object": "luck"})[:33]
     "object 'luck'; known are kernel, "

@@ -1,4 +1,4 @@
-"""How many claims there are of what, beside the number that the survey gives and does not list."""
+"""The numbers of claims of each kind, and the number of items that the survey counts without listing them."""
 
 from collections import Counter
 from typing import Any

@@ -1,9 +1,9 @@
 """Fingerprints: which code a verdict rests on, as digests that change when its meaning changes.
 
-A verdict rests on what its claim names, on what that names, and so on; of a class on its fields and on those methods
-whose names are asked for somewhere in this code; on functions that are registered with a `singledispatch` function for
-types that occur in it, and on derivatives that are given to a function by `@f.defjvp`. If a definition stands makes
-no difference.
+A verdict depends on the code that its claim names, directly or through other code. For a class, this includes its
+fields and the methods whose names appear in this code. For a `singledispatch` function, it includes the functions that
+are registered for types that occur. It also includes derivatives that are given to a function by `@f.defjvp`. If a
+definition stands makes no difference.
 """
 
 import ast
@@ -18,7 +18,7 @@ from ._modules import Function, Module, Node, methods_of, module_of, modules, pa
 _ROUNDS = 2
 _REGISTERS = ("register", "defjvp")
 _SAID = ("name", "statement", "kind")
-"""What a claim says of itself, for people alone."""
+"""Words of a claim that only people read."""
 _INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "typing.NamedTuple", "typing.Protocol",
           "typing.Generic", "Exception", "ValueError", "TypeError")  # fmt: skip
 """Bases from elsewhere that call no method of their subclasses by its name."""
@@ -30,8 +30,8 @@ class Fingerprint:
 
     Args:
         whole: of all of it.
-        own: of what stands in the files that are its own.
-        shared: of the rest, by the subpackage that it stands in.
+        own: of the code in the claim's own files.
+        shared: of the other code, by the subpackage that contains it.
     """
 
     whole: str
@@ -44,8 +44,8 @@ def fingerprint(
 ) -> Fingerprint:
     """The digests of the code behind some definitions.
 
-    What a name stands for counts by the digest of that piece and of what it names, three steps deep; in a digest
-    of a part, what stands in another part counts by its name.
+    A name is replaced by the digest of the piece that it refers to and of the names in that piece, three steps deep. In
+    the digest of a part, code of another part is represented by its name.
 
     Args:
         roots: definitions, each a module's full name and a name in it.
@@ -62,7 +62,8 @@ def fingerprint(
         if methods:
             brief[node] = _hash([brief[node], *(brief[Node(*node[:2], name)] for name in methods)])
     alone = brief
-    for _ in range(_ROUNDS):  # pieces that differ in what they name alone are told apart by what that says
+    # pieces that differ only in the names they use are distinguished by what these names refer to
+    for _ in range(_ROUNDS):
         brief = {node: _hash([brief[node], *(_told(token, brief, data) for token in meaning(node).tokens)])
                  for node in nodes}  # fmt: skip
     part = {node: "" if node.module in own else part_of(node.module) for node in nodes}
@@ -101,7 +102,7 @@ def _dumped(statement: ast.stmt) -> str:
 
 
 def _told(token: Token, brief: dict[Node, str], data: frozenset[str]) -> str:
-    """What a token stands for: another piece's digest, nothing if it is prose."""
+    """The meaning of a token: the digest of another piece, or nothing if it is prose."""
     if isinstance(token, Node):
         return brief.get(token, "?")
     if isinstance(token, Words):
@@ -115,7 +116,7 @@ def _hash(words: Iterable[str]) -> str:
 
 @functools.cache
 def _brief(node: Node) -> str:
-    """The digest of a piece of code, with nothing said of what its names stand for."""
+    """The digest of a piece of code that ignores what its names refer to."""
     return _hash(token if isinstance(token, str) else "?" for token in meaning(node).tokens)
 
 
@@ -127,7 +128,7 @@ def reached(roots: Iterable[Node], asked: Iterable[str] = ()) -> frozenset[Node]
 @functools.lru_cache(2**11)
 def _reached(roots: frozenset[Node], names: frozenset[str]) -> frozenset[Node]:
     found, asked, waiting = set[Node](), set(names), sorted(roots)
-    classes = dict[str, list[Node]]()  # of what is reached, by names of methods that nothing has asked for yet
+    classes = dict[str, list[Node]]()  # the reached pieces, by names of methods that nothing has used yet
     pending = dict[Node, list[Node]]()  # registered functions, by classes that are not reached yet
     while waiting:
         node = waiting.pop()

@@ -12,7 +12,7 @@ SIZES = ("1.05", "1.25", "0.1", "0.2", "sign", "effect", "roles")
 
 
 WITHIN = ((0.01, 0.01), (0.05, 0.05), (0.1, 0.1), (0.25, 0.2), (1.0, 0.5), (9.0, 2.0))
-"""Distances that are told apart: factors less 1 (and shares of the way to the control), and exponents."""
+"""Distances of two kinds: factors less 1 (and shares of the way to the control), and exponents."""
 
 _TOLD = WITHIN.index((0.25, 0.2))  # the last distance at which a claim is not weak
 
@@ -43,7 +43,7 @@ def is_weak(record: dict[str, Any] | None) -> bool:
 def told_mutations(record: dict[str, Any] | None) -> str:
     """What mutations found, in a sentence; empty if there were none.
 
-    Of the components that were mutated alone it names the one whose neighbour is farthest.
+    Among the components that were mutated alone, it names the one whose neighbour is farthest.
 
     >>> nearest = [{"part": None, "way": "x", "unit": "factor", "amount": 0.031},
     ...            {"part": 0, "way": "x", "unit": "factor", "amount": 0.031},
@@ -149,8 +149,8 @@ def _share(made: int, noticed: int) -> str:
 def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
     """How many claims of each relation have refuted neighbours within which distance, as lines of a Markdown table.
 
-    Of a claim its farthest neighbour counts: in the way of being wrong, and the component, that it tells least about.
-    Only claims that count are in it.
+    For each claim, the farthest neighbour counts. The table shows the way of being wrong, and the component, about
+    which the claim tells least. Only claims that count are in it.
 
     Args:
         found: records of mutations by the claims' names.

@@ -1,7 +1,7 @@
 """The catalogue: what every claim says, which is read from the code once and kept, with its record.
 
-What claims say is known only to Python, so that reading it takes JAX and some seconds. It is done when it is first
-asked for, and again when a file of lemmata has changed; it is kept in the user's cache.
+Only Python knows the words of claims, so reading them needs JAX and some seconds. The list is made when it is first
+needed, and again if a file of lemmata has changed. It is stored in the user's cache.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ def catalogue() -> dict[str, Any]:
 
 
 def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What was read from the code as it is, out of the user's cache; or what is read now, which is kept there.
+    """The list for the current code from the user's cache. If the cache has none, the list is made and stored there.
 
     Args:
         name: of the file.
@@ -62,7 +62,7 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def judged(words: dict[str, Any]) -> dict[str, Any]:
-    """The verdict on a claim, with the defaults that its record leaves out, and the fingerprint; nothing if none.
+    """The verdict on a claim, with its defaults filled in, and the fingerprint; empty if there is no verdict.
 
     Args:
         words: what the claim says.

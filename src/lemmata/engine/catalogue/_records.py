@@ -1,4 +1,4 @@
-"""Records: what the last verification and search of every claim found, a file a section, beside the sections.
+"""Records of the last verification and search of every claim, one file for each section.
 
 A record holds what cannot be read from the code: status, figures, the control's distance, the search, and the
 fingerprint of the code that was judged. It holds no times and no versions, so that a change of a file is a change of a
@@ -52,11 +52,11 @@ def records() -> dict[str, dict[str, Any]]:
 
 
 BESIDE = ("search", "walk", "mutations")
-"""What a record holds beside the verdict: other commands find it, and a new verdict leaves it."""
+"""Parts of a record besides the verdict. Other commands write them, and a new verdict does not change them."""
 
 
 def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
-    """What was found beside the verdict on a claim as it was judged; None if nothing was, or of other code.
+    """Other results stored with the verdict on a claim; None if there are none or they belong to other code.
 
     Args:
         entry: the claim's entry of the catalogue.

@@ -16,9 +16,9 @@ ENGINE = (
     ("lemmata.engine.claims._verify", "CORNERS"),
     ("lemmata.engine.claims._verify", "CORNER_TRIALS"),
 )
-"""What every verdict rests on besides the claim's own code."""
+"""The code on which every verdict depends, besides the claim's own code."""
 ASKED = ("settings", "resolve", "corners", "budget")
-"""What a verification asks for before the first trial."""
+"""Code that a verification runs before the first trial."""
 
 
 class State(enum.StrEnum):
@@ -55,7 +55,7 @@ def trials_print(module: str, class_name: str, besides: str = "") -> str:
 
 @functools.cache
 def _own(section: str) -> frozenset[str]:
-    """The file of a section and the private files beside it that no other file there, and nothing else, imports."""
+    """The file of a section and the private files next to it that only this file imports."""
     folder = ROOT.joinpath(*section.split(".")[1:-1])
     package = section.rpartition(".")[0]
     users = dict[str, set[str]]()

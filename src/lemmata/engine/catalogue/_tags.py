@@ -34,7 +34,7 @@ def _by_name() -> dict[str, str]:
 
 
 def extended(known: dict[str, str], claims: Iterable[str]) -> dict[str, str]:
-    """Tags with the next ones for claims that have none; those that are known stay as they are.
+    """The known tags, unchanged, with the next free tags for claims that have none.
 
     >>> extended({"0001": "Old", "0007": "Gone"}, ["New", "Old"])
     {'0001': 'Old', '0007': 'Gone', '0008': 'New'}

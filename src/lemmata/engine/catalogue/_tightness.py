@@ -1,4 +1,4 @@
-"""What searches for counterexamples found of the claims, and how it is told."""
+"""The results of searches for counterexamples to the claims, in words."""
 
 from typing import Any
 

@@ -65,7 +65,7 @@ def _check_answers(claim: Claim, told: Callable[..., Any]) -> None:
 
 
 def _numbers(value: Any) -> str | None:
-    """What is wrong with an answer that should be numbers; None if nothing is."""
+    """The fault of an answer that should be numbers; None if there is no fault."""
     if value is None or isinstance(value, str | bytes | dict | set):
         return _told(value)
     try:
@@ -120,8 +120,8 @@ def check_foreign(claim: Claim, calling: bool = True) -> None:
 
     Args:
         claim: the claim.
-        calling: whether methods that are not in JAX are called, too. One may hang or end the process, so that a process
-            that others wait for leaves them to the process of the trials.
+        calling: whether methods that are not in JAX are called, too. Such a function may hang or end the process. So a
+            process that others wait for leaves these checks to the process of the trials.
 
     Raises:
         ClaimError: for the first thing that is amiss.

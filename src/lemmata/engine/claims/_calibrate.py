@@ -30,8 +30,8 @@ class Calibration:
         repeats: how many verifications.
         rate: share of them that went as asked.
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
-        least: the share that is asked for: 1 - level; 1 - 2 level for the coverage of two one-sided binomial limits;
-            0.95 for power.
+        least: the required share: 1 - level; 1 - 2 level for the coverage of two one-sided binomial limits; 0.95 for
+            power.
         error: why nothing was measured, if the family was lost with its worker.
     """
 
@@ -58,9 +58,9 @@ def calibrate(
 ) -> list[Calibration]:
     """Judge each family many times, on independent trials.
 
-    A true statement is refuted with probability at most the level, its interval covers the truth with probability at
-    least 1 - level; a statement that must not be supported (vacuous, heterogeneous, false) is supported with
-    probability at most the level; a near neighbour is refuted at the level 1e-3 in at least 95 of 100 verifications.
+    A true statement is refuted with probability at most the level, and its interval covers the truth with probability
+    at least 1 - level. A statement that must not be supported (vacuous, heterogeneous, false) is supported with
+    probability at most the level. A near neighbour is refuted at the level 1e-3 in at least 95 of 100 verifications.
 
     Args:
         repeats: verifications of a family.

@@ -45,11 +45,11 @@ class Conformance:
 def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) -> Conformance:
     """Check that a claim obeys the grammar, and return its verdict.
 
-    It names its source, title, statement and what it controls; a bound has a trivial value or says why not; no concrete
-    method is overridden; a verification visits the declared range of every variable; sampled problems are of the
-    population's type; prediction, control and measurement have the same shapes for every key and are finite; at the
-    default budget the verdict is the expected one, hypotheses drop no more trials than the population declares, and the
-    control is near and refuted.
+    The claim names its source, title, statement and what it predicts or bounds. A bound has a trivial value or says why
+    not. No concrete method is overridden. A verification visits the declared range of every variable. Sampled problems
+    have the population's type. Prediction, control and measurement have the same shapes for every key and are finite.
+    At the default budget, the verdict is the expected one, hypotheses drop no more trials than the population declares,
+    and the control is near and refuted.
 
     Args:
         claim: the claim, not its class.
@@ -80,7 +80,7 @@ def _broken(claim: Claim, found: str, rule: str, remedy: str | None = None) -> C
 
 
 def check_writing(claim: Claim) -> None:
-    """Check what can be read off a claim without running it, words and methods; ClaimError where one is amiss."""
+    """Check the words and methods of a claim without running it; ClaimError if one is wrong."""
     check_declared(type(claim), file_of(claim))
     _check_words(claim)
     _check_accusation(claim)
@@ -89,7 +89,8 @@ def check_writing(claim: Claim) -> None:
 
 
 def check_ranges(claim: Claim) -> None:
-    """Check that a verification visits other settings within each declared range; ClaimError where it has one alone."""
+    """Check that a verification visits other settings within each declared range; ClaimError if a range has only one.
+    """
     for name, variable in claim.population.settings().variables.items():
         if (only := _pinned(variable)) is not None:
             raise _broken(

@@ -1,4 +1,4 @@
-"""Components of trials: which of them say something, and how many trials stand behind the one that says least."""
+"""Components of trials: which of them give information, and how many trials the least informative one has."""
 
 import dataclasses
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from ._relations import ROUNDING, Relation, Sample, blocks
 
-_REACH = 0.01  # rounding that is more than this share of what it is to tell apart says nothing
+_REACH = 0.01  # a component with more rounding error than this share of the distance gives no information
 
 
 def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> np.ndarray | None:
     """Which components say nothing, shape (T, C), since rounding would explain the control as well as the claim.
 
     Those whose tolerance reaches a hundredth of the distance between prediction and control, or of the value itself.
-    What the control leaves as it is has no distance: there the tolerance is held against the value alone. None if
-    the relation does not compare the numbers of a single trial.
+    A component that the control does not change has no distance. There the tolerance is compared with the value alone.
+    None if the relation does not compare the numbers of a single trial.
     """
     if relation.against(sample) is None:
         return None

@@ -13,14 +13,14 @@ from ._verdict import ControlVerdict
 
 
 def status_of(judgement: Judgement) -> Status:
-    """What a judgement of a control, or of another wrong neighbour, comes to."""
+    """The status that follows from a judgement of a control, or of another wrong neighbour."""
     if judgement.told_apart:
         return Status.REFUTED
     return Status.SUPPORTED if judgement.holds else Status.INCONCLUSIVE
 
 
 def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
-    """What the trials say about the control, and where they have no power against it; empty if they have.
+    """The verdict of the trials on the control, and where their power is too low to refute it; empty if it is not.
 
     Nobody is accused by a control: the ordinary interval of a mean speaks against one, while a statement is refuted by
     limits that also hold for tails which no trial has shown.
@@ -30,8 +30,8 @@ def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, ea
         sample: its trials.
         false: what the control predicts.
         level: at which it is judged.
-        each: whether power is needed in every component by itself, so that one in which the statement is sharp carries
-            none in which it says nothing.
+        each: whether every component needs power of its own, so that a component in which the statement is sharp cannot
+            make up for one in which it is vacuous.
     """
     relation, against = claim.relation, dataclasses.replace(sample, predicted=false)
     judged = relation.judge(against, level)

@@ -252,7 +252,7 @@ def _check_population(own: _Declared, population: Population) -> None:
 
 
 def misdeclared(variable: object) -> tuple[object, str] | None:
-    """What is wrong with the range of a setting, and the rule that it breaks; None if nothing is.
+    """The fault in the range of a setting, and the rule that it breaks; None if there is no fault.
 
     >>> misdeclared(Integer(5, 10, 1))
     ('from 10 to 1', 'a lower end that is not above the upper end')

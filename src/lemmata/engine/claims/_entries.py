@@ -67,7 +67,7 @@ def trials_print_of(claim: Claim) -> str:
 
 
 def state_of(claim: Claim) -> State:
-    """Whether the recorded verdict is one on the code as it is, and if not, what has changed."""
+    """Whether the recorded verdict is on the current code, and if not, what has changed."""
     return compared(records().get(claim.name), prints_of(type(claim)))
 
 
@@ -121,7 +121,7 @@ def entry_of(claim: Claim) -> dict[str, Any]:
 
 
 def record_of(claim: Claim, verdict: Verdict) -> dict[str, Any]:
-    """What is recorded of a verdict at the default setting, beside what other commands found."""
+    """The record of a verdict at the default setting, together with the results of other commands."""
     found = plain_json(dataclasses.asdict(verdict))
     said = ("name", "source", "setting", "seconds")
     own = {name: value for name, value in found.items() if name not in said and DEFAULTS.get(name, ()) != value}

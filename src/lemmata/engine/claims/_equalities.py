@@ -119,19 +119,20 @@ class EqualInMean(Relation):
     """E[measured / predicted] = 1 (or E[measured - predicted] = 0 if relative is False), within `margin`.
 
     The expectation is over the measurement, for every problem: each problem is measured twice with independent keys.
-    The mean over problems is judged against the margin, and so is the heterogeneity between problems: the product of
-    the two differences estimates the square of a problem's own mean without bias, so that errors which differ in sign
-    from problem to problem do not average out. With `over="problems"` the statement is about the mean over the
-    population alone.
+    The mean over problems is judged against the margin, and so is the difference between problems. The product of the
+    two differences estimates the square of a problem's own mean without bias, so errors that differ in sign from
+    problem to problem do not average out. With `over="problems"` the statement is about the mean over the population
+    alone.
 
     An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support
-    needs the interval of the mean within margin + resolution. The root mean square of the problems' own means may be up
-    to margin + spread, if a spread is declared; without one it must not be shown to exceed the margin, and support
-    needs it shown to be at most margin + 5 resolutions.
+    needs the interval of the mean within margin + resolution. If a spread is declared, the root mean square of the
+    problems' own means may be up to margin + spread. Without a declared spread, it must not be shown to exceed the
+    margin, and for support it must be shown to be at most margin + 5 resolutions.
 
-    A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`), or that hold for any law
-    if `ends` says between which values a measurement always is: (0, 1) for a share, (0, inf) for a square. A sample
-    that does not vary decides nothing, unless measuring draws nothing at random and each problem is meant.
+    A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`). If `ends` gives the
+    values between which a measurement always is, the limits hold for any distribution: (0, 1) for a share, (0, inf) for
+    a square. A sample that does not vary decides nothing, unless the measurement is deterministic and the statement is
+    about each problem.
     """
 
     margin: float = 0.0

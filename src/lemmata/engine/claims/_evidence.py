@@ -1,9 +1,9 @@
 """Evidence that may be added to: e-values, which stay valid however a run is continued.
 
 An e-value of a statement is a number that is on average at most 1 if the statement is true. A product of e-values of
-independent sessions is one again, whenever and for whatever reason the next session is begun, and by Ville's inequality
-a true statement ever reaches 1 / level with probability at most `level`. So min(1, 1 / e) is a p-value at every moment,
-which Holm's procedure takes like any other.
+independent sessions is an e-value, whenever and for whatever reason the next session begins. By Ville's inequality, the
+probability that the product for a true statement ever reaches 1 / level is at most `level`. So min(1, 1 / e) is a
+p-value at every moment, which Holm's procedure takes like any other.
 """
 
 import math
@@ -21,7 +21,7 @@ _PRIOR = 0.5
 
 
 def allowed_misses(relation: Relation) -> float | None:
-    """The rate of misses that a relation allows; None if one trial alone is no miss.
+    """The rate of misses that a relation allows; None if a single trial cannot be a miss.
 
     >>> from lemmata.engine.claims import AtMost, Rate
     >>> allowed_misses(AtMost(delta=0.05)), allowed_misses(AtMost()), allowed_misses(Rate())
@@ -49,9 +49,9 @@ def count_e_value(count: int, trials: int, allowed: float) -> float:
 
         e = int_a^1 q^k (1 - q)^(n - k) dJ(q) / (a^k (1 - a)^(n - k)).
 
-    Each q > a gives a factor q/a for a miss and (1 - q)/(1 - a) for none, which is on average
-    (p/a) q + (1 - p)/(1 - a) (1 - q) <= 1 if misses have a rate p <= a, whatever came before. So e is at every trial
-    an e-value, for trials that are continued as one likes.
+    Each q > a gives a factor q/a for a miss and (1 - q)/(1 - a) for a hit. If misses have a rate p <= a, whatever came
+    before, the mean of this factor is (p/a) q + (1 - p)/(1 - a) (1 - q) <= 1. So e is at every trial an e-value, for
+    trials that are continued as one likes.
 
     Args:
         count: misses.
@@ -76,7 +76,8 @@ def count_e_value(count: int, trials: int, allowed: float) -> float:
 def p_e_value(p_value: float) -> float:
     """The e-value that a p-value is worth: int_0^1 k p^(k - 1) dk = (1 - p + p log p) / (p log(p)^2).
 
-    Each k gives an e-value, since k p^(k - 1) falls with p and has the mean 1 over [0, 1], and so does their average.
+    Each k gives an e-value, since k p^(k - 1) falls with p and has the mean 1 over [0, 1]. The average over k is
+    therefore also an e-value.
 
     >>> p_e_value(1.0), round(p_e_value(1e-3), 1)
     (0.5, 20.8)

@@ -16,7 +16,7 @@ from ._trials import Outcome, outcome
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A hypothesis on this problem: `holds` is None if nobody can tell (not checked, or NaN)."""
+    """A hypothesis on this problem: `holds` is None if it cannot be decided (not checked, or NaN)."""
 
     name: str
     value: float | None
@@ -34,9 +34,9 @@ class Examination:
     Args:
         name: the claim.
         applies: every hypothesis that can be checked holds.
-        hypotheses: the findings; `holds` is None if a condition cannot be checked.
-        predicted, measured: the numbers; for a rate the stated and the measured exponent; for several components the
-            one with the largest measured / predicted.
+        hypotheses: the findings; `holds` is None if a condition cannot be checked. predicted, measured: the numbers.
+            For a rate, these are the stated and the measured exponent; for several components, those of the component
+            with the largest measured / predicted.
         ratio: predicted / measured.
         trivial: the value every reader already knows, of the same component.
         vacuous: the share of components in which the bound is beyond the trivial value; None if there is none.

@@ -50,7 +50,7 @@ def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
 def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     """What is NaN or infinite, of trials whose hypotheses hold.
 
-    A bound may be infinite on the side on which it says nothing, and its control may be so with it. A trivial value may
+    A bound may be infinite on its vacuous side, and then its control may be infinite, too. A trivial value may
     be infinite on that side where it is so in every trial: nothing is known of that component.
     """
     sample = Sample(

@@ -10,7 +10,7 @@ RELATIONS = ("<=", "<", ">=", ">", "==")
 
 
 class Standing(enum.StrEnum):
-    """What is known of a hypothesis: its value, nothing, or that it is false here."""
+    """What is known of a hypothesis: its value, nothing, or that it is false on this problem."""
 
     CHECKED = "checked"
     UNCHECKED = "unchecked"
@@ -24,7 +24,7 @@ class Hypothesis(eqx.Module):
         name: the condition in words ("inputs lie in the unit ball").
         value: what was found, a number.
         relation: how value and threshold must compare: <=, <, >=, >, ==.
-        threshold: what the theorem asks for, a number.
+        threshold: the number that the theorem requires.
         why: what the condition protects, or why it cannot be checked.
         rounding: slack for rounding, relative to the larger of |value| and |threshold|.
         standing: checked, unchecked or violated (use `Hypothesis.unchecked` and `Hypothesis.violated`).
@@ -62,7 +62,7 @@ class Hypothesis(eqx.Module):
 
     @property
     def undefined(self) -> Array:
-        """Whether value or threshold is NaN: then nobody can tell, and the trial has failed."""
+        """Whether value or threshold is NaN: then the hypothesis cannot be decided, and the trial has failed."""
         if not self.checkable:
             return jnp.zeros(self.value.shape, bool)
         return jnp.isnan(self.value) | jnp.isnan(self.threshold)

@@ -168,8 +168,8 @@ def _violated(results: Outcome) -> tuple[str, ...]:
 def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, str] | None:
     """Why these trials say nothing about the statement, if that is so.
 
-    A sampler answers for what it drops at its default setting; at another one the hypotheses may fail more often, and
-    then nothing is said of it.
+    A sampler is responsible for the trials that it drops at its default setting. At another setting, the hypotheses may
+    fail more often, and then there is no verdict.
     """
     executed, results = len(finished.numbers), finished.stacked
     assert results is not None  # the caller has looked

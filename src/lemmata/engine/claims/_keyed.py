@@ -95,19 +95,19 @@ def run_keyed(
 ) -> Generator[Judged]:
     """Judge claims, each in a process that is ended if a trial takes longer than the limit; the others go on.
 
-    A trial of a claim in JAX is one of the compiled call that it is part of, so that the limit is that of a call with
-    its compilation. A process that ends by itself, killed or out of memory, is reported in the same way: the verdict is
-    `failed`, and names setting, seed and trial.
+    In JAX, a trial is part of a compiled call, so the limit applies to the call, with its compilation. A process that
+    ends by itself, killed or out of memory, is reported in the same way: the verdict is `failed`, and names setting,
+    seed and trial.
 
     Args:
-        tasks: drawn when a process is free, so that a generator may end with the time that there is. Of a list a
-            process takes first what is of the section that it judged last, whose functions it has compiled, then what
-            is of a section that no other one is at.
+        tasks: drawn when a process is free, so that a generator may end with the time that there is. A process first
+            takes claims of the section that it judged last, because it has compiled their functions. Then it takes
+            claims of a section that no other process works on.
         limit: seconds a trial; None for any, and in this process if there is one job and `most` is None.
         most: seconds a task, once its process has begun; None for any.
         jobs: how many processes.
-        run: what runs trials, which must be able to be sent; if it raises a `DataError` (a ledger on a full disk),
-            trials run without it.
+        run: the function that runs trials; it must be picklable. If it raises a `DataError`, for example because a
+            ledger's disk is full, trials run without it.
         around: a context that each process enters, which must be able to be sent, and leaves unless it is ended.
         executor: where claims are judged instead, without a limit.
 
@@ -204,7 +204,7 @@ class _Worker:
             self.end.send((sent(task.claim), task.options))
 
     def read(self) -> Judged | None:
-        """What it says: that it begins a trial, or a verdict."""
+        """The message of the process: the start of a trial, or a verdict."""
         assert self.task is not None
         try:
             said, *more = self.end.recv()
@@ -252,7 +252,7 @@ class _Worker:
         return Judged(task, _failure(task, *self._place, _clock() - self._begun, reason), late=late)
 
     def dismiss(self) -> None:
-        """Let the process leave its context where it has no task, and end it."""
+        """Tell the process to leave its context, if it has no task, and end it."""
         if self._process is not None and self.task is None:
             self.end.close()
             self._process.join(_PARTING)
@@ -303,7 +303,7 @@ def _judged(task: JudgingTask, run: Run, told: Callable[[dict, int], None] = lam
 
 
 class _Announced(ThreadPoolExecutor):
-    """One thread, which tells the number of each trial before it runs it."""
+    """One thread, which announces the number of each trial before it runs it."""
 
     def __init__(self, setting: dict, told: Callable[[dict, int], None]):
         super().__init__(1)
@@ -320,7 +320,7 @@ class _Announced(ThreadPoolExecutor):
 
 
 def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) -> None:
-    """Judge claims until the other end is closed; what they print goes to stderr."""
+    """Judge claims until the other end is closed; prints of the claims go to stderr."""
     ignore_interruption()
     sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -344,7 +344,7 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) 
             try:
                 claim = received(found)
                 for asked in (fingerprint_of, trials_print_of):
-                    asked(claim)  # a ledger asks for them, and reading the code is no part of a trial
+                    asked(claim)  # only a ledger needs them, and reading the code is not part of a trial
                 done = _judged(JudgingTask(claim, **options), run, lambda *place: say("trial", *place))
                 say("verdict", done.verdict, done.unrecorded)
             except (Exception, SystemExit) as error:

@@ -21,8 +21,8 @@ class AbstractLadder(Relation):
     Args:
         along: what the rungs are, in a word or a symbol.
         rungs: Python numbers, so that sizes that come from them may set shapes.
-        replicates: how often each problem is measured; 2 tells a difference between problems from noise, if the
-            ladders of a claim differ more than its `spread`.
+        replicates: how often each problem is measured. If the claim's problems differ by more than its `spread`, 2
+            measurements can separate this difference from noise.
     """
 
     along: str = "n"
@@ -67,8 +67,9 @@ def spread_over_problems(
 ) -> Judgement:
     """A judgement of a mean, together with how far the problems' own values are from what is stated.
 
-    Two measurements of a problem give the mean square of the problems' own values by the product of the two. One alone
-    gives a number that is at least as large, noise included: it may support, and it refutes if there is no noise.
+    Two measurements of a problem give the mean square of the problems' own values by the product of the two. A single
+    measurement gives a number that is at least as large, because it includes noise. It can support, and it refutes if
+    there is no noise.
 
     Args:
         judgement: of the mean.
@@ -109,11 +110,11 @@ class Rate(AbstractLadder):
     allowance for finite sizes; support needs the interval within margin + resolution. Rungs if the median
     measurement is at the rounding floor of the trial are dropped, and said so.
 
-    The statement is about each problem and about the whole ladder. Support also needs that the slopes of the problems
-    are within `spread` of the exponent in root mean square (twice margin + resolution if none is declared); of an
-    upper bound, that less than a third of the problems are slower by more than that. The slope over the large
-    half (three rungs at least, two of three) and that without the last rung must not be shown to leave margin +
-    resolution, and the constant of the small half must not be shown to fail on the large half.
+    The statement is about each problem and about the whole ladder. For support, the slopes of the problems must also be
+    within `spread` of the exponent in root mean square. Without a declared spread, twice margin + resolution is used.
+    For an upper bound, less than a third of the problems may be slower by more than that. Two slopes must not be shown
+    to leave margin + resolution: the slope over the large half (two thirds of the sizes, at least three), and the same
+    slope without the last size. The constant of the small half must not be shown to fail on the large half.
     """
 
     upper: bool = False
@@ -233,9 +234,9 @@ class Rate(AbstractLadder):
 class Limit(AbstractLadder):
     """measured -> predicted along a ladder: the mean difference at the last rung is within `margin`.
 
-    What a difference has beyond the margin is stated to fall at least like rung^(-slowest). If the last rung is
-    still outside the margin, it is compared with the rung two before it: an excess that has fallen less (a plateau,
-    wherever it lies) refutes, one that falls as fast is undecided.
+    What a difference has beyond the margin is stated to fall at least like rung^(-slowest). If the last size is still
+    outside the margin, its excess is compared with that of two sizes before. An excess that has fallen less than
+    required, for example a plateau, refutes the statement. An excess that falls as fast leaves it undecided.
 
     The statement is about each problem: support also needs that the problems' own differences at the last rung are
     within `spread` in root mean square (twice margin + resolution if none is declared).

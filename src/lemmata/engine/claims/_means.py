@@ -1,4 +1,4 @@
-"""Means against a band: what a refutation rests on, what support rests on, and when a sample cannot tell."""
+"""Compares means with a band: the conditions for refutation and support, and when a sample cannot decide."""
 
 import dataclasses
 
@@ -43,7 +43,7 @@ def mean_against(
         highest: upper end of the band.
         width: by how much the interval may leave it and support.
         exact: the numbers have no sampling error.
-        ends: between which values each number always is; infinite if nobody knows.
+        ends: the values between which each number always is; infinite if unknown.
     """
     interval, limits = mean_interval(sample, level, exact), mean_limits(sample, level, exact)
     known = (-np.inf, np.inf)
@@ -73,7 +73,7 @@ def untold(sample: np.ndarray, exact: bool = False) -> str:
 
 
 def _by_betting(sample: np.ndarray, level: float, least: np.ndarray, most: np.ndarray) -> tuple[float, float]:
-    """Limits of a mean between known ends, whatever the law; an end that is not known has none."""
+    """Limits of a mean between known ends, for any distribution; there is no limit on the side of an unknown end."""
     low = least_mean(sample, least, level / 2) if np.isfinite(least).all() else -np.inf
     high = -least_mean(-sample, -most, level / 2) if np.isfinite(most).all() else np.inf
     return low, high

@@ -134,7 +134,7 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
 
 
 def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) -> bool:
-    """Whether a prediction can go some way: a control that leaves a component as it is leads nowhere.
+    """Whether a prediction can be moved towards the control; it cannot if the control does not change a component.
 
     Args:
         sample: the trials.
@@ -194,7 +194,7 @@ def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[M
 def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
     """Whether other predictions are wrong ones: by 1.25 or more, an exponent 0.2, in a quarter of the trials.
 
-    Of bounds, those are that are tighter by as much.
+    For a bound, a mutant is wrong if it is tighter by the same amount.
 
     Args:
         relation: how they are judged.
@@ -221,7 +221,7 @@ def is_wrong(relation: Relation, sample: Sample, other: np.ndarray) -> bool:
 
 
 def judged(relation: Relation, sample: Sample, level: float) -> Status:
-    """What the trials say of a mutant; failed if its predictions are no numbers.
+    """The verdict of the trials on a mutant; failed if its predictions are not numbers.
 
     Args:
         relation: how it is judged.

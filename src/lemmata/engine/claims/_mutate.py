@@ -71,10 +71,10 @@ def mutate(
 ) -> Mutations:  # fmt: skip
     """Run a claim's trials once, at its default setting, and judge wrong neighbours of its prediction on them.
 
-    Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, all components and one at a time; exponents are moved by
-    0.1 and 0.2, intervals narrowed, signs turned; the measurement is one of another problem, a ladder is without
-    effect, and fields of problems change places. Bounds are made tighter, since a looser one is true. A mutant is
-    noticed if it is not supported (of a refuted claim: not refuted).
+    Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, in all components and in one component alone. Exponents are
+    moved by 0.1 and 0.2, intervals are narrowed, and signs are changed. The measurement is replaced by that of another
+    problem, a sequence of sizes has no effect, and fields of problems are exchanged. Bounds are made tighter, since a
+    looser one is true. A mutant is noticed if it is not supported (of a refuted claim: not refuted).
 
     Args:
         claim: the claim.

@@ -43,7 +43,7 @@ class Reading:
 
     Args:
         words: the reading.
-        verdict: what comes of the statement, read so: "refuted", "supported", "vacuous", "ill-typed".
+        verdict: the verdict on the statement in this reading: "refuted", "supported", "vacuous", "ill-typed".
         claim: the name of the claim that judges this reading; empty for the claim that lists it.
     """
 

@@ -11,7 +11,7 @@ _CLASS = re.compile(r"^class ([A-Z]\w*)\b", re.MULTILINE)
 
 
 def place_of(name: str, package: str) -> str | None:
-    """The section, as subject.section, that alone can define what a name means; None if the text does not tell.
+    """The only section, as subject.section, that can define a name; None if the text does not determine it.
 
     Args:
         name: a claim's full name, the end of it, its class, or a section.

@@ -17,14 +17,15 @@ P = TypeVar("P")
 class Population(eqx.Module, Generic[P]):
     """The problems that claims speak about: settings, a sampler, and the hypotheses of its problems.
 
-    A population is a final, frozen class; what differs between claims (a default size, a law) are its fields. Claims
-    name it by `population = LinearDesigns(rows=40)` and add hypotheses of their own if they need more.
+    A population is a final, frozen class. Its fields are the differences between claims, such as a default size or a
+    distribution. Claims name it by `population = LinearDesigns(rows=40)` and add hypotheses of their own if they need
+    more.
 
     `settings` is the space of the named settings of a sampled problem: default, region, and the corners that a
     verification visits. It is a value, `settings = Space(n=...)`, or a method if it depends on fields.
-    `hypotheses(problem)` evaluates every condition on a problem, a user's included. Two questions are optional:
-    `pose(problem)` turns a user's problem into this population's own (None if it cannot), and `culprit(problem)`
-    names the likeliest cause when a hypothesis fails.
+    `hypotheses(problem)` evaluates every condition on a problem, a user's included. Two methods are optional.
+    `pose(problem)` turns a user's problem into this population's own, or returns None if it cannot. `culprit(problem)`
+    names the likely cause when a hypothesis fails.
 
     Attributes:
         drops: the share of sampled problems that may fail a hypothesis. More is an error of the sampler, since a

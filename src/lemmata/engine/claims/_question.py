@@ -8,7 +8,7 @@ Answer = TypeVar("Answer", covariant=True)
 
 
 class Question(Protocol[Asked, Answer]):
-    """A method, by what it is asked and what it answers.
+    """A method, by its arguments and its answer.
 
     A class that declares `measure: Question[[P, Key[Array, ""]], Any] | None` lets its subclasses define the method
     `measure(self, problem, key)`, whatever they name the arguments, or none. `Callable` does not say so: type checkers

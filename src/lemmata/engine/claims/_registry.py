@@ -103,7 +103,10 @@ def _incomplete(found: str) -> ClaimError:
 
 
 def _with_claims_of(found: dict[str, Claim], target: object) -> dict[str, Claim]:
-    """The claims with those of what one more entry point names; none of these if one of them is amiss."""
+    """The claims together with those of one more entry point.
+
+    If one of the new claims is invalid, none of them is added.
+    """
     known, together = {type(claim) for claim in found.values()}, dict(found)
     for claim in _loaded(target):
         if type(claim) not in known:
@@ -211,9 +214,9 @@ def _alone(name: str) -> list[Claim]:
 def find(name: str) -> list[Claim]:
     """The claims that a name means.
 
-    A registered claim, the end of its path, its class, all claims of a chapter or section (`softmax`,
-    `softmax.network`), of a statement by its number in whichever source ("Lemma E.4", "(41)"), or of a file (`mine.py`,
-    `mine.py:claim` or `mine.py:TheClass`).
+    Finds one of these: a registered claim; the end of its path; its class; all claims of a chapter or section
+    (`softmax`, `softmax.network`); the claims of a statement by its number in any source ("Lemma E.4", "(41)"); or
+    those of a file (`mine.py`, `mine.py:claim` or `mine.py:TheClass`).
 
     Raises:
         MissingFileError: if there is no such file of claims.

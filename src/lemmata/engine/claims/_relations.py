@@ -21,8 +21,9 @@ class Sample:
     """Finished trials: predictions (T, *s), measurements (T, *s), condition numbers (T,) or (T, *s).
 
     Relations with replicates have measurements (T, R, *s). Ladders have predictions (T,) and measurements (T, rungs).
-    If `exact`, measuring a problem draws nothing at random, so that the measurements have no sampling error.
-    `silent`, shape (T, C), marks components whose tolerance is so wide that they say nothing; None if none is.
+    If `exact`, measuring a problem draws nothing at random, so the measurements have no sampling error.
+    `silent`, shape (T, C), marks components whose tolerance is so wide that they give no information; None if there are
+    none.
     """
 
     predicted: np.ndarray
@@ -57,13 +58,13 @@ class Sample:
         return ROUNDING * self.condition_of(size.ndim) * size
 
     def condition_of(self, axes: int) -> np.ndarray:
-        """The condition numbers, with as many axes as are asked for."""
+        """The condition numbers, with the requested number of axes."""
         return self.condition.reshape(*self.condition.shape, *(1,) * (axes - self.condition.ndim))
 
 
 @dataclasses.dataclass(frozen=True)
 class Judgement:
-    """What a relation says: holds (True), fails (False) or undecided (None), with the figures it rests on.
+    """The judgement of a relation: holds (True), fails (False) or undecided (None), with the figures that decide it.
 
     Args:
         holds: whether the statement holds.
@@ -72,8 +73,8 @@ class Judgement:
         reason: the figures in a sentence.
         needed: trials that could settle it, where it is undecided.
         violating: the share of trials that alone contradict the statement; None if a single trial cannot.
-        apart: the interval is outside the band, and only a tail that no trial has shown could bring the mean back:
-            too little to refute a statement, and enough to know that the trials tell it from another one.
+        apart: the interval is outside the band, but a tail that no trial has shown could bring the mean back. This is
+            too little to refute a statement, and enough to show that the trials distinguish it from another one.
     """
 
     holds: bool | None
@@ -139,7 +140,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """How far a control is from the claim in each component, shape (T, C); NaN if that means nothing."""
+        """The distance of a control from the claim in each component, shape (T, C); NaN if it has no meaning."""
 
     @abc.abstractmethod
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:

@@ -19,7 +19,7 @@ _BATCH = 32
 
 
 def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """What a claim predicts if two fields of its problems, alike in type and shape, have changed places.
+    """The predictions of a claim if two fields of its problems with the same type and shape are exchanged.
 
     Only of claims in JAX, whose problems cost little to draw again, and if `predict` takes the changed problem.
 

@@ -52,7 +52,7 @@ class Integer:
 
 @dataclasses.dataclass(frozen=True)
 class Real:
-    """A finite number between `low` and `high`, both included; `corners` as for `Integer`."""
+    """A finite number between `low` and `high`, both included; `corners` has the same meaning as for `Integer`."""
 
     default: float
     low: float
@@ -76,7 +76,7 @@ class Real:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """One of a few named options; `corners` are those that verifications draw from, all of them by default."""
+    """One of a few named options; verifications draw from `corners`, by default from all options."""
 
     default: str
     options: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Verdicts of one family: which refutations stand beside all the others."""
+"""Verdicts of one family: which refutations remain after all other claims are taken into account."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ def at_family_level(
     """The verdicts with those refutations that Holm's procedure does not allow made inconclusive.
 
     The probability that any true claim is refuted is at most `level`. Claims of the family that were not judged count
-    with the p-value 1, and so do verdicts that say nothing about their statement (failed, inapplicable, outside).
+    with the p-value 1. So do verdicts that do not decide about their statement (failed, inapplicable, outside).
 
     Args:
         verdicts: of claims of different names.

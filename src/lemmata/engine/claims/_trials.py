@@ -178,8 +178,8 @@ def run_trials(
 def stacked(outcomes: Sequence[Outcome]) -> Outcome:
     """Finished outcomes as one, along their leading axis.
 
-    A claim in ordinary Python may end its list of hypotheses at one that fails. In trials that did not come to a
-    hypothesis its value and threshold are NaN; `Outcome.undefined` stays what these trials themselves found.
+    A claim in ordinary Python may end its list of hypotheses at one that fails. In trials that did not reach a
+    hypothesis, its value and threshold are NaN; `Outcome.undefined` keeps the findings of the trials themselves.
     """
     told = [_numbered(own.hypotheses) for own in outcomes]
     sizes = [len(own.holds) for own in outcomes]

@@ -1,4 +1,4 @@
-"""The verdict: what trials say about a statement, and the figures that it rests on."""
+"""The verdict: the result of the trials of a statement, and the figures that decide it."""
 
 import dataclasses
 import math
@@ -16,8 +16,7 @@ class Corner:
     """Another case of the claim's settings, which a verification judges besides the default.
 
     Args:
-        setting: the case.
-        status, reason: what its trials say.
+        setting: the case. status, reason: the result of its trials.
         slack: median of predicted / measured.
         gap: how much its worst trial speaks against the statement, in the unit of the relation.
         p_value: the smallest level at which its trials refute the statement.
@@ -37,11 +36,11 @@ class ControlVerdict:
 
     Args:
         status: refuted, if the trials have power.
-        violating: the share of trials that alone contradict it, in the component in which they are fewest, or in any
-            of a loose control or a vacuous bound; None if a single trial cannot.
-        nearest, farthest: medians over trials of its distance from the claim (a factor, a difference of exponents, or a
-            relative difference) in the component that is least and in the one that is most changed; None if it means
-            nothing.
+        violating: the share of trials that alone contradict it, in the component in which this share is smallest; for a
+            loose control or a vacuous bound, in any component; None if a single trial cannot. nearest, farthest:
+            medians over trials of its distance from the claim, in the component that changes least and in the one that
+            changes most. The distance is a factor, a difference of exponents, or a relative difference; None if it has
+            no meaning.
     """
 
     status: Status = Status.INCONCLUSIVE
@@ -57,9 +56,8 @@ class Verdict:
     Args:
         name, source: the claim.
         status: supported, vacuous, refuted, inconclusive, inapplicable, outside, fails outside or failed.
-        reason: the figures that the status rests on, in a sentence.
-        setting, seed, level: with the name, what replays it.
-        requested, executed, judged: trials in the budget, run, and left after hypotheses were checked.
+        reason: the figures that decide the status, in a sentence. setting, seed, level: together with the name, these
+            replay it. requested, executed, judged: trials in the budget, run, and left after hypotheses were checked.
         dropped: for each hypothesis that failed, in how many trials.
         violated: the hypotheses that are known to be false on these problems.
         estimate, interval, band: the statistic of the relation, its confidence interval, and the interval within which
@@ -67,7 +65,8 @@ class Verdict:
         slack: 5, 50 and 95 % quantiles of predicted / measured (None if not meaningful).
         vacuous: share of the components, over trials, beyond the trivial value; None if there is no such value.
         control: the neighbouring false statement on the same trials.
-        corners: other cases of the settings; `worst_corner` is the one that speaks most against the statement.
+        corners: other cases of the settings; `worst_corner` is the case with the strongest evidence against the
+            statement.
         p_value: the smallest level at which these trials, or those of a corner, refute the statement.
         worst: number of the trial with the largest disagreement.
         seconds: wall time.

@@ -53,22 +53,22 @@ def verify(
     The number of trials is fixed beforehand. A refutation of a true statement happens with probability at most
     `level`: half of it is spent on the case itself, half on the corners, other settings drawn by the seed, of which one
     that is refuted refutes. The promise is exact for bounds, constructions, estimates and means of measurements with
-    declared `ends`. For other means, rates, limits and orders it rests on limits that hold for the rare events and the
-    heavy tails that docs/trust.md lists; no limits hold for a law of which nothing is known. The claim's control, a
-    neighbouring false statement, is judged on the same trials: if it is not refuted, the budget has no power and a
-    statement that would be supported stays inconclusive.
+    declared `ends`. For other means, rates, limits and orders, the verdict uses limits that hold for the rare events
+    and the heavy tails that docs/trust.md lists. Without any assumption on the distribution, no limits hold. The
+    claim's control, a neighbouring false statement, is judged on the same trials. If it is not refuted, the power of
+    the budget is too low, and a statement that would be supported stays inconclusive.
 
     Args:
         claim: the claim.
-        setting: values for the claim's named settings; the rest stay at their defaults.
+        setting: values for the claim's named settings; other settings keep their defaults.
         budget: number of trials; None takes what support needs, or the claim's own.
         corners: how many other settings to judge; None is 3, and none if a setting is given.
         level: probability of refuting a true statement.
         seed: seed of all randomness.
-        executor: where trials run: the settings of a claim in JAX apart from each other, single trials of other claims;
-            None runs them here. The verdict is the same.
+        executor: where trials run. For a claim in JAX, each setting is one task; for other claims, each trial is one
+            task. None runs them here. The verdict is the same.
         progress: show a progress bar on stderr; None shows it on a terminal.
-        run: what runs trials, as `run_trials` does: one that writes them into a ledger, say.
+        run: the function that runs trials, in place of `run_trials`; for example, it may write them into a ledger.
 
     Raises:
         SettingError, UnknownNameError: if a setting, the budget or the level is out of bounds.
@@ -163,7 +163,7 @@ def verdicts_of(
     progress: bool | None = None, run: Callable[..., Trials] = run_trials, *, budget: int | None = None,
     level: float = LEVEL,
 ) -> Iterator[Verdict]:  # fmt: skip
-    """Verify claims one after the other, or each in an executor; verdicts come as they are finished.
+    """Verify claims one after the other, or each in an executor; verdicts are returned as they finish.
 
     A claim that is lost, since its worker ended again and again or the executor died, is failed, and the rest goes on.
 
@@ -172,8 +172,9 @@ def verdicts_of(
         seed: of all randomness.
         executor: where claims are verified; None is here.
         progress: show a progress bar for each claim that runs here.
-        run: what runs trials, as of `verify`. Workers get it as it is, or, where it has a method `sent`, what that
-            gives for a claim and a seed, which comes back with the verdict and is given to its method `add`.
+        run: what runs trials, as of `verify`. Workers receive it unchanged. If it has a method `sent`, they receive the
+            result of this method for a claim and a seed. They return it with the verdict, and it is passed to the
+            method `add`.
         budget: number of trials, as of `verify`.
         level: probability of refuting a true statement.
     """
@@ -203,7 +204,7 @@ def verified(claim: Claim | str, run: Callable[..., Trials], asked: dict) -> tup
 
 
 def _verified_or_failed(claim: Claim, run: Callable[..., Trials], asked: dict) -> Verdict:
-    """The verdict of one of many claims: failed if it breaks the grammar, and the rest goes on."""
+    """The verdict of one of many claims: failed if it breaks the grammar; the other claims go on."""
     try:
         return verify(claim, run=run, **asked)
     except ClaimError as error:
@@ -225,9 +226,9 @@ def verify_all(
 ) -> list[Verdict]:  # fmt: skip
     """Verify several claims so that the probability of refuting any true one is at most `level` (Holm's procedure).
 
-    Each claim is verified at `level`; a refutation stands if Holm's procedure rejects, too, and is inconclusive
-    elsewhere. Ctrl-C ends the run: the claims that were not begun are missing from the list, and count in the family.
-    Arguments are those of `verify`; in an executor each claim is a task.
+    Each claim is verified at `level`. A refutation is valid if Holm's procedure rejects it, too; otherwise the claim is
+    inconclusive. Ctrl-C ends the run: the claims that were not begun are missing from the list, and count in the
+    family. Arguments are those of `verify`; in an executor each claim is a task.
 
     Returns:
         A verdict for each claim; its level is the one that Holm's procedure held its p-value against.

@@ -14,7 +14,7 @@ from ._recorded import Row, recorded_trials
 
 @dataclasses.dataclass
 class CarriedTrials:
-    """What runs trials as `recorded_trials` does, also on a machine that has no such ledger.
+    """Runs trials as `recorded_trials` does, also on a machine that does not have this ledger.
 
     Args:
         path: of the ledger; None on a worker.
@@ -50,6 +50,6 @@ class CarriedTrials:
         return CarriedTrials(None, self.run, [dict(row) for row in known])
 
     def add(self, other: "CarriedTrials") -> None:
-        """Write what came back; what is known already stays as it is."""
+        """Write the returned trials; known trials are not changed."""
         with open_ledger(self.path) as ledger:
             ledger.add_trials(other.rows)

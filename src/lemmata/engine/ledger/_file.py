@@ -74,7 +74,7 @@ class Ledger:
             return self._connection.execute(sql, values).fetchall()
 
     def add_trials(self, rows: list[dict[str, Any]]) -> None:
-        """Write finished trials, all of them or none; those that are known already stay as they are."""
+        """Write finished trials, all of them or none; known trials are not changed."""
         marks = ", ".join("?" * len(TRIAL))
         with _told(self.path), self._connection:
             self._connection.executemany(
@@ -107,7 +107,7 @@ class Ledger:
         return found.lastrowid
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the file, in its words; nothing if all is well."""
+        """The faults that SQLite finds in the file, in its words; empty if there are none."""
         return [str(row[0]) for row in self.query("PRAGMA integrity_check") if row[0] != "ok"]
 
     def export(self, path: str | Path) -> int:
@@ -162,7 +162,8 @@ def _reading(path: Path, shortly: bool = False) -> Iterator[sqlite3.Connection]:
 
     Args:
         path: of the file.
-        shortly: whether it is only looked at, so that no other process is waited for; SQLite makes no file beside it.
+        shortly: whether the file is only read, so that the call does not wait for another process; SQLite then makes no
+            file beside it.
     """
     log = path.with_name(f"{path.name}-wal")
     pending = log.exists() and log.stat().st_size > 0

@@ -69,8 +69,9 @@ def known_of(
 ) -> list[Known]:  # fmt: skip
     """What is known of claims before a run.
 
-    A verdict stands if it was made of the code as it is, with the same seed, budget, level, versions and device, at
-    the default setting and its corners, to the end, did not fail, and did not want for data.
+    A verdict is valid if it was made with the current code and with the same seed, budget, level, versions and device,
+    at the default setting and its extra settings. It must have run to the end, without failure and without missing
+    data.
 
     Args:
         ledger: an open one.
@@ -112,7 +113,7 @@ def known_of(
 
 
 def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
-    """What judging each of these claims costs, and what it could tell."""
+    """The cost of judging each of these claims, and the information it can give."""
     timed = [own.seconds for own in known if own.seconds is not None]
     usual = float(np.median(timed)) if timed else _SECONDS
     return [
@@ -127,10 +128,10 @@ def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
 def evidence_of(ledger: Ledger, claim: Claim) -> float:
     """The e-value against a claim, of all sessions that the ledger has of its code as it is.
 
-    If one trial alone may be a miss, the misses at the default setting of all sessions are counted together, and
-    those at the corners of each session; a case and its corners share the weight as they share the level. Elsewhere
-    each session gives the e-value of its p-value, of the first verdict that its seed had. Sessions have different
-    seeds, so that their trials are independent.
+    If a single trial can be a miss, the misses at the default setting are counted over all sessions, and the misses at
+    the extra settings over each session. A case and its extra settings share the weight in the same way as the level.
+    Elsewhere each session gives the e-value of its p-value, of the first verdict that its seed had. Sessions have
+    different seeds, so that their trials are independent.
     """
     key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
     space = claim.population.settings()

@@ -14,7 +14,7 @@ class Schedule(eqx.Module):
     Args:
         start: g(0), positive.
         slope: any number that leaves g(end) positive.
-        end: where g stops changing; nothing in this chapter looks beyond it.
+        end: where g stops changing; this chapter uses no larger times.
     """
 
     start: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=1.0)

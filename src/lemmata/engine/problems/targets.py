@@ -76,8 +76,8 @@ class GaussianMixture(AbstractTarget):
     def lipschitz(self) -> Float[Array, ""]:
         """max(1, std) + max_c |means_c - mean of the means|² / min(1, std²).
 
-        The Jacobian is alpha std² / s + alpha v / s² Cov(means | x), v = 1 - alpha², s = alpha² std² + v: the first is
-        at most max(1, std), and in the second v <= s and s >= min(1, std²).
+        The Jacobian is alpha std² / s + alpha v / s² Cov(means | x), where v = 1 - alpha² and s = alpha² std² + v. The
+        first term is at most max(1, std). In the second, v <= s and s >= min(1, std²).
         """
         away = jnp.sum((self.means - self.means.mean(axis=0)) ** 2, axis=1).max()
         return jnp.maximum(1.0, self.std) + away / jnp.minimum(1.0, self.std**2)
@@ -164,9 +164,9 @@ class Sphere(AbstractTarget):
 class Cube(AbstractTarget):
     """Uniform on the cube [-1/sqrt(d), 1/sqrt(d)]^d, which lies in the unit ball.
 
-    Of the targets here it alone has both bounded data (Assumption 6.1 of gu2024softmax) and a denoiser that is
-    Lipschitz uniformly in t (Assumption 6.4): normal components are unbounded, and the sphere's denoiser at t = 0 jumps
-    at 0.
+    Of the targets here, only this one has both bounded data (Assumption 6.1 of gu2024softmax) and a denoiser that is
+    Lipschitz uniformly in t (Assumption 6.4). Normal components are unbounded, and the denoiser of the sphere at t = 0
+    jumps at 0.
 
     Args:
         dimension: d.

@@ -23,9 +23,9 @@ _EPS = float(np.finfo(float).eps)
 def confirm(claim: Claim, place: Place, without: str | None = None) -> str | None:
     """How a candidate was confirmed, in words; None if it was not.
 
-    It is evaluated anew, operation by operation; measured again with other keys; and with inputs that are moved by a
-    rounding error each: what that changes, four times over, must not explain the contradiction. Neither must the slack
-    by which hypotheses hold.
+    The counterexample is evaluated again, operation by operation. It is measured again with other keys, and with inputs
+    that are moved by one rounding error each. Four times the change by this rounding must not explain the
+    contradiction. Neither must the slack by which hypotheses hold.
     """
     problem, key = place.problem(claim), place.keys(claim)[1]
     own = facts(claim, problem, key)

@@ -41,18 +41,17 @@ class Counterexample:
 
     Args:
         claim: by which name it is found.
-        place: where the problem is.
-        predicted, measured: what the claim says and what is the case, at the component that misses most.
-        ratio: measured over predicted there, or the other way about for a lower bound; for an identity, the gap in
-            units of what rounding explains.
+        place: where the problem is. predicted, measured: the claim's value and the true value, at the component that
+            misses most.
+        ratio: measured over predicted there, or predicted over measured for a lower bound. For an identity, it is the
+            gap in units of the rounding error.
         hypotheses: name and margin of each condition that can be checked.
         confirmed: how it was confirmed, in words.
         trials: how many problems the search looked at.
         steps: how often it was made simpler.
-        alone: whether one problem contradicts the statement; False of statements with a probability, about means or
-            rates, which a verification at that setting and seed refutes: `predicted` and `measured` are then the end of
-            its band and its statistic.
-        budget, level: of that verification.
+        alone: whether one problem contradicts the statement. It is False for statements with a probability, or about
+            means or rates. A verification at that setting and seed refutes these; then `predicted` and `measured` are
+            the end of its band and its statistic. budget, level: of that verification.
         unstored: why the search could not be stored any more; empty if it was, or if that was not asked for.
     """
 
@@ -113,9 +112,9 @@ class Survived:
         settings: how many settings were searched.
         trials: how many problems were looked at.
         climbed: from how many of them the pressure was raised.
-        ratio: the largest measured over predicted that was met, or predicted over measured for a lower bound; None
-            if ratios say nothing.
-        place: where that was; None if nothing could be judged.
+        ratio: the largest measured over predicted that the search found, or predicted over measured for a lower bound;
+            None if ratios have no meaning.
+        place: where this ratio was found; None if no problem could be judged.
         failed: how many problems raised an error or gave no number.
         seconds: of the search.
         unconfirmed: how many problems contradicted it until they were measured again, or rounded otherwise.
@@ -162,14 +161,14 @@ class Survived:
 
 @dataclasses.dataclass(frozen=True)
 class Untested:
-    """A search that judged no problem, so that it says nothing about the statement.
+    """A search that judged no problem, so it gives no information about the statement.
 
     Args:
         claim: its name.
         settings, trials, failed: as of `Survived`.
-        status: failed, if problems raised an error or gave no number; inapplicable, if no problem was inside the
-            hypotheses, or the data of an optional package are not installed; inconclusive, if Ctrl-C came while a
-            contradiction was being confirmed.
+        status: failed if problems raised an error or gave no number; inapplicable if no problem was inside the
+            hypotheses, or if the data of an optional package are not installed; inconclusive if Ctrl-C was pressed
+            while a contradiction was being confirmed.
         reason: in words.
         seconds: of the search.
         interrupted, unstored: as of `Survived`.
@@ -194,7 +193,7 @@ Searched = Counterexample | Survived | Untested
 
 
 def address(claim: Claim) -> str:
-    """By which name `find` returns a claim: its own where it is registered, else its file and class."""
+    """The name by which `find` returns a claim: its own name if it is registered, else its file and class."""
     if claim.name in registry():
         return claim.name
     measures = filter(None, (getattr(type(claim), name) for name in ("measure", "measure_at")))
@@ -253,7 +252,7 @@ def evaluated(claim: Claim, found: Counterexample) -> Counterexample:
 
 
 def judged(claim: Claim, place: Place, budget: int | None = None, level: float = LEVEL) -> dict[str, Any]:
-    """What a record says of a verification at a place; the reason is empty if it does not refute."""
+    """The record of a verification at a place; the reason is empty if it does not refute."""
     verdict = verify(claim, place.setting, budget=budget, seed=place.seed, corners=0, level=level, progress=False)
     refuted = verdict.status is Status.REFUTED
     band, statistic = verdict.band or (math.nan, math.nan), math.nan if verdict.estimate is None else verdict.estimate
@@ -265,7 +264,7 @@ def judged(claim: Claim, place: Place, budget: int | None = None, level: float =
 
 
 def told(claim: Claim, own: Any) -> dict[str, Any]:
-    """What a record says of a trial: the component nearest to a contradiction, and the margins."""
+    """The record of a trial: the component nearest to a contradiction, and the margins."""
     import jax.numpy as jnp
 
     from lemmata.engine.claims import Sample

@@ -32,7 +32,7 @@ class Seen:
     Args:
         value: the largest pressure.
         margin: of the hypotheses, where they are nearest to holding.
-        setting: where the largest pressure was; its real numbers may differ from those that were asked.
+        setting: where the largest pressure was; its real numbers may differ from the requested ones.
         place: what contradicts the claim.
     """
 

@@ -1,7 +1,7 @@
 """A JAX function in many digits: its operations carried out one by one on numbers of mpmath.
 
-What moves numbers about without changing them (slices, gathers, transposes) is asked of JAX on the numbers' places, and
-what has no real numbers in it (random bits, indices) is left to JAX as it is.
+JAX applies operations that move numbers without changing them (slices, gathers, transposes) to the places of the
+numbers. JAX itself runs operations without real numbers (random bits, indices).
 """
 
 import contextvars
@@ -147,7 +147,7 @@ def _moved(equation: Any, values: list[Values]) -> list[Values]:
         else:
             places.append(jnp.asarray(value))
     params = dict(equation.params)
-    if "FILL" in str(params.get("mode", "")).upper():  # no place stands for what fills
+    if "FILL" in str(params.get("mode", "")).upper():  # fillers have no place
         params["mode"] = jax.lax.GatherScatterMode.CLIP
     found = equation.primitive.bind(*places, **params)
     everything = np.concatenate(pool)

@@ -52,14 +52,15 @@ def refute(
 ) -> Searched:
     """Search inside a claim's hypotheses for a problem on which it fails.
 
-    Settings are chosen by Optuna, which learns where the statement is nearly false; at each of them problems are drawn,
-    and from those that come nearest the fields that the population calls `free` are moved by projected gradient ascent
-    on log(measured/predicted) (by an evolution strategy if the claim is not written in JAX). What is found is
-    confirmed on fresh randomness and against rounding, and then made simpler. A statement with probability, in the mean
-    or about a rate is searched over settings alone, and refuted by a second verification with another seed.
+    Optuna chooses settings and learns where the statement is nearly false. At each setting, problems are drawn. From
+    the nearest ones, projected gradient ascent on log(measured/predicted) moves the fields that the population calls
+    `free`. If the claim is not written in JAX, an evolution strategy moves them. What is found is confirmed on fresh
+    randomness and against rounding, and then made simpler. A statement with probability, in the mean or about a rate is
+    searched over settings alone, and refuted by a second verification with another seed.
 
     At least one setting is searched, whatever the budget. Ctrl-C ends the search with what it has searched, and is
-    raised if that is nothing. If the storage can no longer be written, the search goes on without it and says so.
+    raised if that is nothing. If the storage can no longer be written, the search goes on without it and prints a
+    warning.
 
     Args:
         claim: the claim.
@@ -67,12 +68,12 @@ def refute(
             `simplify`.
         setting: settings that stay as they are.
         seed: of all randomness.
-        executor: where searches from as many seeds as it has workers run; None is one search, here.
+        executor: where the searches run. There are as many seeds as workers. None runs one search, here.
         without: a hypothesis that need not hold.
         storage: a SQLite file, or the URL of another database of Optuna's, if the search over settings goes on from
             an earlier one for the same claim, code and hypotheses.
         progress: told the number of settings and the largest ratio so far.
-        clock: what the budget is counted by; `time.process_time` on a machine that others use as well.
+        clock: the function that measures the budget; use `time.process_time` on a machine that others use as well.
         simplify: seconds to make what was found simpler; None takes 0.4 of the budget.
 
     Raises:
@@ -175,7 +176,7 @@ class _Run:
                 return
 
     def look_at(self, setting: dict[str, Any], number: int) -> Seen:
-        """What a setting shows; one at which the claim's own code raises or leaves counts as failed."""
+        """The result at a setting; it counts as failed if the claim's own code raises an error or exits there."""
         search = self.search
         try:
             seen = search.at(setting, number)
@@ -229,7 +230,7 @@ class _Run:
 
 
 def _ratio(search: Look | Chances) -> float | None:
-    """The largest ratio so far; None if ratios say nothing, or nothing was judged."""
+    """The largest ratio so far; None if ratios have no meaning, or if nothing was judged."""
     if isinstance(search, Chances) or not math.isfinite(search.best):
         return None
     return math.exp(min(search.best, 700.0))

@@ -21,7 +21,10 @@ _RULE = "a new file, a SQLite file that an earlier search wrote, or the URL of a
 
 
 def study_name(claim: Claim, without: str | None = None) -> str:
-    """What a database calls the searches for a claim: with its code, since ratios of other code say nothing of it."""
+    """The name of the searches for a claim in the database.
+
+    It contains the claim's code, because ratios of other code do not apply to it.
+    """
     return " ".join([claim.name, fingerprint_of(claim), *([f"without {without}"] if without else [])])
 
 
@@ -90,7 +93,8 @@ def _check_file(url: str | None) -> None:
         return
     if head != _HEADER:
         raise _refused(str(path), "a file of another kind")
-    # SQLite would make a file beside one with a write-ahead log, unless it is told that nobody changes it.
+    # SQLite would make another file beside a database with a write-ahead log, unless the database is opened as
+    # unchanging.
     options = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     try:
         with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True)) as own:

@@ -78,7 +78,7 @@ def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
 
     Args:
         path: of the NPZ file.
-        told: the digest that the record has of it; None if the record has no arrays.
+        told: the digest of the arrays in the record; None if the record has no arrays.
 
     Raises:
         DataError: if the file is missing, damaged, or of another search, or holds Python objects.

@@ -31,8 +31,8 @@ class Tightness:
         ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem; of a
             statement with probability 1 - delta the quantile of that order, at the worst setting. None if
             predictions are not positive numbers, if the largest ratio is rounding, and of what was refuted.
-        refuted: how a counterexample was confirmed, in words; empty if the claim survived.
-        settings, trials, climbed: how many were searched; of a counterexample only the trials are known.
+        refuted: how a counterexample was confirmed, in words; empty if the claim survived. settings, trials, climbed:
+            how many were searched; for a counterexample, only the number of trials is known.
         place: where the largest ratio or the counterexample is; None if nothing could be judged.
         seconds: of processor time that the search was given.
     """
@@ -148,7 +148,7 @@ def ratios_of(claim: Claim, own: Outcome | Facts) -> np.ndarray:
     above, below = (predicted, measured) if isinstance(claim.relation, AtLeast | Witness) else (measured, predicted)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where((above >= 0) & (below > 0), above / below, np.nan)
-        ratio = np.where((above == 0) & (below == 0), 0.0, ratio)  # says nothing, whatever the constant
+        ratio = np.where((above == 0) & (below == 0), 0.0, ratio)  # no information, for any constant
     return ratio.max(axis=1)
 
 

@@ -12,10 +12,13 @@ from lemmata.engine.claims import Claim, Kind, kind_of, registry, words_of
 from lemmata.errors import UnknownNameError
 
 VERDICTS = ("true", "true but loose", "false", "ill-typed", "unverifiable", "contradictory")
-"""What may come of a statement: loose also if it is empty; contradictory if another of the source denies it."""
+"""The possible verdicts on a statement.
+
+Loose includes empty statements; contradictory means that another statement of the source denies it.
+"""
 
 _CALLED = {"figure": "caption", "example": "example"}
-"""What a source calls statements whose number tells no kind; they are remarks."""
+"""The names of statements whose number shows no kind; they count as remarks."""
 
 REFERENCES = ("real", "altered", "missing")
 """What a work may turn out to be that a source cites."""
@@ -34,8 +37,8 @@ class Statement:
         kind: what it is.
         title: a name in lemmata's own words; may be empty.
         reason: why no claim judges it; None where one does.
-        says: what it says, in lemmata's own words; empty where its claims alone say it.
-        verdict: what comes of it, one of `VERDICTS`; None where that is left to its claims.
+        says: the statement in lemmata's own words; empty if its claims already say it.
+        verdict: the verdict on the statement, one of `VERDICTS`; None if its claims give the verdict.
         because: why that verdict.
     """
 
@@ -190,7 +193,7 @@ def problems(key: str) -> tuple[Problem, ...]:
 
 @functools.cache
 def reproductions(key: str) -> tuple[Reproduction, ...]:
-    """What of a paper was run here; none if the source is no paper that reports results.
+    """The results of a paper that were reproduced here; empty if the source is not a paper that reports results.
 
     >>> reproductions("gu2024softmax")
     ()

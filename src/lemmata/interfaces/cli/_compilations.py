@@ -9,7 +9,7 @@ directory of its own, and moves what is finished to the shared one at its end:
     compilations/runs/ID/         of one run: hard links to the entries, and what it compiled
     compilations/runs/ID/.alive   locked while the run lasts
 
-A lock ends with its process, however that ends, so that the next run removes what a killed one left.
+A lock ends with its process, even if it is killed, so the next run removes the files of a killed one.
 """
 
 import contextlib
@@ -168,7 +168,8 @@ def _belongs(entry: Path, functions: set[str]) -> bool:
 def _kind() -> str:
     """A name for the versions and the processor that entries were compiled by and for.
 
-    Machine code may use any instruction that its processor had, and JAX does not promise that its keys tell them apart.
+    Machine code may use any instruction of the processor that compiled it, and JAX does not promise that its keys
+    distinguish processors.
     """
     keys = ("model name", "flags", "Features", "CPU implementer", "CPU part", "isa")
     try:

@@ -1,4 +1,4 @@
-"""What `lemmata judge` tells of a run: the table, the page, the level, the exit code."""
+"""The output of `lemmata judge`: the table, the page, the level, the exit code."""
 
 import dataclasses
 import json

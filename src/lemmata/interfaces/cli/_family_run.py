@@ -1,4 +1,4 @@
-"""A run over many claims, in the order of what they could tell, in processes that can be ended."""
+"""A run over many claims, ordered by expected information, in processes that can be ended."""
 
 import contextlib
 import dataclasses

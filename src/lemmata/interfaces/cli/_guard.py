@@ -1,8 +1,8 @@
 """A command that may end unseen runs in a process of its own: one with code of the user's, or with a limit on memory.
 
-`os._exit(0)` in a file of the user's would end the command with exit code 0 and nothing done; libraries end the process
-if they get no memory. This process waits for the other one, passes signals on to it, and says so if it ends
-before the command has.
+`os._exit(0)` in a user's file would end the command with exit code 0 although nothing was done. Libraries also end the
+process if they get no memory. This process waits for the other one, passes signals on to it, and reports if it ends
+before the command does.
 """
 
 import atexit
@@ -98,7 +98,7 @@ def _runs_other_code(words: list[str]) -> bool:
 
 
 def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
-    """Run the command line in this process, tell the other one its exit code, and end."""
+    """Run the command line in this process, send its exit code to the other process, and end."""
     code, lacked = 1, False
     try:
         run()
@@ -135,7 +135,7 @@ def _pass_on_signals(child: int) -> None:
 
 
 def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, killed_for_memory: bool) -> int:
-    """The exit code after the other process has ended, and the words about an end that it could not tell itself.
+    """The exit code after the other process has ended, and a message if that process could not report its own end.
 
     Args:
         code: of that process, or the negative number of a signal.
@@ -180,7 +180,7 @@ def _last(noise: str) -> str:
 
 
 def _is_ready(told: int) -> bool:
-    """Whether the other process has told its exit code; one that it left behind may hold the pipe open."""
+    """Whether the other process has sent its exit code; a child that it left behind may keep the pipe open."""
     os.set_blocking(told, False)
     import select
 

@@ -42,7 +42,8 @@ class Job:
         run: makes the record of that, of options, a progress, the time of the start and an executor.
         say: prints on a console what a record holds.
         names: what the last thing that the command line names may be besides a file.
-        beside: of what `load` made and the record, the texts of other files beside the page, by their names.
+        beside: from the result of `load` and the record, the texts of other files for the folder of the page, by their
+            names.
     """
 
     record: type[StoredRecord]
@@ -89,7 +90,7 @@ class Job:
 
             executor = at_end.enter_context(workers(jobs, dask))
             place = directory.absolute()  # the user's own code may go to another folder
-            with contextlib.redirect_stdout(sys.stderr):  # whatever that code prints, the answer alone is on stdout
+            with contextlib.redirect_stdout(sys.stderr):  # whatever that code prints, only the answer is on stdout
                 loaded = self.load(told, *data)
             prepare_directory(place, (self.folder,), (file, f"{self.folder}/index.html"))
             result = at_end.enter_context(writing(place, file))

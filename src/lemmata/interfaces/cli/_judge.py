@@ -62,7 +62,7 @@ judge = with_options(_judge, Family, RunOptions)
 
 
 def _judged(run: FamilyRun) -> None:
-    """Judge the claims, say each verdict as it comes, and keep it in the catalogue if that is asked for."""
+    """Judge the claims, print each verdict as it comes, and store it in the catalogue if this is requested."""
     from lemmata.engine.catalogue import costs, give_tags, write_costs
     from lemmata.engine.claims import record_of, registry, write_record
 

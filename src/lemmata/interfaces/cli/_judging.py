@@ -76,7 +76,7 @@ def check_limits(**limits: float | None) -> None:
 
 
 class Kept:
-    """The ledger of a run: what runs its trials, and where its verdicts go.
+    """The ledger of a run: the function that runs its trials, and the place of its verdicts.
 
     Where the disk is full, trials run and verdicts are given all the same; `unrecorded` says why they were not kept.
     Workers elsewhere do not see the ledger's file: their trials come back with the verdict.

@@ -157,7 +157,7 @@ def _has(row: dict[str, Any], facet: str, word: str) -> bool:
 
 
 def _facet(row: dict[str, Any], facet: str) -> str:
-    """What a claim has under one of the options; the verdict is its status."""
+    """The value of a claim for one of the options; for the verdict, this is its status."""
     return row["status" if facet == "verdict" else facet]
 
 

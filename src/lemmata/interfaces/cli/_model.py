@@ -96,7 +96,7 @@ def _notes(told: ModelOptions) -> list[str]:
 
 
 def _print(console: Any, record: ExaminationRecord) -> None:
-    """The sentences, a row a gauge, what says nothing here, and what others wait for."""
+    """Print the sentences, one row for each check, the checks without a result, and the checks that wait for facts."""
     from rich import box
     from rich.table import Table
 

@@ -118,7 +118,7 @@ def refute(
 
 
 class _Told:
-    """What searches found, printed as it comes and then written; and the exit code."""
+    """The results of searches, printed as they come and then written, and the exit code."""
 
     def __init__(self, directory: Path | None, as_json: bool):
         self._directory, self._as_json = directory, as_json

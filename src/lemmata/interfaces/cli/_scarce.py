@@ -26,7 +26,7 @@ _BLOCK = re.compile(
     rb"|terminate called |memory allocation of \d+ bytes failed|.*Check failed: |.*Check failure|thread '.*panicked"
     rb"|MemoryError|OpenBLAS error|LLVM ERROR|.*out of memory"
 )
-"""The first line of what is written at the end, or for an error that is told in other words."""
+"""The first line of the output at the end, or for an error that is reported in other words."""
 _OWN = re.compile(rb"(\x1b\[[0-9;]*m)*(Error|Warning): |\[ *[0-9.]+ s\]")
 """Lines with which lemmata goes on after that."""
 _HELD = 2**20  # bytes that are kept at most
@@ -132,7 +132,7 @@ def _pass_on(line: bytes) -> None:
 
 
 class _Watch:
-    """Whether a process and those that it started do nothing any more, because one of them has no memory left."""
+    """Whether a process and its children have stopped working because one of them has no memory left."""
 
     def __init__(self, child: int, patience: float):
         self.child, self.patience = child, patience

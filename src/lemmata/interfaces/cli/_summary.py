@@ -55,7 +55,7 @@ def print_summary(console: Console, record: StudyRecord, saves: bool = False) ->
 
 
 def _explained(record: StudyRecord) -> str:
-    """What the signs in the table say: those that stand in it."""
+    """The meaning of the signs that occur in the table."""
     from lemmata.interfaces.report import told_marks
 
     weak = any(not model.learns for model in record.models)

@@ -1,4 +1,4 @@
-"""A fitted model in a file of skops, which runs no code when it is read, and a model card beside it."""
+"""A fitted model in a file of skops and its model card. Reading the file runs no code."""
 
 import zipfile
 from pathlib import Path

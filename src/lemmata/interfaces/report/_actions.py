@@ -6,7 +6,7 @@ from ._text import number, percent
 
 
 def action_sentences(record: ExaminationRecord) -> list[str]:
-    """What to do next, an action a line, with what it did on held-out rows to a copy of the model."""
+    """The next actions, one in each line, with their effect on held-out rows of a copy of the model."""
     return [f"{own.text} {_done(own)}".rstrip() for own in record.actions]
 
 

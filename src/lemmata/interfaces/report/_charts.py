@@ -121,7 +121,7 @@ def spectra(record: StudyRecord) -> Picture:
 
 
 def residuals(record: StudyRecord) -> Picture:
-    """For a regression: what held-out rows missed the prediction by, against the prediction."""
+    """For a regression: the errors of the predictions of held-out rows, against the prediction."""
     rows = [
         {"row": item.row, "truth": item.truth, "predicted": item.said, "residual": item.truth - item.said}
         for item in record.residuals

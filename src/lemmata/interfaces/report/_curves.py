@@ -1,4 +1,4 @@
-"""The learning curve of a study as one chart: what was measured, what is expected, what is asked."""
+"""The learning curve of a study as one chart: measured, expected and requested values."""
 
 import dataclasses
 import math
@@ -22,8 +22,8 @@ COLUMNS = ("model", "what", "n", "value", "lower", "upper")
 class Frame:
     """The axes of a chart of a metric over training rows.
 
-    A metric that rises towards 1, or another best value, is drawn as its distance from that on a reversed logarithmic
-    axis whose labels are the metric: 90 %, 95 %, 99 % stand apart as 10, 5 and 1 % of mistakes do.
+    A metric with a best value, such as 1, is drawn as its distance from this value on a reversed logarithmic axis. The
+    labels are the metric: 90 %, 95 % and 99 % are as far apart as 10, 5 and 1 % of errors.
 
     Args:
         unit: the metric.
@@ -84,7 +84,7 @@ def frame(models: Sequence[ModelResult], unit: Unit, marks: Sequence[float]) -> 
 
 
 def drawn_models(record: StudyRecord) -> list[ModelResult]:
-    """The models with a curve; of those that predict nothing no curve beyond the data is drawn."""
+    """The models with a curve; a model that predicts nothing has no curve beyond the data."""
     found, total = [], record.data.total
     for model in record.models:
         if record.answers.best is None or not model.learns:
@@ -181,18 +181,18 @@ def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
 
 
 def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: int = 330) -> alt.LayerChart:
-    """The learning curve of the best model, with its band, its measurements, what is asked, and the other models.
+    """The learning curve of the best model, with its band, its measurements, the requested value, and the other models.
 
-    If another model comes to the asked value with the fewest rows, its curve is drawn as that of the best.
+    If another model reaches the requested value with the fewest rows, its curve is drawn in the same way as the best
+    model's.
 
     Args:
         record: a study.
         width: of the plot in pixels, or "container".
         height: of the plot in pixels.
 
-    Returns:
-        A chart over training rows on a logarithmic axis: points with bars of two standard errors are measured on rows
-        that did not train; the line with its 90 % band is expected, dashed beyond the data.
+    Returns: A chart over training rows on a logarithmic axis. Points with bars of two standard errors are measured on
+    held-out rows. The line with its 90 % band is expected, and dashed beyond the data.
 
     Raises:
         DataError: no model was measured.

@@ -1,4 +1,4 @@
-"""The page of a trained model: what theory predicted about it, what was measured, and what says nothing."""
+"""The page of a trained model: predictions of the theory, measured values, and checks without a result."""
 
 import math
 from typing import Any
@@ -59,7 +59,7 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
 
     Args:
         record: an examination.
-        beside: whether the file of all rows stands beside the page.
+        beside: whether the file of all rows is in the folder of the page.
     """
     record = clean(record, lines=True)
     rows = [_row(own, place) for place, own in enumerate(record.gauges)]
@@ -165,7 +165,7 @@ def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:
 
 
 def _held(record: ExaminationRecord) -> list[str]:
-    """The error on held-out rows, beside that of one answer for all of them; nothing without such rows."""
+    """The error on held-out rows and that of one constant answer for all of them; empty without such rows."""
     if record.held_error is None:
         return []
     task, own = record.model.task, record.baseline
@@ -213,7 +213,7 @@ def _outputs(record: ExaminationRecord) -> str:
 
 
 def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Theories that say nothing, each with its reason; and what others wait for, with their titles.
+    """Theories without a result, each with its reason, and the checks that wait for facts, with their titles.
 
     A gauge waits if all of its hypotheses that do not hold ask for something that could have been given.
 
@@ -237,7 +237,7 @@ def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[
 
 
 def _is_silent(own: Gauge) -> bool:
-    """Whether a gauge says nothing here: no prediction that holds, or no number at all."""
+    """Whether a check has no result here: no prediction that holds, or no number at all."""
     return own.status in _SILENT or (own.predicted is None and own.measured is None)
 
 
@@ -343,7 +343,7 @@ def strip_chart(record: ExaminationRecord) -> Any:
 
 
 def _theories(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Gauges that say something by the section that they stand in; those that measured nothing last."""
+    """Checks with a result, grouped by their section; those without a measurement come last."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(row["gauge"].theory, []).append(row)
@@ -363,7 +363,7 @@ def _row(own: Gauge, place: int = 0) -> dict[str, Any]:
 
 
 def _seen(own: Gauge) -> str:
-    """What was measured, with its ends if the claim says what they are."""
+    """The measured value, with its ends if the claim defines them."""
     if own.measured is None or own.ends:
         return _shown(own.measured, "measured", own.ends)
     return number(own.measured.value)
