@@ -111,7 +111,7 @@ class ApproximationWarning(UserWarning):
 
 
 def file_error(cause: Exception) -> type[DataError]:
-    """The class of an error about a file, by what kept it from being read: missing, out of reach, or of another kind.
+    """The class of an error about a file, by the reason: missing, not accessible, or of another kind.
 
     Args:
         cause: what the system or the reader of the file raised.

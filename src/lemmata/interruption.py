@@ -23,7 +23,7 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 class _Request:
-    """What was asked for: the first signal, when it came, and whether nobody has acted on it yet."""
+    """The request to stop: the first signal, its time, and whether it is still unanswered."""
 
     def __init__(self) -> None:
         self.number: int | None = None
@@ -58,7 +58,7 @@ def exit_code() -> int:
 
 
 def end_silently() -> None:
-    """At a signal that comes before the command begins or after it has ended, end at once: nothing is lost then.
+    """End at once if a signal comes before the command begins or after it has ended, because nothing is lost then.
 
     Python would print a traceback of what it was loading, or of what it was closing.
     """

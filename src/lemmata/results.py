@@ -1,8 +1,8 @@
 """Results of several files: the old one stands there or the new one, never some files of each, and one process writes.
 
-The files of a new result are written into a hidden folder beside their places. Its renaming, from `.draft` to `.whole`,
-is the moment from which the new result counts: what ends the process before it leaves the old result, and what ends it
-after it leaves files to be moved, which the next reader or writer of the result does.
+The files of a new result are written into a hidden folder beside their places. The new result counts from the moment
+when the folder is renamed from `.draft` to `.whole`. If the process ends before this moment, the old result remains. If
+it ends after this moment, the next reader or writer of the result moves the remaining files.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ Files = Mapping[str, str | bytes]
 
 
 def digest(content: str | bytes) -> str:
-    """What tells files apart: the SHA-256 of a content, in 64 hexadecimal digits.
+    """The SHA-256 of a content, in 64 hexadecimal digits, which distinguishes files.
 
     Args:
         content: of a file.
@@ -188,7 +188,7 @@ def _is_below(name: str) -> bool:
 
 
 def _written(draft: Path, content: str | bytes, path: Path) -> None:
-    """Write a file of a draft, down to the disk; what is wrong is said of the file that it becomes."""
+    """Write a file of a draft, down to the disk; errors name the final file."""
     try:
         draft.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
@@ -246,7 +246,7 @@ def _now() -> str:
 
 
 def _holder(file: BinaryIO) -> dict[str, object]:
-    """Who says that it holds a lock; nothing if the file does not say it."""
+    """The holder of a lock, from the file; empty if the file does not name one."""
     file.seek(0)
     try:
         found = json.loads(file.read(4096))

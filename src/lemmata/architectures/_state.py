@@ -64,7 +64,7 @@ class Law:
         return dataclasses.replace(self, gaussian=False)
 
     def perturbed(self) -> "Law":
-        """If coordinates of several laws stand side by side: neither Gaussian nor of one law, the mean as before."""
+        """For coordinates of several distributions: not Gaussian, none in common; the flag of the mean stays."""
         return dataclasses.replace(self, gaussian=False, fresh=-1)
 
 

@@ -23,17 +23,17 @@ from ._parameters import check_number, counting, learnable
 class AbstractKernel(eqx.Module):
     """A symmetric positive semidefinite function K(x, x') of two points.
 
-    An author writes `__call__` for two single points. Under `vmap` an inner product becomes a matrix product, so
-    the pointwise form is also the fast one; if it is not, override `cross` or `diagonal`, and the laws in
-    `tests/laws` compare the override with the pointwise form.
+    An author writes `__call__` for two single points. Under `vmap`, an inner product becomes a matrix product, so the
+    pointwise form is also fast. If it is not, override `cross` or `diagonal`; the property tests in `tests/laws`
+    compare the override with the pointwise form.
 
     Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.
 
     Attributes:
         exactly_symmetric: whether `cross(x, x)`, given one array twice, is symmetric to the bit already.
-        cheap_points: whether the work for one point alone is known to be little beside that for its pairs. `gram` then
-            computes tiles that stay in the cache, each of which repeats it. For `Sum`, `Product`, `Scale` and `Power`
-            their parts decide.
+        cheap_points: whether the work for one point is known to be small compared with the work for its pairs. `gram`
+            then computes tiles that stay in the cache, each of which repeats it. For `Sum`, `Product`, `Scale` and
+            `Power` their parts decide.
     """
 
     exactly_symmetric: ClassVar[bool] = False
@@ -202,7 +202,8 @@ class Power(AbstractKernel):
 
 
 def _as_pytree(transform: Callable[..., Any]) -> Callable[..., Any]:
-    # A bare function is no array: as a leaf it would keep the kernel out of jax.jit, so it goes into the structure.
+    # A bare function is not an array. As a leaf it would prevent passing the kernel to jax.jit, so it is part of the
+    # structure.
     callable_module: Any = transform
     return callable_module if isinstance(transform, eqx.Module) else jax.tree_util.Partial(transform)
 

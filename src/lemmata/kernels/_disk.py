@@ -36,14 +36,14 @@ def gram_on_disk(
 
     The chunks are the tiles of `gram_plan`; if `y` is None, half of them are computed and the others are their
     transposes. A tile counts once it is wholly written, so a run that was interrupted, even killed, is continued by the
-    same call: only missing tiles are computed. A folder of another problem is refused: the points and the
-    kernel's description are compared by their digest, and the first finished tile, computed again, by its values; of
-    the other finished tiles only the size is checked. Needs the extra `disk`.
+    same call: only missing tiles are computed. A folder of another problem is refused. The digests of the points and of
+    the kernel's description are compared, and the values of the first finished tile are computed again. For the other
+    finished tiles, only the size is checked. Needs the extra `disk`.
 
-    With an `executor` its workers compute the tiles and write them, each into chunks of its own; a tile whose worker
-    died has no mark, and is computed by the worker that the executor gives it to next, or by the next call. Workers
-    read the points from the folder, which they see under the same path: on one machine, or on storage that all share.
-    On processors of one kind and the same threads the matrix is, bit for bit, that of a call without executor.
+    With an `executor`, its workers compute the tiles and write each into its own chunks. A tile whose worker died has
+    no marker. The next worker that the executor chooses computes it, or the next call does. Workers read the points
+    from the folder, which they see under the same path: on one machine, or on storage that all share. On processors of
+    one kind and the same threads the matrix is, bit for bit, that of a call without executor.
 
     Args:
         kernel: the kernel K.
@@ -59,8 +59,8 @@ def gram_on_disk(
         The array (`zarr.Array`), opened for reading; `zarr.open_array(path)` opens it later.
 
     Raises:
-        DataError: if the folder holds other files, a damaged array (the message names the tile) or the matrix of
-            another problem, if the disk is full, or if the folder is not writable.
+        DataError: if the folder contains other files, a damaged array (the message names the tile) or the matrix of
+            another problem; also if the disk is full, or if the folder is not writable.
         MemoryPlanError: if a tile does not fit into memory or the matrix onto the disk; the message states the plan.
         SettingError: if zarr is not installed or the executor has another type, and for the same reasons as `gram`.
         SolverError: if the executor died or a worker did not answer; the message names the tile. Finished tiles are

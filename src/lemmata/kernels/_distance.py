@@ -38,8 +38,8 @@ def squared_distances(
 ) -> Float[Array, "n m"]:
     """The matrix |x_i - y_j|², each entry with a small relative error, and exactly 0 if x_i equals y_j.
 
-    Many coordinates go through a matrix product of the centred points; pairs that are near to each other compared
-    with their distance from the centre, where the product form cancels, are computed again from their difference.
+    Many coordinates use a matrix product of the centred points. If two points are near to each other compared with
+    their distance from the centre, the product form cancels. Such pairs are computed again from their difference.
     Compiled, so that differences are summed without being stored. One array given twice has zeros on its diagonal,
     which need no repair.
 
@@ -47,8 +47,8 @@ def squared_distances(
         x: points.
         y: points.
         scales: one number for each coordinate, by which differences are divided; None is 1 for each.
-        unit: a power of two, or one for each coordinate, by which points are multiplied, which rounds nothing; None is
-            1. It is a constant for derivatives.
+        unit: a power of two, or one for each coordinate, by which points are multiplied without rounding; None is 1. It
+            is a constant for derivatives.
     """
     return _all_pairs(x, None if y is x else y, unit, scales)
 
@@ -102,8 +102,8 @@ def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Arra
     by_rows = lambda squares, near: jax.lax.map(repair_row, (x, squares, near))
     if own:
         return by_rows(squares, near)
-    # One near pair a row is the rule if points of one set are in the other: it is repaired for all rows at once, and
-    # further near pairs (clusters, duplicates) row by row, only if there are any.
+    # If the points of one set are in the other, each row usually has one near pair. Such pairs are repaired for all
+    # rows at once. Further near pairs (clusters, duplicates) are repaired row by row, only if there are any.
     rows, nearest = jnp.arange(len(x)), jnp.argmin(jnp.where(near, squares, jnp.inf), axis=1)
     first = jnp.where(near[rows, nearest], exact(x, y[nearest]), squares[rows, nearest])
     squares, near = squares.at[rows, nearest].set(first), near.at[rows, nearest].set(False)

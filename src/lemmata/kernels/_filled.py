@@ -11,11 +11,11 @@ from jaxtyping import Array, Float
 from ._base import AbstractKernel, Power, Product, Scale, Sum
 from ._tiles import checked_finite, checked_symmetric, cross_tile, diagonal_tile, refuse_points
 
-# Rows of a tile: one of float32 and its points fit into the cache of a core. It is an odd multiple of 8, since in
-# arrays whose rows are a power of two of bytes apart, columns share few places of a cache, and a transpose takes three
-# times as long.
+# Rows of a tile: one of float32 and its points fit into the cache of a core. It is an odd multiple of 8. If the rows of
+# an array are a power of two of bytes apart, its columns share few places of a cache, and a transpose takes three times
+# as long.
 _SIDE, _STEP = 680, 16
-# If work for a point alone is not cheap, a point is in half as many tiles.
+# If the work for one point is not cheap, each point is in half as many tiles.
 _WIDE_SIDE = 1160
 # Tiles that are computed while one is written.
 _AHEAD = 2
@@ -42,7 +42,7 @@ class _Tile(NamedTuple):
         i: tile row.
         j: tile column.
         values: its entries.
-        told: on the diagonal of a symmetric matrix, what `checked_symmetric` asks.
+        told: on the diagonal of a symmetric matrix, the arguments of `checked_symmetric`.
     """
 
     i: int
@@ -103,7 +103,7 @@ def _axis(points: Array, most: int) -> _Axis:
 
 def _started(kernel: AbstractKernel, rows: _Axis, columns: _Axis, symmetric: bool) -> Iterator[_Tile]:
     """The tiles, each of which has begun to be computed."""
-    # By rows: what the last tile repeats is written again, at last by the one on the diagonal.
+    # Row by row: overlapping parts of the last tile are written again, last by the tile on the diagonal.
     for i, left in enumerate(rows.tiles):
         for j in range(i if symmetric else 0, len(columns.tiles)):
             if symmetric and i == j:

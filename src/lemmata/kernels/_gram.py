@@ -34,8 +34,8 @@ def gram(
     """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) if `y` is given.
 
     The symmetric form is exactly symmetric. It computes the tiles on and above the diagonal alone, if there are
-    tiles: on a CPU, for vectors and more than 2^20 entries, tiles that stay in the cache, if the kernel says that it
-    does little for one point alone (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square and
+    tiles: on a CPU, for vectors and more than 2^20 entries, tiles that fit into the cache, if the kernel declares that
+    the work for one point is small (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square and
     the peak of memory is the output, the working set, and once some 100 MiB for the compiler, which no plan counts.
     Matrices above 1 GiB always have a plan (`gram_plan`), which is printed to standard error, and are refused if the
     plan does not fit into free memory.

@@ -1,4 +1,4 @@
-"""What a Gram matrix needs before it is computed: bytes of the output, of the work beside it, and the tiles."""
+"""The memory that a Gram matrix needs: bytes of the output, of the working memory, and the tiles."""
 
 import dataclasses
 import math
@@ -44,8 +44,9 @@ class GramPlan:
         itemsize: bytes of an entry.
         symmetric: whether tiles below the diagonal are copies of those above it.
         block: rows and columns of a tile.
-        working_bytes: peak memory beside the points and the output: three times one tile, its copy, its points and all
-            that the compiled kernel holds while it computes it (what is freed is not given back at once).
+        working_bytes: peak memory besides the points and the output. It is three times the sum of one tile, its copy,
+            its points and the memory of the compiled kernel during the computation, because freed memory is not
+            returned at once.
     """
 
     rows: int
@@ -193,7 +194,7 @@ def _tile_bytes(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -
 
 
 def _held(tile: Callable[..., Any], kernel: AbstractKernel, *points: jax.ShapeDtypeStruct) -> int:
-    """Bytes of the arguments and of what the compiled function holds beside its result; asked of the compiler once.
+    """Bytes of the arguments and of the compiled function's memory besides its result; the compiler is asked once.
 
     A compilation takes some 100 MiB and seconds, and `gram` plans again what the caller has planned.
     """

@@ -31,7 +31,8 @@ def equinox_function(module: Any) -> tuple[Any, Any]:
 def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) -> tuple[Any, Any]:
     """(f, params) of a Flax linen module at its variables: f(params, x) = module.apply(variables, x, **settings).
 
-    Only the collection "params" is trained; all others (running statistics of batch normalisation, say) are part of f.
+    Only the collection "params" is trained. All other collections, for example running statistics of batch
+    normalisation, are part of f.
 
     Args:
         module: anything with such an `apply`, called with one point.
@@ -59,7 +60,7 @@ def check_variables(f: Any, params: Any) -> None:
         params: what was given as its parameters.
 
     Raises:
-        SettingError: if other collections stand beside "params"; names `flax_function`.
+        SettingError: if there are other collections besides "params"; the message names `flax_function`.
     """
     if not isinstance(params, Mapping) or "params" not in params or len(params) == 1:
         return

@@ -42,8 +42,8 @@ def monte_carlo_kernel(
 ) -> KernelEstimate:
     """The mean over independent initialisations of the finite tangent kernel, with the standard error of every entry.
 
-    Mean and variance are updated draw by draw, so that three kernels are held, however many the draws. Entries share
-    their draws: their errors are correlated.
+    Mean and variance are updated after each draw, so only three kernels are in memory, for any number of draws. Entries
+    share their draws: their errors are correlated.
 
     Args:
         init: draws parameters from a key, `lambda key: network.init(key, fan_in)[0]` for a network of layers.
@@ -162,8 +162,8 @@ def infinite_width(estimates: Sequence[KernelEstimate], widths: Sequence[int]) -
         SettingError: for widths that are not positive, or fewer than two different ones.
         ShapeError: if widths and estimates differ in number or estimates in shape.
 
-    An entry whose standard error is 0 at every width (one that does not depend on the draw) is fitted with equal
-    weights; one if it is 0 at some widths only takes those as exact.
+    An entry whose standard error is 0 at every width does not depend on the draw, and is fitted with equal weights. If
+    its standard error is 0 at some widths only, the entry counts as exact at these widths and is fitted to them alone.
     """
     if len(widths) != len(estimates) or len({found.mean.shape for found in estimates}) > 1:
         raise ShapeError(

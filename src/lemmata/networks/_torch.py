@@ -30,11 +30,12 @@ class TorchEmpiricalKernel(eqx.Module):
 
     Args:
         module: a `torch.nn.Module` with floating-point parameters in single or double precision.
-        working_set: bytes of gradients and products that are held at once beside the result; at least those of two
-            points.
+        working_set: bytes of gradients and products that may be in memory at once, besides the result; at least those
+            of two points.
 
     Raises:
-        SettingError: if PyTorch is not installed, for what is no module or has no parameters that need gradients.
+        SettingError: if PyTorch is not installed, or if the argument is not a module or has no parameters that need
+            gradients.
         PrecisionError: for parameters in half precision.
 
     The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses,

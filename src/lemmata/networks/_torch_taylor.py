@@ -18,12 +18,11 @@ def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
     Args:
         module: a `torch.nn.Module`. Its parameters with `requires_grad` count; others and its buffers are part of f.
 
-    Returns:
-        The function, and copies of the parameters by name that need gradients: `torch.optim.SGD(params.values(), 0.1)`
-        trains them, and the module stays as it is.
+    Returns: The function, and copies of the parameters that need gradients, by name. `torch.optim.SGD(params.values(),
+    0.1)` trains these copies and does not change the module.
 
     Raises:
-        SettingError: for what is no module, or has no such parameters.
+        SettingError: if the argument is not a module or has no such parameters.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(module, torch.nn.Module):

@@ -59,7 +59,7 @@ def train(
 ) -> Trajectory:
     """Gradient descent on L = 1/2 sum_ia (F_a(x_i) - y_ia)², all points in every step.
 
-    As the learning rate goes to 0 at fixed time = learning_rate * steps, this is gradient flow, whose outputs obey
+    As the learning rate goes to 0 at fixed time = learning_rate * steps, this is gradient flow. Its outputs satisfy
     df/dt = -Theta (f - y) with the tangent kernel Theta at the current parameters. The computation runs in the type of
     `params` and `x`.
 

@@ -20,8 +20,8 @@ from ._normal_equations import summed_rows, whitened
 
 # Rounding of sums that are whitened last may move the fit by this share of the targets; beyond it rows are whitened.
 _TOLERANCE = 1e-5
-# Rows of a block: as many as there are centres, so that one shape is compiled for all that is computed; but at least
-# so many, and no more than fill so many bytes.
+# The rows of a block: as many as there are centres, so one compiled shape is enough; but at least this many rows, and
+# at most this many bytes.
 _ROWS, _BYTES = 1024, 2**27
 # Shares of the centres that are solved for as well: what doubling their number has gained so far.
 _LEVELS = (0.25, 0.5, 1.0)
@@ -119,11 +119,12 @@ def centred_modes(
 ) -> CentredModes:
     """The eigensystem of least squares over the span of K(., z), from one pass over the rows.
 
-    With L L^T = K_zz + jitter I and W = sum_i w_i L^-1 K(z, x_i) K(x_i, z) L^-T = U diag(a) U^T, the function of ridge
-    r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y with G = L^-T U: `subset_of_regressors` for every ridge at once, and
-    for every time of the gradient flow. The predictor of fewer centres, the first ones, comes from the leading block
-    of W. Sums are NumPy's, in place; rows are whitened last, at half the cost, where rounding then moves the fit by at
-    most 1e-5 of the targets, as it is estimated on the rows set aside (`subset_of_regressors`, `tolerance`).
+    Let L L^T = K_zz + jitter I, W = sum_i w_i L^-1 K(z, x_i) K(x_i, z) L^-T = U diag(a) U^T, and G = L^-T U. Then the
+    function of ridge r is K(x, z) G diag(1 / (a + r)) G^T K_zx w y. This is `subset_of_regressors` for every ridge at
+    once, and for every time of the gradient flow. The predictor of fewer centres, the first ones, comes from the
+    leading block of W. NumPy computes the sums in place. Rows are whitened last, which costs half as much. Rounding
+    then moves the fit by at most 1e-5 of the targets, according to an estimate on the rows set aside
+    (`subset_of_regressors`, `tolerance`).
 
     Args:
         kernel: the kernel K.
@@ -175,7 +176,10 @@ def centred_modes(
 
 
 def _plan(kernel: AbstractKernel, x: np.ndarray, z: np.ndarray, outputs: int, rows: int) -> CentresPlan:
-    """What will be held; of kernels of fields the compiler says what a tile takes, of others a tile is small."""
+    """The memory that will be used.
+
+    For kernels of fields, the compiler reports the memory of a tile; for other kernels, a tile is small.
+    """
     if x.ndim > 2:
         return centres_plan(kernel, jnp.asarray(x[:rows]), jnp.asarray(z), outputs=outputs, block=rows)
     return CentresPlan(len(x), len(z), outputs, 1, rows, 32 * rows * len(z))

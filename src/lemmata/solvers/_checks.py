@@ -1,4 +1,4 @@
-"""What every solver asks of its targets, settings and eigensystems before it starts."""
+"""Checks of targets, settings and eigensystems that every solver makes before it starts."""
 
 from typing import Any
 

@@ -36,8 +36,8 @@ def cross_entropy_flow(
         labels: whole numbers from 0, one a point; False and True are 0 and 1.
         time: finite times t >= 0, in any order.
         cross: K(other points, training points).
-        classes: how many outputs; None means as many as the labels show.
-        start: f(0) at the training points and the others; None means 0.
+        classes: the number of outputs; None means the number of different labels.
+        start: f(0) at the training points and at the other points; None means 0.
         tolerance: of the integrator, relative and absolute.
 
     Raises:

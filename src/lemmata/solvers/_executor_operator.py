@@ -32,7 +32,7 @@ class ExecutorOperator:
         kernel: the kernel K.
         x: points, one a row.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`).
-        block: rows of a block; None means as many as fill 128 MiB.
+        block: rows of a block; None means as many rows as fill 128 MiB.
         tasks: at most so many a product; some four a worker keep all of them busy.
         folder: where workers on other machines see the points; None is a folder of this machine.
 

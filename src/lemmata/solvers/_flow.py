@@ -20,9 +20,9 @@ def gradient_flow(
 
     On the training points f(t) = (I - exp(-K t)) y, elsewhere f(t) = K_cross K^-1 (I - exp(-K t)) y, both from the
     eigensystem with the limit (1 - exp(-a t)) / a -> t on null modes. It is the flow of the loss 1/2 sum |f - y|² (a
-    sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Modes whose eigenvalue cannot be told
-    from zero count while t times the rounding floor is at most 1; later what they add is unknown, and they are left out
-    as they are at inf.
+    sum over rows, not a mean). time = inf gives the minimum-norm interpolant. Modes whose eigenvalue cannot be
+    distinguished from zero count while t times the rounding error is at most 1. At larger times, their contribution is
+    unknown, and they are left out, as at inf.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.

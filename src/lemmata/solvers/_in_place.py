@@ -17,9 +17,9 @@ _JUDGED = 1000
 
 
 class SystemInPlace:
-    """(A + ridge I) alpha = y for a symmetric matrix A, factorised where A stands, for one ridge after another.
+    """(A + ridge I) alpha = y for a symmetric matrix A, which is factorised in place, for one ridge after another.
 
-    The factor L fills the lower triangle; above the diagonal A stays, so that products with A, and factors for other
+    The factor L fills the lower triangle. Above the diagonal, A is kept, so products with A, and factors for other
     ridges, need no second matrix. LAPACK does the work on the machine's memory; nothing is compiled.
 
     Args:
@@ -128,7 +128,7 @@ class SystemInPlace:
         return 2 * float(np.sum(np.log(np.diagonal(self._matrix))))
 
     def factor(self) -> Float[np.ndarray, "n columns"]:
-        """L in the place of the matrix, whose upper triangle becomes 0: nothing else can be asked afterwards."""
+        """L in the place of the matrix, whose upper triangle becomes 0; afterwards, no other method can be used."""
         for start in range(0, len(self._matrix), _BLOCK):
             end = start + _BLOCK
             self._matrix[start:end, end:] = 0.0

@@ -22,8 +22,9 @@ _KEPT = 3
 class KernelRows:
     """K(x, z) in float64 for points x in this machine's memory, for one set of points after another.
 
-    A kernel with a form in NumPy (`AbstractKernel.numpy_cross`) compiles nothing (`by_numpy`). Of others one program is
-    compiled, which computes a tile of rows, whatever the number of points; it stays compiled for the next `KernelRows`.
+    A kernel with a form in NumPy (`AbstractKernel.numpy_cross`) compiles nothing (`by_numpy`). For other kernels, one
+    program is compiled that computes a tile of rows, for any number of points. It stays compiled for the next
+    `KernelRows`.
 
     Args:
         kernel: the kernel K.
@@ -129,7 +130,7 @@ def on_host(array: Any) -> bool:
     """Whether the numbers lie in this machine's memory, and not on a device or in a trace.
 
     Args:
-        array: of NumPy or JAX; what is none counts as on the host.
+        array: of NumPy or JAX; anything else counts as on the host.
     """
     try:
         return not isinstance(array, jax.Array) or all(device.platform == "cpu" for device in array.devices())

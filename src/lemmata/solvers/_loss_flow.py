@@ -28,8 +28,8 @@ class LossPath(eqx.Module):
         path: outputs at the training points and the others.
         loss: its value at the training points, one a time.
         error: at each time the largest difference of an output from the same flow integrated at ten times the
-            tolerance: an estimate of that one's error, which says nothing below the tolerance; at inf the last step
-            of Newton's method.
+            tolerance: an estimate of the error of that method, which has no meaning below the tolerance; at inf, the
+            last step of Newton's method.
         steps: steps of the integrator, rejected ones included, and of Newton's method.
     """
 
@@ -61,8 +61,8 @@ def loss_flow(
     steps (Tsitouras 5/4), or by implicit ones (Kvaerno 5/4, with systems of all outputs) if explicit ones would be,
     or turn out to be, more than 10^4. The local error is kept below the tolerance; `error` reports the whole. At t =
     inf the outputs are those of least loss in f(0) + range K, by Newton's method, for a loss whose Hessian is positive
-    definite. As in `gradient_flow`, eigenvectors that cannot be told from null count while t times the rounding floor
-    is at most 1.
+    definite. As in `gradient_flow`, eigenvectors that cannot be distinguished from null count while t times the
+    rounding error is at most 1.
 
     Args:
         K: the Gram matrix of the training points, the same for each output; or of all pairs of outputs (n, n, k, k), as
@@ -71,7 +71,7 @@ def loss_flow(
         y: targets of any kind, one row a point.
         time: times t >= 0, in any order.
         cross: K(other points, training points).
-        start: f(0) at the training points and the others; None means 0, in the shape of y.
+        start: f(0) at the training points and at the other points; None means 0, in the shape of y.
         damping: positive, for the flow with momentum.
         tolerance: of the integrator, relative and absolute.
 

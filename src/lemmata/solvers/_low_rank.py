@@ -41,10 +41,10 @@ def randomly_pivoted_cholesky(
     """The Nyström approximation of K from pivots drawn by the diagonal of what is missing (RPCholesky).
 
     Row i becomes the next pivot with probability proportional to the diagonal entry i of K - F F^T, as it stands at
-    that moment (Chen, Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal at the start
-    of the block and accepted by rejection (Epperly, Tropp and Webber, 2024), so that the law is that of one at a time
-    and the columns come in matrix products. Only the diagonal and the columns of proposed pivots are computed. It ends
-    early if nothing above rounding is missing.
+    that moment (Chen, Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal at the start of
+    the block and accepted by rejection (Epperly, Tropp and Webber, 2024). The distribution is the same as with one
+    pivot at a time, and the columns are computed by matrix products. Only the diagonal and the columns of proposed
+    pivots are computed. It ends early if nothing above rounding is missing.
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`.
@@ -175,9 +175,9 @@ def _check_rank(rank: int, n: int) -> None:
 class Preconditioner(eqx.Module):
     """v -> P^-1 v for P = U diag(a + ridge) U^T + ridge (I - U U^T), from an approximation of low rank.
 
-    With K^ = U diag(a) U^T <= K, the condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge, which is
-    at most 1 + tr (K - K^) / ridge: `condition`. Without a ridge, the smallest a_i > 0 stands in its place on the
-    complement, and no bound holds.
+    Let K^ = U diag(a) U^T <= K. The condition number of P^-1 (K + ridge I) is at most 1 + |K - K^| / ridge, which is at
+    most 1 + tr (K - K^) / ridge; this is the method `condition`. Without a ridge, the smallest a_i > 0 stands in its
+    place on the complement, and no bound holds.
 
     Args:
         low_rank: from `randomly_pivoted_cholesky` or `nystrom_approximation`.

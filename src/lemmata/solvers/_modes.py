@@ -92,8 +92,8 @@ def along(
 def filters_at(spectrum: Spectrum, times: Float[Array, " s"], path_filter: Filter) -> Float[Array, "s n"]:
     """The filters of all modes, one row a time.
 
-    A mode at the rounding floor has an eigenvalue a between 0 and the floor. phi(0, t) stands for phi(a, t) as long as
-    phi(0, t) a <= 1 for every such a; after that the mode may have converged or not, and is left out.
+    A mode at the rounding error has an eigenvalue a between 0 and this error. phi(0, t) replaces phi(a, t) as long as
+    phi(0, t) a <= 1 for every such a. After that, the mode may or may not have converged, and it is left out.
 
     Args:
         spectrum: the eigensystem.

@@ -58,7 +58,7 @@ class KernelOperator(eqx.Module):
     Args:
         kernel: the kernel K.
         x: points, one a row.
-        block: rows of a block; None means as many as fill 128 MiB.
+        block: rows of a block; None means as many rows as fill 128 MiB.
 
     Raises:
         ShapeError: if there are no points, or a block has no rows.
@@ -146,7 +146,7 @@ def kernel_product(
         x: points of the rows.
         y: points of the columns.
         v: one row for each point of y.
-        block: rows of a block; None means as many as fill 128 MiB.
+        block: rows of a block; None means as many rows as fill 128 MiB.
 
     Raises:
         ShapeError: if the shapes of x, y and v do not fit each other, one of them is empty, or a block has no rows.

@@ -17,7 +17,7 @@ from ._checks import check_numbers
 from ._operators import KernelOperator, rows_of_a_block
 from ._product_process import serve
 
-# What Python, JAX and the compiled product hold beside arrays: 319 MiB resident with 500 points.
+# The memory of Python, JAX and the compiled product without arrays: 319 MiB resident with 500 points.
 _PROCESS_BYTES = 320 * 2**20
 # A block and what the kernel holds while it computes it.
 _COPIES = 4
@@ -26,11 +26,11 @@ _COPIES = 4
 class ProcessOperator:
     """The Gram matrix of a kernel on points, whose products are computed in blocks of rows by several processes.
 
-    If `KernelOperator` leaves it to JAX to share one block among threads, which it does for some operations and not
-    for others, here each process takes the next block when it has finished one, and computes it on one thread. The
-    product is that of a `KernelOperator` with the same block, to rounding. Kernel and points are sent once, each vector
-    once a product. Use it as a context: outside of it no process is left. Processes end also if this one is killed,
-    and if a product is interrupted, which closes the operator.
+    `KernelOperator` lets JAX share one block among threads, which JAX does for some operations only. Here, each process
+    takes the next block when it has finished one, and computes it on one thread. The product is that of a
+    `KernelOperator` with the same block, to rounding. Kernel and points are sent once, each vector once a product. Use
+    it as a context: outside of it no process is left. Processes end also if this one is killed, and if a product is
+    interrupted, which closes the operator.
 
     Processes are started afresh, which takes some seconds and imports the module of the program again: a script
     guards what it runs by `if __name__ == "__main__":`. The kernel's class is to be found by its name in a module.
@@ -39,7 +39,7 @@ class ProcessOperator:
         kernel: the kernel K.
         x: points, one a row.
         processes: how many.
-        block: rows of a block; None means as many as fill 128 MiB.
+        block: rows of a block; None means as many rows as fill 128 MiB.
 
     Attributes:
         bytes: memory that all processes may take together.

@@ -16,8 +16,8 @@ from ._operators import kernel_product
 def serve(end: Connection, number: int) -> None:
     """Answer until the other end is closed.
 
-    The first message is whether float64 is on, the kernel, the points and the rows of a block; then comes a vector, or
-    the number of a first row, which is answered with that block of the product, or with what went wrong.
+    The first message contains whether float64 is on, the kernel, the points and the rows of a block. Each later message
+    is a vector, or the number of a first row. The answer is that block of the product, or the error.
 
     Args:
         end: the connection to the process that asks.
@@ -46,7 +46,9 @@ def serve(end: Connection, number: int) -> None:
 
 @contextlib.contextmanager
 def _one_thread(number: int):
-    """Give JAX one thread: its pool has as many as there are cores when it starts, so it starts on one of them.
+    """Give JAX one thread.
+
+    Its pool has one thread for each core that is available when it starts, so it starts on a single core.
 
     Its threads may then run on any core again, as others may use the one.
     """

@@ -37,7 +37,7 @@ def fitted(system: SystemInPlace, y: Float[np.ndarray, "n k"], ridge: float, row
         system: the Gram matrix.
         y: targets.
         ridge: at least 0.
-        rows: where leave-one-out residuals are asked for; there may be none.
+        rows: the rows for leave-one-out residuals; may be empty.
     """
     jitter = system.factorise(ridge)
     alpha = system.solved(y)

@@ -26,10 +26,10 @@ def row_time_coefficients(
     where D = Xi^(1/2) and phi(a) = (1 - exp(-a)) / a. There is no inverse in it: K may be singular, times may be 0,
     and D K D is symmetric, unlike K Xi. Equal times t give `gradient_flow` at t.
 
-    It may be traced and differentiated (reverse mode too) in K, times and y: derivatives of phi are divided
-    differences in the eigenbasis of D K D, so equal eigenvalues do no harm, where those of eigenvectors would divide
-    by their difference. In the times themselves the derivative at 0 is infinite or not a number (a square root);
-    learn their roots instead, `row_time_coefficients(K, roots**2, y)` excepted at 0.
+    It may be traced and differentiated, also in reverse mode, in K, times and y. Derivatives of phi are divided
+    differences in the eigenbasis of D K D, so equal eigenvalues do no harm. Derivatives of eigenvectors would divide by
+    the difference of eigenvalues. In the times themselves the derivative at 0 is infinite or not a number (a square
+    root); learn their roots instead, `row_time_coefficients(K, roots**2, y)` excepted at 0.
 
     Args:
         K: a symmetric positive semidefinite matrix.

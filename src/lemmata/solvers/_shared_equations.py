@@ -111,7 +111,10 @@ def _place(folder: str | pathlib.Path | None, name: Callable[[], str]) -> Iterat
 def _name(
     kernel: AbstractKernel, arrays: dict[str, np.ndarray], rows: int, runs: list[tuple[int, int]], last: bool
 ) -> str:
-    """A name that no other problem has; some values of the kernel stand for functions, known by their names alone."""
+    """A name that no other problem has.
+
+    Functions among the values of the kernel are represented by their names only.
+    """
     x, z = jnp.asarray(arrays["x"]), jnp.asarray(arrays["z"])
     digest = hashlib.sha256(problem_digest(kernel, x, z).encode())
     digest.update(np.asarray(kernel.cross(x[:16], z[:16])).tobytes())

@@ -18,10 +18,10 @@ from ._shared_vectors import runs_of_rows, scratch, shared_product
 class StoredOperator:
     """The symmetric matrix that `gram_on_disk` wrote, whose products read it tile by tile.
 
-    Of the matrix two tiles are in memory at a time, in each worker. With an executor a task is a run of tile rows; a
-    worker reads the tiles of them from the folder, which it sees under the same path, and the vector from a file there.
-    Every row is summed in the same order, so the product is, bit for bit on processors of one kind with the same
-    threads, that without an executor. Products cost the reading of n² numbers; if a kernel is computed faster than
+    Of the matrix two tiles are in memory at a time, in each worker. With an executor, a task is a run of tile rows. A
+    worker reads their tiles from the folder, which it sees under the same path, and the vector from a file in this
+    folder. Every row is summed in the same order, so the product is, bit for bit on processors of one kind with the
+    same threads, that without an executor. Products cost the reading of n² numbers; if a kernel is computed faster than
     it is read, `ExecutorOperator` is the better one.
 
     Args:

@@ -40,7 +40,8 @@ class CentredRidge(eqx.Module):
         coefficients: alpha, one row a centre, in float64.
         ridge: the ridge, or several.
         jitter: what was added to the diagonal of K(z, z) in the penalty.
-        shift: what was added to the ridge of the whitened system beyond what was asked for; 0 if it has a factor.
+        shift: the amount that was added to the ridge of the whitened system besides the requested ridge; 0 if it has a
+            factor.
         residual: |(W + ridge I) b - v| / |v| of the whitened system W b = v, without the shift.
         condition: the condition number of W + (ridge + shift) I as 30 steps of power iteration find it, from below.
         error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs, from the
@@ -88,10 +89,10 @@ def subset_of_regressors(
     With L L^T = K_zz + jitter I and b = L^T alpha this is ridge regression on the whitened rows L^-1 K(z, x_i). Their
     square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of rows,
     and (W + ridge I) b = v has one Cholesky factorisation a ridge. Kernel blocks are computed in the dtype of x;
-    K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, eps that of x, above the
-    rounding of what it stands beside; if K_zz then has no factor, it grows as in `kernel_ridge`. A ridge of 0 is
-    least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to
-    the jitter.
+    K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, where eps is that of x. This is
+    above the rounding error of K_zz. If K_zz then has no factor, the jitter grows as in `kernel_ridge`. A ridge of 0 is
+    least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to the
+    jitter.
 
     Whitening K_zn K_nz once it is summed costs half as much and loses digits: its rounding is multiplied by |L^-1|².
     It is done if every ridge is above 0 and the loss does not matter: in single precision, whose entries carry a
@@ -101,10 +102,10 @@ def subset_of_regressors(
     Cost: n p kernel entries, 2 n p² operations (n p² whitened last), and p³/3 a ridge. Memory: five p x p squares of
     float64 and one block, as `centres_plan` says; no n x p matrix is formed.
 
-    With an `executor` its workers sum a run of blocks each, which are added here in the order of the rows: the answer
-    does not depend on which worker summed what, and differs by rounding from that without executor. Points, factor and
-    sums pass through files of a folder. If the caller names it, the sums of an interrupted call stay there, and the
-    same call goes on with the runs that are missing; whole ones alone have a name.
+    With an `executor`, each worker sums a run of blocks. The sums are added here in the order of the rows. So the
+    answer does not depend on which worker computed which sum, and differs from the answer without executor only by
+    rounding. Points, factor and sums pass through files of a folder. If the caller names it, it keeps the sums of an
+    interrupted call, and the same call continues with the missing runs. Only complete sums have a name.
 
     Args:
         kernel: the kernel K.

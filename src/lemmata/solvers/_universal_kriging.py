@@ -1,4 +1,4 @@
-"""Regression with a kernel that is positive definite beside a drift alone, and the polyharmonic spline as a case."""
+"""Regression with a kernel that is positive definite only beside a drift, and the polyharmonic spline as a case."""
 
 from typing import Any
 
@@ -89,8 +89,8 @@ class Kriging(eqx.Module):
 def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
     """Best linear unbiased prediction of f = P beta + (a random function with covariance K) from y = f + noise.
 
-    K has to be positive definite on weights w with P^T w = 0 alone: r² ln r with an affine drift, -r with a constant
-    one. alpha and beta solve
+    K only has to be positive definite on weights w with P^T w = 0. Examples are r² ln r with an affine drift, and -r
+    with a constant drift. alpha and beta solve
 
         (K + diag(noise)) alpha + P beta = y,    P^T alpha = 0,
 
@@ -263,11 +263,12 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
 def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
     """The spline of r² ln r with affine drift, in any dimension: in the plane the thin-plate spline.
 
-    It is the limit of regression with `PolyharmonicCovariance(b, c)` for b and c / b² without bound. Without noise it
-    is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2); affine functions are reproduced
-    exactly, with any noise; moving and turning the points changes nothing, and magnification by s with noise s² times
-    as large neither: it is computed from centred points in units of their extent. (`scipy.interpolate.RBFInterpolator`
-    with `thin_plate_spline` and degree 1 is a peer, whose smoothing is this noise.)
+    It is the limit of regression with `PolyharmonicCovariance(b, c)` for b and c / b² without bound. Without noise, it
+    is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2). Affine functions are reproduced
+    exactly, with any noise. Moving and turning the points does not change it. Magnification by s together with s² times
+    the noise does not change it either, because it is computed from centred points in units of their extent.
+    (`scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1 is a peer, whose smoothing is this
+    noise.)
 
     Args:
         x: different points (n, d), not in a common hyperplane, more than d + 1.

@@ -41,7 +41,7 @@ class SharedWork:
         return self.written + self.read + self.answered
 
     def seconds(self, cores: int, *, entry: float, operations: float, storage: float) -> float:
-        """Seconds at these rates, nothing at the same time as anything else: what overlaps makes it less.
+        """Seconds at these rates if nothing overlaps; with overlaps, the time is less.
 
         Args:
             cores: of all machines together.
@@ -73,11 +73,12 @@ def workers_plan(
 ) -> tuple[SharedWork, SharedWork, SharedWork, SharedWork]:
     """What n points cost on so many machines: the matrix on disk, a product either way, the direct solution on centres.
 
-    With B = ceil(n/b) tiles in a row, the symmetric matrix (`gram_on_disk`) is B (B+1)/2 tasks of b² entries, and B² b²
-    numbers that are written, since tiles at its edge are stored whole. A product with it (`StoredOperator`) reads them
-    all; computed on the fly (`ExecutorOperator`) it evaluates every entry, and reads points and the vector alone. The
-    direct solution on p centres (`subset_of_regressors`, whitened last) evaluates n p entries, and sums p² numbers a
-    task; p³ operations of the caller come after, 3 p³ or so, and are not shared.
+    Let B = ceil(n/b) be the number of tiles in a row. The symmetric matrix (`gram_on_disk`) consists of B (B+1)/2 tasks
+    of b² entries each. It writes B² b² numbers, because tiles at its edge are stored whole. A product with the stored
+    matrix (`StoredOperator`) reads all these numbers. A product computed without storing it (`ExecutorOperator`)
+    evaluates every entry, and reads only points and the vector. The direct solution on p centres
+    (`subset_of_regressors`, whitened last) evaluates n p entries and sums p² numbers in each task. Then the caller
+    needs about 3 p³ operations, which are not shared.
 
     Args:
         points: n.

@@ -10,7 +10,7 @@ from lemmata.core import check_gram, require_float64
 from lemmata.errors import NotPositiveDefiniteError, SettingError
 
 # A symmetric eigensolver returns eigenvalues within a modest multiple of n eps lambda_max of those of the stored
-# matrix, and the entries of the stored matrix carry the rounding of the kernel itself; 16 covers both.
+# matrix. The entries of the stored matrix contain the rounding of the kernel itself. The factor 16 covers both.
 _ROUNDING = 16.0
 
 
@@ -20,7 +20,7 @@ class Spectrum(eqx.Module):
     Args:
         eigenvalues: a_1 >= ... >= a_n >= 0, of the Gram matrix itself (not divided by n).
         eigenvectors: U, one eigenvector a column.
-        floor: the rounding floor 16 n eps a_1; eigenvalues at or below it cannot be told from zero.
+        floor: the rounding error 16 n eps a_1; eigenvalues at or below it cannot be distinguished from zero.
         most_negative: the smallest eigenvalue as it was computed, before clipping at zero.
         clipped: how many negative eigenvalues were set to zero.
     """
@@ -108,7 +108,7 @@ def effective_dimension(spectrum: Spectrum, ridge: float | Float[Array, ""]) -> 
 
 
 def condition_number(spectrum: Spectrum) -> Float[Array, ""]:
-    """The condition number a_1 / a_n; infinite if the smallest eigenvalue stands at the rounding floor.
+    """The condition number a_1 / a_n; infinite if the smallest eigenvalue is at the rounding error.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.

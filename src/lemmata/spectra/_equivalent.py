@@ -130,8 +130,8 @@ def _curve(spectrum, y, sizes, ridge):
         inverse = jnp.where(singular, null, 1 / jnp.where(values + mu > 0, values + mu, 1.0))
         # ... and ridge * (that factor), which is then (n - rank) / (N - rank), from the equation of mu itself.
         load = jnp.where(singular, (n - (total - jnp.sum(null))) / jnp.maximum(jnp.sum(null), 1), ridge)
-        # With B = (A + mu)^-1 the equation also removes the cancellation in the denominator:
-        # [tr B]² - (N - n) tr B² = tr B (tr B A B + ridge tr B²)
+        # With B = (A + mu)^-1, the equation also avoids the cancellation in the denominator: [tr B]² - (N - n) tr B² =
+        # tr B (tr B A B + ridge tr B²)
         learned = jnp.where(values > 0, values / jnp.where(values > 0, values + mu, 1.0), 0.0)
         trace = jnp.sum(inverse)
         mean = trace * (jnp.sum(inverse * learned) + load * jnp.sum(inverse**2))

@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 
 from ._eigensystem import Spectrum
 
-# The inverse of the whole regularised matrix serves the held-out rows up to this condition number: what comes from it
-# is then right to about eps times it, 1e-6.
+# The inverse of the whole regularised matrix is used for the held-out rows up to this condition number. Then the
+# relative error of the results is about eps times this number, 1e-6.
 _CONDITION = 1e10
 _ENTRIES = 2_000_000  # of a batch of systems: 16 MB
 _CALL = 2e5  # what a split costs however small it is, in operations
@@ -19,11 +19,11 @@ _SMALL = 100  # rows of a system below which the calls would cost more than the 
 class HeldOut:
     """Kernel ridge regression on parts of N rows: the squared error on the rows that a split leaves out.
 
-    With n rows that train and h = N - n that do not, either the n x n system of the training rows is solved, or, for
-    h < n, the h x h one of the others: with R the inverse of A + ridge and alpha = R y, the residuals of rows H from
-    a fit to all the others are (R_HH)^-1 alpha_H. An intercept is a constant that is not penalised: the kernel's rows
-    and columns and the targets are centred in each training part, and R becomes R - R 1 1^T R / (1^T R 1), the block
-    of the inverse of the system bordered by ones.
+    Let n rows be used for training, and h = N - n rows be held out. Either the n x n system of the training rows is
+    solved, or, for h < n, the h x h system of the held-out rows. For the second, let R be the inverse of A + ridge and
+    alpha = R y. Then the residuals of rows H in a fit to all other rows are (R_HH)^-1 alpha_H. An intercept is a
+    constant that is not penalised: the kernel's rows and columns and the targets are centred in each training part, and
+    R becomes R - R 1 1^T R / (1^T R 1), the block of the inverse of the system bordered by ones.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all rows.
@@ -128,9 +128,9 @@ def splits(
 ) -> tuple[Int[np.ndarray, "splits n"], Int[np.ndarray, "splits h"]]:
     """Training and held-out rows of at least `least` splits, as balanced as they can be.
 
-    The smaller part of each split is one block of a random order of the rows, and an order is used up before the next
-    is drawn, so that every row stands in that part about equally often: K-fold cross-validation for n > N/2. Each split
-    alone is uniform over all of its kind, so the mean over splits is unbiased.
+    The smaller part of each split is one block of a random order of the rows. An order is used up before the next one
+    is drawn, so every row is in the smaller part about equally often. For n > N/2, this is K-fold cross-validation.
+    Each split alone is uniform over all of its kind, so the mean over splits is unbiased.
     """
     block = min(n, total - n)
     orders = np.stack([rng.permutation(total) for _ in range(-(-least // (total // block)))])

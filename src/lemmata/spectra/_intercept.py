@@ -16,9 +16,9 @@ def with_the_mean(curve: EquivalentCurve) -> EquivalentCurve:
 
     The fit sees training rows by their contrasts alone, an (n-1)-dimensional part of the (N-1)-dimensional space
     orthogonal to the ones. Treated as free there, the error along a direction orthogonal to it is that of n - 1 of
-    N - 1 rows for the Gram matrix between contrasts. A held-out row asks for the direction e_h - 1_T / n, and the
-    mean of |.|² of those directions is 1 + 1/n, the price of the estimated mean: with the kernel 0 the error is exactly
-    (1 + 1/n) times the variance. At n = N it is generalised cross-validation up to O(1/N).
+    N - 1 rows for the Gram matrix between contrasts. A held-out row contributes the direction e_h - 1_T / n. The mean
+    of |.|² of these directions is 1 + 1/n, which is the cost of estimating the mean. With the kernel 0, the error is
+    exactly (1 + 1/n) times the variance. At n = N it is generalised cross-validation up to O(1/N).
 
     Args:
         curve: `deterministic_equivalent` of n - 1 of the N - 1 contrasts.

@@ -35,7 +35,7 @@ class LargestEigenvalues:
         dimension: of the vectors.
         vectors: unit eigenvectors in the structure of the operator's vectors, a first axis for the rank; None if
             no basis was stored.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 

@@ -30,7 +30,7 @@ class State(enum.StrEnum):
 
 
 def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
-    """The digests of the code that verdicts on a claim rest on: its own, and what it shares with others.
+    """The digests of the code on which verdicts on a claim depend: its own, and the shared code.
 
     Its own are the file of its section, and problems that no other section imports.
 

@@ -82,7 +82,7 @@ def _trials_at(claim: Claim | str, setting: dict, trials: int, seed: int, run: R
 
 
 def in_order(found: Trials) -> Trials:
-    """Trials by their numbers, and not as they were finished: sums depend on the order of what is added."""
+    """Trials in the order of their numbers, because sums depend on the order of their terms."""
     order = np.argsort(found.numbers, kind="stable")
     rows = None if found.stacked is None else jax.tree.map(lambda leaf: leaf[order], found.stacked)
     errors = sorted(found.errors, key=lambda said: (len(said.partition(":")[0]), said))

@@ -40,7 +40,7 @@ def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
 
 
 def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
-    """In how many trials the component that says least says nothing, and why; empty if all say something."""
+    """In how many trials the least informative component gives no information, and why; empty if all do."""
     least = int(np.argmax(mute.sum(axis=0))) if mute.size else 0
     if not mute.size or not mute[:, least].any():
         return ""

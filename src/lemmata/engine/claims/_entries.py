@@ -1,4 +1,4 @@
-"""Entries of the catalogue: what a claim says, its last verdict, and the fingerprint of the code that it rests on."""
+"""Entries of the catalogue: words of a claim, its last verdict, and the fingerprint of the verdict's code."""
 
 import dataclasses
 import functools
@@ -140,7 +140,7 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
 
 
 def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
-    """Enter what a command found beside the verdict into a claim's record as it stands now; nothing if it has none.
+    """Add a command's result to a claim's current record, beside the verdict; nothing if it has no record.
 
     Args:
         claim: the claim.

@@ -26,7 +26,10 @@ def place_of(name: str, package: str) -> str | None:
 
 @functools.cache
 def _meant(package: str) -> dict[str, list[str]]:
-    """The sections that have a class of that name: its own, that of its claim, and the ends of this one."""
+    """The sections that have a class of that name.
+
+    They are its own, that of its claim, and those whose names end with this one.
+    """
     found: dict[str, list[str]] = {}
     for place, classes in _classes(package).items():
         subject, section = place.split(".")

@@ -153,7 +153,7 @@ class Relation(abc.ABC):
     @property
     @abc.abstractmethod
     def band(self) -> str:
-        """What decides, in words: where support, refutation and what is undecided begin."""
+        """The limits for support and for refutation, in words; between them, the verdict is undecided."""
 
     @abc.abstractmethod
     def __str__(self) -> str: ...

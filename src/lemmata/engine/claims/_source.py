@@ -48,7 +48,7 @@ class Source:
 
     @property
     def kind(self) -> Kind | None:
-        """What the first locator says it is, a step if the note speaks of a proof; None if nothing tells."""
+        """The kind that the first locator shows, or a step if the note mentions a proof; None if unclear."""
         if self.note.startswith("proof of"):
             return Kind.STEP
         return kind_of(self.locators[0]) if self.locators else None

@@ -66,7 +66,7 @@ def measured(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
 
 
 def _replicated(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
-    """As many independent measurements of one problem as the relation asks for; the first has the trial's own key."""
+    """The required number of independent measurements of one problem; the first uses the trial's own key."""
     count = claim.relation.replicates
     if count == 1:
         return measured(claim, problem, key)

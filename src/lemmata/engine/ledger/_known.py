@@ -1,4 +1,4 @@
-"""What the ledger knows of claims before a run: verdicts that stand, trials, seconds, evidence over all sessions."""
+"""What the ledger knows about claims before a run: valid verdicts, trials, seconds, evidence over all sessions."""
 
 import dataclasses
 import json

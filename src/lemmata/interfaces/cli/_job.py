@@ -1,4 +1,4 @@
-"""What `lemmata study`, `compare` and `model` do alike: load, run, print the answer, write the record and its page."""
+"""The common steps of `lemmata study`, `compare` and `model`: load, run, print, write record and page."""
 
 import contextlib
 import dataclasses

@@ -65,7 +65,7 @@ def show(
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
-    """Where the words stand that a claim refutes, what they say, how they may be read, and when they would be right."""
+    """The place of the refuted words, the words, their possible readings, and when they would be true."""
     from ._console import out
 
     if passage is not None:

@@ -95,7 +95,9 @@ def drawn_models(record: StudyRecord) -> list[ModelResult]:
 
 
 def curve_rows(models: Sequence[ModelResult], around: Frame, total: int) -> list[dict[str, Any]]:
-    """A row a point of each model: what was measured (bars: two standard errors), and what is expected (90 %).
+    """One row for each point of each model.
+
+    Measured values have bars of two standard errors; expected ones have 90 % intervals.
 
     `inside` and `onwards` say whether a point belongs to the line up to the rows there are, and to the one beyond.
     """

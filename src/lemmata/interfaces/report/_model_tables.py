@@ -49,7 +49,7 @@ def tables_of(record: ExaminationRecord) -> list[dict[str, Any]]:
 
 
 def posterior_words(record: ExaminationRecord) -> str:
-    """What the posterior predicts of held-out rows, and whether it comes true, in words; empty if nothing is known.
+    """The posterior's prediction for held-out rows, and whether it comes true, in words; empty if unknown.
 
     Args:
         record: an examination, cleaned.

@@ -81,7 +81,7 @@ def drawn(pictures: dict[str, Any], words: dict[str, str]) -> dict[str, dict[str
 
     Args:
         pictures: charts by their names.
-        words: what each shows, for those who do not see it.
+        words: the description of each picture, for readers who cannot see it.
     """
     found = {}
     for name, chart in pictures.items():
@@ -96,7 +96,7 @@ def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
 
     Args:
         spec: the specification.
-        words: what it shows, for those who do not see it.
+        words: the description of the picture, for readers who cannot see it.
         name: a name that no other picture of the page has.
     """
     svg = svg_text(spec)
@@ -104,7 +104,7 @@ def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
         return _UNDRAWN.format(words)
     # Clip paths are numbered anew in every picture: in one page they need names of their own.
     svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
-    # A reader's font may be wider than the one in which names were measured: what stands out is shown, not cut.
+    # A reader's font may be wider than the one that was used to measure names: wider text is shown, not cut.
     opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words)
     return Markup(svg.replace("<svg", str(opening), 1))
 

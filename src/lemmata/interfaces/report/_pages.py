@@ -1,4 +1,4 @@
-"""The page of a record, whichever job left it, and whether a page and the files beside it are of one run."""
+"""The page of a record of any job, and whether a page and its files are of one run."""
 
 import html
 import json
@@ -19,7 +19,7 @@ from ._page import page
 
 PAGE = "index.html"
 _FOLDERS = ("report", "compare", "model", "")
-"""Where pages stand beside a record."""
+"""The folder of pages, next to the record."""
 _ONE: dict[type, Any] = {
     studies.StudyRecord: lambda record, beside: page(record),
     comparisons.ComparisonRecord: lambda record, beside: families_page(record),
@@ -37,7 +37,7 @@ def page_of(record: StoredRecord, other: StoredRecord | None = None, beside: Map
     Args:
         record: of a study, a comparison or an examination.
         other: another record of the same kind; of a study or an examination.
-        beside: the digests of the files that stand beside the page, by their names.
+        beside: the digests of the other files in the folder of the page, by their names.
     """
     if other is not None:
         return _TWO[type(record)](record, other)
@@ -56,16 +56,16 @@ def write_page(
 ) -> Path:
     """Write `directory/index.html`, which opens offline: a record's page, or one that sets two side by side.
 
-    Pictures stand in the page twice: as SVG, which every browser and printer shows, and as a Vega-Lite specification,
-    which replaces it by one with tooltips and downloads if scripts run. Names that the user controls are escaped
+    The page contains each picture twice. Every browser and printer shows the SVG. If scripts run, a Vega-Lite
+    specification replaces it by a picture with tooltips and downloads. Names that the user controls are escaped
     wherever they appear; control characters in them are made visible.
 
     Args:
         directory: created if it does not exist.
         record: of a study, a comparison or an examination.
         other: another record of the same kind; of a study or an examination.
-        beside: the texts of files that are written with the page, by their names. Without them, those that stand there
-            and belong to the record stay.
+        beside: the texts of files that are written with the page, by their names. Without them, existing files that
+            belong to the record are kept.
         name: of the file or the files that they were read from, for errors.
 
     Returns:
@@ -112,7 +112,7 @@ def left_by(path: Path) -> list[str]:
 
 
 def mixed(record: Path) -> list[str]:
-    """What does not belong together of a result: its record, its page and the files beside that, in sentences.
+    """The mismatches between a record, its page and the other files of the page, in sentences.
 
     Args:
         record: the path of the record.

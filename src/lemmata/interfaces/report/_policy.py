@@ -13,13 +13,13 @@ _BESIDE = "'self' file:"  # a page that is opened from disk has no origin of its
 def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
     """The page with a policy at its head: only the scripts and styles run that stand in it now, and nothing is fetched.
 
-    A text that a user controls is escaped wherever it stands in a page; if that were forgotten, a browser would
-    still run no script of it and send nothing anywhere. Styles of single elements are free, since they run nothing and,
-    without a place to load from, tell nothing.
+    All text that a user controls is escaped in the page. If this were forgotten somewhere, the browser would still not
+    run a script in the text or send anything. Inline styles are allowed, since they run no code and, without a source
+    to load from, send nothing.
 
     Args:
-        page: its whole text; what does not begin as a page, such as a fragment for a notebook, stays as it is.
-        folder: whether it loads styles and pictures from the folder that it lies in, and asks for pages there.
+        page: its whole text; a text that is not a page, such as a fragment for a notebook, is not changed.
+        folder: whether it loads styles, pictures and other pages from its own folder.
         scripts: whether it loads scripts from there.
     """
     if not page.startswith("<!doctype html>"):

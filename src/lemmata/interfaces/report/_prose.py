@@ -38,7 +38,7 @@ def _opened(word: str) -> int:
 
 
 def _run(words: list[str]) -> list[Markup]:
-    """Words that may be a formula: one if they are, text if not; signs at the ends belong to the words beside them."""
+    """A formula if the words are one, text if not; signs at the ends belong to the neighbouring words."""
     first, last = 0, len(words)
     while first < last and words[first] in _BETWEEN:
         first += 1

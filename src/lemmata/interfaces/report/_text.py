@@ -68,7 +68,7 @@ def told_asked(answers: Answers, unit: Unit) -> str:
 
 
 def _apart(value: float, other: float | None, unit: Unit) -> str:
-    """A value with as many digits as tell it from another one."""
+    """A value with enough digits to distinguish it from another one."""
     usual = told(value, unit)
     if other is None or value == other or usual != told(other, unit):
         return usual
@@ -90,7 +90,8 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
 
     Args:
         needed: the rows; ends may be infinite.
-        total: rows of the table: more than 8 times as many are not told, nor an upper end of more than 1,000 times.
+        total: rows of the table. Numbers of rows above 8 times this total are not shown, and upper ends above 1,000
+            times are not shown either.
         endless: what an interval without an upper end ends with.
     """
     if not needed.value <= HORIZON * total:
@@ -103,7 +104,7 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
 
 
 def told_marks(record: StudyRecord) -> str:
-    """What stands in place of a number of rows, in words: the signs that the table has, empty if it has none."""
+    """The signs that replace a number of rows in the table, in words; empty if the table has none."""
     if record.answers.needed is None:
         return ""
     best, total = record.answers.best, record.data.total

@@ -32,8 +32,8 @@ def bundle() -> Markup:
 def svg_text(spec: dict[str, Any]) -> str | None:
     """A Vega-Lite specification as SVG; None if the system gives the converter too little address space.
 
-    The converter reserves more than 40 GB of addresses, and ends its process if it does not get them. If the
-    address space is limited, as by `ulimit -v`, it runs in a process of its own, whose end costs a picture and no more.
+    The converter reserves more than 40 GB of addresses, and ends its process if it does not get them. If the address
+    space is limited, for example by `ulimit -v`, it runs in its own process, whose end only costs a picture.
 
     Args:
         spec: the specification.

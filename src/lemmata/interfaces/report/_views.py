@@ -1,4 +1,4 @@
-"""What the page says of a record, row by row: nothing is computed here but counts and rounding."""
+"""The page of a record, row by row; nothing is computed here except counts and rounding."""
 
 import collections
 import math
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def models(record: StudyRecord) -> list[Row]:
-    """A row a model: what is expected of it now, the rows it needs, what was measured last."""
+    """One row for each model: its expected value now, the rows it needs, and its last measurement."""
     return [_model(model, place, record) for place, model in enumerate(record.models)]
 
 

@@ -20,7 +20,7 @@ class Found:
         hits: places of the things that have all parts, the best first.
         near: places of those that have some, the best first.
         counts: for each part how many things have it.
-        mistyped: words that stand nowhere, and were read as what is nearest.
+        mistyped: words that occur nowhere, and the nearest words that replaced them.
         scores: of all these places.
     """
 
@@ -84,7 +84,7 @@ def ask(shelf: Shelf, typed: str) -> Found:
 
 
 def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
-    """The things of all shelves for what someone typed: those that have all words, then the others, the best first.
+    """The results of all shelves for a typed text: first those that have all words, then the others, best first.
 
     Args:
         shelves: where to look.
@@ -110,7 +110,7 @@ def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
 def understood(shelf: Shelf, typed: str) -> list[Part]:
     """The parts of what was typed.
 
-    A word that stands nowhere is read as the nearest one that does, so that phrases with a slip are phrases.
+    A word that occurs nowhere is replaced by the nearest word that does, so phrases with a typo are still phrases.
 
     Args:
         shelf: whose words are known.
@@ -155,7 +155,8 @@ def _of_term(shelf: Shelf, option: str) -> list[tuple[int, float]]:
 
 
 def mended(shelf: Shelf, term: str) -> str:
-    """A term as it is if it is known, begins a known one or starts a phrase; else the commonest that is nearest."""
+    """The term itself if it is known, begins a known term or starts a phrase; else the commonest of the nearest terms.
+    """
     if term in starts():
         return term
     near = meant(shelf, term)

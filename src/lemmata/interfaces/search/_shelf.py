@@ -21,7 +21,7 @@ class Item:
         name: what it is called by programs: a claim's name, a page's.
         title: what people read.
         address: its page on the site.
-        about: a few words that stand beside the title.
+        about: a few words next to the title.
         group: what it is a part of: a claim's section, a page.
         fields: its texts, each with its weight.
     """

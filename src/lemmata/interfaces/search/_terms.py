@@ -94,7 +94,7 @@ def starts() -> dict[str, int]:
 
 
 def phrases(stems: list[str]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Where phrases stand among stems, the longest first at each place, none within another: start, end, numbers."""
+    """Positions of phrases among stems, the longest first at each place, none within another: start, end, numbers."""
     place = 0
     while place < len(stems):
         longest = min(starts().get(stems[place], 0), len(stems) - place)

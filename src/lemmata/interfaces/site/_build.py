@@ -1,4 +1,4 @@
-"""Writing the site: all pages are made first, then written; files that are not the site's own stay as they are."""
+"""Write the site: all pages are made first, then written. Files that are not the site's own are not changed."""
 
 import collections
 import importlib.resources
@@ -38,8 +38,8 @@ def write_site(
 ) -> pathlib.Path:
     """Write the whole site into a directory that is empty, does not exist, or holds an earlier site.
 
-    Pages that an earlier run wrote, also one that was interrupted, are replaced, and those that are no more are
-    removed; nothing else is touched.
+    Pages from an earlier run, also an interrupted one, are replaced. Pages that no longer exist are removed. Nothing
+    else is changed.
 
     Args:
         directory: where the site goes.

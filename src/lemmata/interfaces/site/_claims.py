@@ -1,4 +1,4 @@
-"""A page a claim: what it says, what its last verification found, what it stands on, and its code."""
+"""One page for each claim: the statement, its last verification, its sources, and its code."""
 
 import re
 from typing import Any
@@ -130,7 +130,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _accusation(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """Where the words stand that a claim refutes, what they say, how they may be read, and when they would be right."""
+    """The place of the refuted words, the words, their possible readings, and when they would be true."""
     passage, readings = row["passage"], row["readings"]
     told = [("Readings", "; ".join(f"{own['words']}: {own['verdict']}" for own in readings))]
     if passage is None:

@@ -50,7 +50,7 @@ def definitions(room: str) -> dict[str, Definition]:
 
 @functools.cache
 def in_file(file: str) -> dict[str, Definition]:
-    """The classes and functions at the top of a file, by name; nothing if there is no such file."""
+    """The classes and functions at the top level of a file, by name; empty if there is no such file."""
     path = ROOT / file
     if not path.is_file():
         return {}
@@ -88,7 +88,7 @@ class Condition:
     """A hypothesis as the code names it.
 
     Args:
-        name: the condition in words; what the code fills in stands as "…".
+        name: the condition in words; "…" stands for values that the code fills in.
         asked: the relation and the threshold, "<= 1.0"; empty if it is not checked.
         why: what it protects, or why it cannot be checked.
         standing: checked, unchecked or violated.
@@ -186,7 +186,7 @@ def _condition(call: ast.Call, bound: dict[str, str]) -> Condition:
 
 
 def _words(node: ast.expr, bound: dict[str, str]) -> str:
-    """A text of the code; what only a run would know is "…"."""
+    """A text of the code; "…" stands for values that are known only in a run."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.Name):
@@ -220,7 +220,7 @@ def is_relative(place: str, claim: str) -> bool:
 
 
 def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
-    """What a name is given in a body; None if it is given nothing."""
+    """The expression that a name is assigned in a body; None if there is none."""
     for node in body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             return node.value

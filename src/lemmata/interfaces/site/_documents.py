@@ -24,7 +24,7 @@ GROUPS = {
     "How to": (GALLERY, "claims", "empirical", "solvers"),
     "Explained": ("study", "model", "kernels", "trust", "design"),
 }
-"""The pages in the order in which they are offered; those that no group names stand under "In full"."""
+"""The pages in the order of the menu; pages that no group names are listed under "In full"."""
 _OTHERS = "In full"
 _COPIED = (".svg", ".py", ".png", ".ipynb")
 _LONG = 2600
@@ -37,7 +37,7 @@ class Section(NamedTuple):
     Args:
         anchor: of its heading; empty at the start of the page.
         title: its heading without marks; empty at the start of the page.
-        text: what stands below the heading.
+        text: the text below the heading.
     """
 
     anchor: str
@@ -108,7 +108,7 @@ def _first_sentence(text: str) -> str:
 
 
 def folder() -> pathlib.Path | None:
-    """Where the documentation lies: in the installed package, or beside the sources; None if it is not."""
+    """The folder of the documentation: in the installed package, or next to the sources; None if it is missing."""
     places = (ROOT / "docs", ROOT.parents[1] / "docs")
     return next((place for place in places if (place / "design.md").is_file()), None)
 

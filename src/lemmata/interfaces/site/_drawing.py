@@ -21,7 +21,7 @@ def drawn(panels: list[Any], said: str) -> str:
 
     Args:
         panels: at least one `Panel`.
-        said: what they show, for those who do not see them.
+        said: the descriptions, for readers who cannot see the pictures.
     """
     height = _ROW * len(ROWS)
     pitch = height + _BELOW + _BETWEEN
@@ -60,7 +60,7 @@ def _panel(panel: Any, height: int) -> str:
 
 
 def _scale(low: float, high: float, log: bool) -> Callable[[float], float]:
-    """Where a value stands, in pixels; beyond the ends at the nearer one."""
+    """The position of a value, in pixels; values beyond the ends are at the nearer end."""
     turned = math.log if log else float
     start, end = turned(low), turned(high)
     return lambda value: _WIDTH * (turned(min(max(value, low), high)) - start) / (end - start)

@@ -24,7 +24,7 @@ def _chosen() -> dict[str, Any]:
 
 
 def questions() -> list[dict[str, str]]:
-    """The questions that people come with: what they ask, the command, what it prints, and the page that says more."""
+    """The questions that users come with: the question, the command, its output, and the page that says more."""
     return _chosen()["question"]
 
 

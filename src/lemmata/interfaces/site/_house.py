@@ -1,4 +1,4 @@
-"""The map of what stands on what: rooms by their imports, and claims that correct others."""
+"""The map of dependencies: subpackages by their imports, and claims that correct others."""
 
 import collections
 import functools
@@ -98,7 +98,7 @@ def _is_room(path: Any) -> bool:
 
 
 def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
-    """The floor of every room: 0 for those that import nothing, one above the highest that is imported for others."""
+    """The layer of every subpackage: 0 if it imports none, else one above the highest that it imports."""
     found: dict[str, int] = {}
 
     def level(room: str) -> int:
@@ -112,7 +112,7 @@ def levels(below: dict[str, frozenset[str]]) -> dict[str, int]:
 
 
 def _bearing(below: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
-    """The pairs that are drawn: a room on another that no room between them carries."""
+    """The pairs that are drawn: a subpackage and one that it imports, if no subpackage between them connects them."""
 
     @functools.cache
     def under(room: str) -> frozenset[str]:

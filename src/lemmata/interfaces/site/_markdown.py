@@ -117,14 +117,15 @@ def _table(tokens: Sequence[Token], place: int) -> str:
 
 
 def _words(text: str) -> str:
-    """Prose with its formulas set, and the blanks at its ends, which part it from code and links beside it."""
+    """Prose with its formulas typeset, and the blanks at its ends, which separate it from neighbouring code and links.
+    """
     inside = text.strip()
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :] if inside else ""
     return f"{before}{sentence(inside)}{after}"
 
 
 def _column_heads(body: str) -> str:
-    """Heads of columns say that they are; an empty one is a cell, since it heads nothing."""
+    """Heads of columns are marked as such; an empty head is a cell, since it heads nothing."""
     return re.sub(
         r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body
     )

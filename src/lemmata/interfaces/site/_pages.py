@@ -26,8 +26,8 @@ def page(template: str, address: str, part: str, title: str, about: str = "", **
 
     Args:
         template: the template's file.
-        address: the page's own address below the root of the site; others are relative to it, so that the site opens
-            from disk and below any path.
+        address: the page's address below the root of the site; other addresses are relative to it, so the site can be
+            opened from disk and below any path.
         part: the first page of the part of the site that it belongs to.
         title: what the page is called.
         about: one or two sentences that a search engine may show beneath the title; the title if there are none.

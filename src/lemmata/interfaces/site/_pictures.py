@@ -1,8 +1,8 @@
 """Pictures of last verdicts: what was found, the band that decided, and the control, from the catalogue's numbers.
 
-Rows of single trials are not stored. What is drawn is the statistic of the relation with its interval, quantiles of
-predicted / measured, and the distance of the control; which side the control lies on is known for bounds, and if it
-is not, both places are drawn.
+Rows of single trials are not stored. The picture shows the statistic of the relation with its interval, quantiles of
+predicted / measured, and the distance of the control. For bounds, the side of the control is known. If it is not known,
+both sides are drawn.
 """
 
 import dataclasses
@@ -63,7 +63,7 @@ class Panel:
 
 
 def panels(entry: dict[str, Any]) -> list[Panel]:
-    """What can be drawn of an entry's verdict; empty if nothing can."""
+    """The pictures that can be drawn for an entry's verdict; empty if there are none."""
     verdict = entry.get("verdict") or {}
     relation, interval = entry["relation"], verdict.get("interval")
     found: list[Panel | None] = []
@@ -170,7 +170,7 @@ def svg(found: list[Panel], said: str) -> str:
 
     Args:
         found: at least one panel.
-        said: what they show, for those who do not see them.
+        said: the descriptions, for readers who cannot see the pictures.
     """
     return drawn(found, said)
 

@@ -1,4 +1,4 @@
-"""The open problems of a source: what is asked, what is known here, the probe, and a picture of what it found."""
+"""The open problems of a source: the question, what is known here, the probe, and a picture of its result."""
 
 import dataclasses
 import re
@@ -39,8 +39,8 @@ class Entry:
     """An open problem and what stands here of it.
 
     Args:
-        problem: what is asked, and what is known.
-        sections: of its probe: name, address, what the section says first.
+        problem: the question, and what is known.
+        sections: of its probe: name, address, and the first words of the section.
         probes: the claims of those sections.
         others: rows of other claims that bear on it.
     """
@@ -90,7 +90,7 @@ def _said(place: str, link: Callable[[str], str | None]) -> Markup:
 
 
 def _probe(row: dict[str, Any]) -> Probe:
-    """The first panel is the one that shows the prediction; shares of trials stand on the page of the claim."""
+    """The first panel is the one with the prediction; shares of trials are shown on the page of the claim."""
     shown = panels(row)[:1]
     picture = Markup(svg(shown, f"{row['title']}. {words(shown)}")) if shown else Markup("")
     return Probe(row, picture, _numbers(shown[0], row["verdict"]) if shown else ())

@@ -13,12 +13,12 @@ from ._pages import page
 from ._prose import docstring, first_sentence, sentence
 
 _WIDE = 88  # longer signatures have a line an argument
-_LONGEST = 60_000  # letters of docstrings on a page; set as HTML they take two to four times as many bytes
+_LONGEST = 60_000  # letters of docstrings on a page; as HTML, they take two to four times as many bytes
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A public name: what stands in code for it, its docstring, and its public methods with theirs."""
+    """A public name: its definition in the code, its docstring, and its public methods with theirs."""
 
     name: str
     signature: str

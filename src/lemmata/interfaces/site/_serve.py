@@ -60,7 +60,7 @@ class _Pages(http.server.BaseHTTPRequestHandler):
         return content
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: standard error is for what goes wrong."""
+        """Print nothing: standard error is for errors."""
 
 
 def _read(directory: pathlib.Path, name: str) -> bytes | None:

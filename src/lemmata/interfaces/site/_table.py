@@ -1,4 +1,4 @@
-"""The table of all claims, readable as it is; its script filters and searches it."""
+"""The table of all claims, readable without a script; its script filters and searches it."""
 
 from typing import Any
 

@@ -24,7 +24,7 @@ class Work:
         key: of the entry.
         title: as plain text.
         link: of its DOI or arXiv identifier; empty where the entry has neither.
-        called: what the link is called: "doi:10.1/2", "arXiv:2304.12465"; empty without one.
+        called: the text of the link: "doi:10.1/2", "arXiv:2304.12465"; empty without one.
         bibtex: the entry.
     """
 
@@ -49,7 +49,7 @@ def work(key: str) -> Work | None:
 
 
 def identifier(entry: Entry) -> str:
-    """The DOI of an entry, or else its arXiv identifier, wherever it stands; empty if it has neither.
+    """The DOI of an entry, or else its arXiv identifier, from any of its fields; empty if it has neither.
 
     Args:
         entry: of the bibliography.

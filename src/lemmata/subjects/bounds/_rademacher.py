@@ -34,7 +34,7 @@ class Rademacher:
         vacuous: what it means if the complexity is no smaller, in words; empty elsewhere.
         draws: of the signs.
         level: confidence of the interval.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 

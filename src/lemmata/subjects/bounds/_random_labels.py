@@ -34,7 +34,7 @@ class RandomLabels:
             of 1/2, twice which is the whole range of an error.
         repeats: how many random labellings.
         level: confidence.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 

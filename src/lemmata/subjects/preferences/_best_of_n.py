@@ -55,7 +55,7 @@ class BestOfN:
         peak_interval: the least and the largest n whose gold reward is not shown to be below that of the peak.
         falls: whether gold at the last n is shown to be below the peak: the proxy was optimised too far.
         tail: extreme value index of the rewards with its interval; above 0 the tail is heavy; None if unknown.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 

@@ -37,7 +37,7 @@ class Coverage:
             it if none is given; at the upper end of chi_squared.
         vacuous: whether that is no less than the range of the error, or of any error of that range; None if no range
             is given.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 

@@ -38,7 +38,7 @@ class DpoReport:
         must_fall: pairs whose chosen answer loses probability by the next step on that pair, if features are given.
         label: the mean of sigma(beta margin): the share of labels that point to the chosen answer, if margins are those
             of the smallest loss. Compare it with the agreement of annotators.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 

@@ -40,7 +40,7 @@ class Rewards:
             if no pair is left to test.
         worst: the pair that deviates most, with the share that the first won and the probability by the rewards.
         level: confidence of the intervals.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
         tie: the probability that two items of equal rewards tie, and its interval; (0, NaN, NaN) without ties.
     """

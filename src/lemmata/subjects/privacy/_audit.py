@@ -32,7 +32,7 @@ class PrivacyAudit:
         attack: the event, its counts and the largest bound that they could have given.
         spent: the accountant's record.
         trainings: how many there were.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 

@@ -29,7 +29,7 @@ class PrivacySpent:
         pld: by the distribution of the privacy loss, rounded up; None without dp-accounting at rate 1.
         rdp: by Rényi divergences; None without dp-accounting at rate 1.
         central_limit: as if the sum of losses were normal. It is no bound; mostly it is too small.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 

@@ -40,7 +40,7 @@ class BiasVariance:
             the one of least bias.
         level: confidence of the intervals.
         draws: pairs of fits.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 

@@ -41,7 +41,7 @@ class Stability:
         n: training rows.
         unseen: rows that it has not seen, which replace others.
         level: confidence of the intervals.
-        conditions: what the numbers rest on.
+        conditions: the conditions for the results.
         claims: which state them.
     """
 
