@@ -1,4 +1,4 @@
-"""Limits on the memory of this process: its own, and those of its control groups; and errors that come from them."""
+"""Limits on the memory of this process and of its control groups, and the errors that they cause."""
 
 import errno
 import os
@@ -115,8 +115,8 @@ def speaks_of_memory(text: str) -> bool:
 def lacked_memory(error: BaseException) -> bool:
     """Whether an error, or one that it comes from, is about memory that was not given.
 
-    If the process has a limit, this holds for a library that cannot be loaded and for a panic of a library, too:
-    their words often do not tell why.
+    If the process has a limit, this also covers a library that cannot be loaded and a panic of a library, because their
+    messages often do not give the reason.
     """
     seen: BaseException | None = error
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""What every Gram matrix asks of its kernel and its points, before any work."""
+"""Checks of kernel and points that every Gram matrix makes before any work."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ def has_finite_sum(values: Float[Array, "..."]) -> bool:
         return bool(np.isfinite(np.sum(np.asarray(values))))  # without a compilation
 
 
-# What is raised if a value is asked for under `jit` or `vmap`.
+# The error if a value is needed under `jit` or `vmap`.
 UNKNOWN = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 
 

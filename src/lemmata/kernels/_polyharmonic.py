@@ -1,4 +1,4 @@
-"""The generalised covariance r² (ln r - b) + c of functions that look alike wherever, however turned and magnified."""
+"""The generalised covariance r² (ln r - b) + c of functions that look the same at every place, rotation and scale."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,9 +21,9 @@ class PolyharmonicCovariance(AbstractKernel):
 
         r² = |x|² + |y|² - 2 <x, y>
 
-    the other two terms are, for c much larger than b², a prior variance of c for the level and of 2b for every slope of
-    an affine function, so that the regression tends to the polyharmonic (thin-plate) spline with affine drift as b and
-    c / b² grow (`lemmata.solvers.universal_kriging` is that limit).
+    The other two terms are, for c much larger than b², a prior variance of c for the level and of 2b for every slope of
+    an affine function. So, as b and c / b² grow, the regression tends to the polyharmonic (thin-plate) spline with
+    affine drift (`lemmata.solvers.universal_kriging` is this limit).
 
     It is positive definite on bounded sets alone. On the disc of radius R in the plane that is so exactly if
 

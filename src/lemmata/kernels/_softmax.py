@@ -17,9 +17,9 @@ class SoftmaxTangent(AbstractKernel):
 
         H_{l,l'}(x, y) = (1/m) <x, y> sum_r <v_{l,r}, S(x)> m S(x)_r <v_{l',r}, S(y)> m S(y)_r,
 
-    with v_{l,r} = a_{l,r} 1 - a_l. At the symmetric initialisation, where w_{2r-1} = w_{2r} ~ N(0, sigma² I) and
-    a_{2r} = -a_{2r-1} are random signs, H_{l,l'} tends to K for l = l' and to 0 otherwise, as m grows, at the rate
-    m^(-1/2). Source: gu2024softmax, Definitions 3.6 and 3.7; the limit is derived in comments here.
+    with v_{l,r} = a_{l,r} 1 - a_l. At the symmetric initialisation, w_{2r-1} = w_{2r} ~ N(0, sigma² I) and a_{2r} =
+    -a_{2r-1} are random signs. As m grows, H_{l,l'} tends to K for l = l' and to 0 otherwise, at the rate m^(-1/2).
+    Source: gu2024softmax, Definitions 3.6 and 3.7; the limit is derived in comments here.
 
     K is strictly positive definite on distinct points other than 0 if sigma > 0, and K(0, y) = 0. With sigma = 0 it
     is the linear kernel <x, y>: all units start equal, and differ by their signs alone.

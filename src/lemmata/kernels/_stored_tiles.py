@@ -1,4 +1,4 @@
-"""One tile of a Gram matrix on disk, computed and written by whichever process is asked for it."""
+"""One tile of a Gram matrix on disk, computed and written by any process that receives the task."""
 
 import pathlib
 from types import ModuleType
@@ -138,7 +138,7 @@ def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: b
 
 
 def _rows(folder: pathlib.Path, name: str, plan: GramPlan, i: int) -> tuple[Array, int]:
-    """The points of a tile row, and how many of them stand before it, as in `tile_of`."""
+    """The points of a tile row, and the number of points before it, as in `tile_of`."""
     points = read_array(_points_file(folder, name))
     first = min(i * plan.block, max(len(points) - plan.block, 0))
     return jnp.asarray(points[first : first + plan.block]), i * plan.block - first

@@ -32,7 +32,8 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
         checked_symmetric(x, *diagonal_tile(kernel, x[:2]))
 
     def rows(points: Array, i: int) -> tuple[Array, int]:
-        # The last tile is moved back to end with the points, so that one shape is compiled; what it repeats is cut off.
+        # The last tile is shifted back so that it ends with the points and one compiled shape is enough; the repeated
+        # part is cut off.
         first = min(i * block, max(len(points) - block, 0))
         return points[first : first + block], i * block - first
 
@@ -84,9 +85,9 @@ def checked_symmetric(
 ) -> Float[Array, "n n"]:
     """The mean, first of the three results of `symmetrised`, refused if not finite or not symmetric to rounding.
 
-    An inner product of d numbers carries an error of at most d eps relative to the norms, and the kernel may take its
-    root (a distance or an angle that is zero up to rounding): K(x, y) and K(y, x) may differ by 2 sqrt(d eps) of the
-    largest entry.
+    An inner product of d numbers has an error of at most d eps relative to the norms. The kernel may be its root, for
+    example a distance or an angle that is zero up to rounding. So K(x, y) and K(y, x) may differ by 2 sqrt(d eps) of
+    the largest entry.
 
     Args:
         x: points, of d numbers each.

@@ -58,7 +58,7 @@ def _sobolev_profile(s: int, t: Float[Array, " d"]) -> Float[Array, " d"]:
     # numbers, B_2k (2π)^(2k) / (2k)! = 2 (-1)^(k+1) zeta(2k) (with zeta(0) = -1/2), and its only odd term is
     # -s |r|^(2s-1). Hence
     #   k_s = 1 + sum_{j=0}^{s} 2 (-1)^j zeta(2s - 2j) angle^(2j) / (2j)!  +  (-1)^s π |angle|^(2s-1) / (2s-1)!.
-    # The terms stay below 4 cosh(π) in size for every s: nothing cancels badly, at any order. The odd term as
+    # The terms stay below 4 cosh(π) in size for every s, so no bad cancellation occurs at any order. The odd term as
     # sign(angle) angle^(2s-1) has the right derivatives at 0 up to order 2s - 2, and the subgradient 0 for s = 1.
     angle = 2 * math.pi * (t - jnp.round(t))
     square = angle**2

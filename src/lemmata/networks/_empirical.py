@@ -33,13 +33,13 @@ class EmpiricalKernel(eqx.Module):
         f: a function f(params, x) of one point, or anything with such an `apply`: a plain function, a layer.
             `equinox_function` and `flax_function` make one of a module. Layers take the faster route of `tangent_gram`.
         params: a tree of arrays; leaves that are not floating-point numbers are held fixed.
-        working_set: bytes of gradients, activations and products that are held at once beside the result; at
+        working_set: bytes of gradients, activations and products that may be in memory at once, besides the result; at
             least those of two points.
 
-    The methods raise ShapeError if points are empty, of different shapes or do not fit the function, PrecisionError
-    for half precision, SettingError for parameters without a floating-point number or an output that does not exist,
-    MemoryPlanError if the result and the working set need more bytes than are free, and SolverError if the kernel
-    is not finite. The plan of a result above 1 GiB is printed to standard error.
+    The methods raise ShapeError if points are empty, have different shapes or do not fit the function; PrecisionError
+    for half precision; SettingError for parameters without a floating-point number or an output that does not exist;
+    MemoryPlanError if the result and the working set need more bytes than are free; and SolverError if the kernel is
+    not finite. The plan of a result above 1 GiB is printed to standard error.
 
     Example:
         >>> import jax.numpy as jnp

@@ -1,8 +1,8 @@
 """The transformer that runs the Lasso inside its forward pass, weight by weight, and the same numbers without zeros.
 
-This theory controls a transformer that is written down, not trained: with D = d + 2n + 7 rows its layers compute n
-features of every token (Attn0, FF0) and then repeat a step of proximal gradient (Attn1, FF1) and a prediction (Attn2,
-FF2). It leaves unexplained whether training would find such weights.
+This theory is about a transformer whose weights are written down, not trained. With D = d + 2n + 7 rows, its layers
+compute n features of every token (Attn0, FF0). Then they repeat a step of proximal gradient (Attn1, FF1) and a
+prediction (Attn2, FF2). It leaves unexplained whether training would find such weights.
 
 Rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), phi (n+1), rho
 (n+1), lambda, the prediction. The accelerated transformer has n+1 more rows after rho: there rho is the point at which

@@ -35,7 +35,9 @@ class RitzValues(NamedTuple):
 def ritz_values(
     diagonal: Float[np.ndarray, " k"], beside: Float[np.ndarray, " k"], skews: Float[np.ndarray, " k"], eps: float
 ) -> RitzValues:
-    """Of the tridiagonal matrix with `beside` next to its diagonal; the last number of `beside` leads out of the space.
+    """Eigenvalues of the tridiagonal matrix with `beside` next to its diagonal.
+
+    The last number of `beside` couples to a vector outside the space.
 
     It is cut if a vector was as short as rounding: there the space is invariant, and what follows is noise.
 

@@ -27,11 +27,11 @@ class LearningCurve(eqx.Module):
         sizes: numbers of training rows n, of the N rows of the set.
         error: held-out squared error, summed over outputs, averaged over held-out rows and splits.
         standard_error: of `error`, from the spread over splits; 0 if every split was solved, NaN without solves.
-        solves: direct solves that each size rests on; 0 if the correction is interpolated, or nothing was solved.
+        solves: the number of direct solves at each size; 0 if the correction is interpolated, or if nothing was solved.
         correction: ln(error / the deterministic equivalent): how far the rows are from what the equivalent assumes, an
             eigenbasis that is free from them. Above ln 2 in absolute value, nothing else that follows from the
             equivalent (extrapolation, mu, learnability) should be believed.
-        lower: lower end of the interval; NaN if nothing was solved, since nothing then bounds the error.
+        lower: lower end of the interval; NaN if nothing was solved, because then the error has no bound.
         upper: upper end.
         equivalent: the deterministic equivalent, without the correction.
     """
@@ -57,7 +57,7 @@ class LearningCurve(eqx.Module):
 
 
 class Point(NamedTuple):
-    """What the solves at one size say; the widths are logarithms."""
+    """The result of the solves at one size; the widths are logarithms."""
 
     error: float
     standard_error: float

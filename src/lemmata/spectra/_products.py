@@ -42,8 +42,8 @@ def gauss_newton_product(
 ) -> Product:
     """The product v -> J' H J v with the Gauss-Newton matrix of loss(outputs(params)).
 
-    J is the Jacobian of the outputs, H the Hessian of the loss in them; if the loss is convex in the outputs,
-    the matrix is positive semidefinite. It is the Hessian without the curvature of the outputs.
+    J is the Jacobian of the outputs, and H is the Hessian of the loss in the outputs. If the loss is convex in the
+    outputs, the matrix is positive semidefinite. It is the Hessian without the curvature of the outputs.
 
     Args:
         outputs: what the loss takes, as a function of the parameters.

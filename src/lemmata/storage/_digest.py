@@ -28,7 +28,7 @@ def write_file(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: s
         path: the file; its folder exists.
 
     Raises:
-        FileError: if it cannot be written; an earlier file of the name stays as it was.
+        FileError: if it cannot be written; an earlier file of this name is not changed.
     """
     path = pathlib.Path(path)
     try:

@@ -18,7 +18,7 @@ _FORMAT, _VERSION = "lemmata", 2
 def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
     """Write a kernel, a network, a fitted estimator, or a tuple, list or dictionary of such, to one safetensors file.
 
-    Arrays are stored to the bit. The rest is JSON: classes by their public names, fields and settings as they are.
+    Arrays are stored to the bit. The rest is JSON: classes by their public names, fields and settings unchanged.
     A function can be stored if it is one of JAX's named activations (those of `tanh()`, `silu()` and so on).
     The file has a SHA-256 digest of all its bytes, which `load` compares.
 

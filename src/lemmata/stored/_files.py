@@ -47,7 +47,7 @@ def read_bytes(path: str | Path, what: str, rule: str, most: int = MOST_BYTES) -
 
 
 def sealed(key: str, values: dict[str, Any]) -> str:
-    """A file of a cache: JSON whose first line says of what it was made, and has a digest of the rest.
+    """A file of a cache: JSON whose first line contains the key that it was made from and a digest of the rest.
 
     Args:
         key: of what it was made.
@@ -58,7 +58,7 @@ def sealed(key: str, values: dict[str, Any]) -> str:
 
 
 def unsealed(path: Path, key: str) -> dict[str, Any] | None:
-    """What `sealed` wrote under this key; None if the file is missing, of another key, or not as it was written.
+    """The content that `sealed` wrote under this key; None if the file is missing, has another key, or was changed.
 
     Args:
         path: the file.

@@ -53,7 +53,7 @@ def spelled_way(way: Way | None) -> str:
 
 @contextlib.contextmanager
 def refusing(told: Told, rule: str) -> Iterator[None]:
-    """What the values of a record that keeps every rule of its schema still break, told as an error about it.
+    """An error for values of a record that satisfy its schema but break another rule.
 
     Args:
         told: how the error begins.

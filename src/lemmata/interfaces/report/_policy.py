@@ -11,7 +11,7 @@ _BESIDE = "'self' file:"  # a page that is opened from disk has no origin of its
 
 
 def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
-    """The page with a policy at its head: only the scripts and styles run that stand in it now, and nothing is fetched.
+    """The page with a policy at its head: only its current scripts and styles may run, and nothing is fetched.
 
     All text that a user controls is escaped in the page. If this were forgotten somewhere, the browser would still not
     run a script in the text or send anything. Inline styles are allowed, since they run no code and, without a source

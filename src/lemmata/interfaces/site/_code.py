@@ -36,7 +36,7 @@ class Definition:
 
 @functools.cache
 def definitions(room: str) -> dict[str, Definition]:
-    """The classes and functions at the top of a room's files, by name; the first one if a name stands twice.
+    """The classes and functions at the top level of a subpackage's files, by name; the first of equal names.
 
     Args:
         room: a folder of the package, "engine/problems".

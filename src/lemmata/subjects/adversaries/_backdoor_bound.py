@@ -23,9 +23,9 @@ def conflict_loss(
 ) -> Float[Array, ""]:
     """How far clean and triggered labels contradict each other for a kernel: mean over rows of |(K alpha - y)_i|².
 
-    alpha = (K + ridge I)^-1 y, so that K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
-    |u_j' y|² / n over eigenpairs (a_j, u_j) of K: it falls as ridge² where K is invertible, and stops at the variance
-    of labels of equal points if there are any.
+    Let alpha = (K + ridge I)^-1 y. Then K alpha - y = -ridge alpha, and the loss is sum_j (ridge / (ridge + a_j))²
+    |u_j' y|² / n over eigenpairs (a_j, u_j) of K. It falls as ridge² if K is invertible. If there are labels of equal
+    points, it stops at their variance.
 
     Args:
         gram: K of the whole set, clean and triggered.
@@ -140,8 +140,8 @@ def optimise_trigger(
         points: support points in [0, 1], of the clean set say.
         trigger: to start from.
         target: class of the trigger.
-        weight: of the conflict. At a small ridge the conflict is about ridge² times as large as the projection, so that
-            only a weight of 1/ridge² or so lets it speak.
+        weight: of the conflict. At a small ridge, the conflict is about ridge² times as large as the projection. So it
+            only has an effect with a weight of about 1/ridge².
         ridge: of both, as a share of the mean of the diagonal of K.
         steps: of Adam.
         rate: its step length.

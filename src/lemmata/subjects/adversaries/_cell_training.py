@@ -136,11 +136,11 @@ def run_cells(
 ) -> CellTable:
     """Scores each cell before training, trains it on clean and attacked rows, and attacks it.
 
-    The loss is (1 - beta) cross entropy + beta cross entropy at rows that `projected_gradient` (signed) has moved, in
-    each of `steps` full-batch steps of Adam; accuracies are on held-out rows, attacked in ten steps. Scores are those
-    of `mixed_kernels` of the first `scored` rows, of the network's first output as it is drawn, attacked by the
-    gradient of that same network's loss; labels are centred indicators. All cells share one draw of weights, smaller
-    ones a part of it.
+    The loss is (1 - beta) times the cross entropy plus beta times the cross entropy at rows that `projected_gradient`
+    (signed) has moved, in each of `steps` full-batch steps of Adam. Accuracies are on held-out rows, attacked in ten
+    steps. Scores are those of `mixed_kernels` of the first `scored` rows. They use the first output of the network at
+    initialisation, attacked by the gradient of the same network's loss. Labels are centred indicators. All cells share
+    one draw of weights, smaller ones a part of it.
 
     Args:
         cells: the space.
@@ -159,8 +159,8 @@ def run_cells(
     Raises:
         SettingError: without cells, for a share outside [0, 1], a negative radius, or invalid counts.
         ShapeError: if there is not one label for each row, or the held-out rows have other columns.
-        DataError: for numbers that are not finite, labels of a single class, classes that are not numbered 0, 1, ...,
-            and classes of held-out rows that no training row has.
+        DataError: for numbers that are not finite, for labels of a single class, for classes that are not numbered 0,
+            1, ..., and for held-out classes that no training row has.
         PrecisionError: if float64 is off.
     """
     require_float64("scores of cells")

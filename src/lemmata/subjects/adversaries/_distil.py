@@ -78,8 +78,8 @@ def distil(
 ) -> Distilled:
     """Kernel inducing points: support points moved by Adam so that regression on them fits a training set.
 
-    S minimises the mean over rows of |f_S(x_i) - y_i|², f_S as in `Distilled`, by steps of Adam, after each of which
-    the points are clipped to [0, 1]; their labels do not move. The kernel is differentiated in both of its arguments,
+    S minimises the mean over rows of |f_S(x_i) - y_i|², with f_S as in `Distilled`, by steps of Adam. After each step,
+    the points are clipped to [0, 1]; their labels do not change. The kernel is differentiated in both of its arguments,
     on the diagonal of K_SS, too.
 
     Args:

@@ -38,8 +38,8 @@ def rank_correlation(
     """Spearman's rank correlation of a score with a result; with a baseline, by how much it exceeds the baseline's.
 
     Ties share their mean rank. The interval is the percentile bootstrap over items (architectures), drawn together, so
-    that a difference is a paired one. Items are taken as independent draws from their space; those of a grid are not,
-    and intervals then speak of the grid's own spread.
+    that a difference is a paired one. Items are assumed to be independent draws from their space. Items of a grid are
+    not independent, and then the intervals describe the grid's own spread.
 
     Args:
         score: of each item.

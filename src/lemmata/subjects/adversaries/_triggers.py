@@ -189,8 +189,8 @@ def poison_rows(
 def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], target: int) -> Float[Array, ""]:
     """The share of triggered points of other classes that are called the target.
 
-    Points whose class is the target are left out, since calling them so is no success. If no others are left there
-    is no share: an error, or NaN under a trace.
+    Points whose class is the target are left out, since calling them so is no success. If no other rows are left, there
+    is no share: an error, or NaN when traced.
 
     Args:
         outputs: at triggered points.

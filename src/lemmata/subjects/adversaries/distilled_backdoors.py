@@ -7,8 +7,8 @@ span of k(s, .). They leave R alpha at the rows, if R = K - K_S K_SS^-1 K_S' is 
     conflict = |K alpha - Y|² / n,   projection = |R alpha|² / n.
 
 This theory controls the risk on the poisoned set of the best labels for the support. It assumes that K_SS is
-invertible. It leaves unexplained the risk of labels that stay as they were given, as in distillation by inducing
-points, and the gap to new images.
+invertible. It does not explain the risk of labels that are not changed, as in distillation by inducing points, or the
+gap to new images.
 """
 
 import equinox as eqx

@@ -20,8 +20,8 @@ RICHNESS = (1.0, 2.0, 4.0, 8.0)
 class AmplitudeLadder(eqx.Module):
     """The class of all a sin(x), |a| <= 6/11, and b sin(k x), |b| <= 5/(11 k), on [-1, 1]: C_F = 1.
 
-    The multiples of sin on a ladder of amplitudes, at points of a grid, cover all pairs: wherever b sin(k x) is, one of
-    the multiples is near.
+    The multiples of sin with amplitudes on a ladder, at the points of a grid, cover all pairs: near every b sin(k x) is
+    one of the multiples.
 
     Args:
         frequency: k.
@@ -198,7 +198,7 @@ class SinesAtPoints(Population[FunctionsAtPoints]):
 class ClassesOfCosines(eqx.Module):
     """Nested classes: all sums of a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), k up to m, on [-1, 1].
 
-    With the sum of all |a_k| and |b_k| at most 1, each has a first moment of at most 1: C_F = 1, whatever m is.
+    If the sum of all |a_k| and |b_k| is at most 1, each function has a first moment of at most 1: C_F = 1, for any m.
 
     Args:
         frequency: w.

@@ -29,7 +29,7 @@ class Kinks:
         jumps: norm of the change of the slope in t of the outputs.
         crossings: how many units of each layer change their sign, also if no output notices.
         widths: units of each hidden layer.
-        expected: how many crossings random weights of the same size have on average: of the first layer, and of all
+        expected: the mean number of crossings for random weights of the same size, in the first layer, and in all
             layers if there are no biases.
         spread: the standard deviation of the first number of `expected`.
         a, b: the ends of the segment.

@@ -249,7 +249,7 @@ def _equinox(module: Any) -> Iterator[Step]:
 
 
 def _activation(name: str, own: Any, whole: Callable[..., Any]) -> Iterator[Step]:
-    """Nothing if it is the identity, which returns whatever it is given."""
+    """None for the identity, which returns its argument."""
     given = object()
     try:
         if own(given) is given:

@@ -100,9 +100,10 @@ def residuals_of_steps(
 ) -> Float[Array, "four m"]:
     """What sums of steps with coefficients of at most a size leave of <a, x>, for four distributions of the steps.
 
-    The steps are 1(<u_j, x> > t_j), u_j uniform on the sphere and t_j uniform in [-h, h] for one of four h; the mean of
-    rho_j times them is fitted to <a, x> at points x and -x, for which an odd function needs no constant, by accelerated
-    projected gradient descent over |rho_j| <= size. More steps than points overfit, which makes distances too small.
+    The steps are 1(<u_j, x> > t_j), where u_j is uniform on the sphere and t_j is uniform in [-h, h] for one of four h.
+    The mean of rho_j times the steps is fitted to <a, x> by accelerated projected gradient descent over |rho_j| <=
+    size. The points are x and -x, for which an odd function needs no constant. More steps than points overfit, which
+    makes distances too small.
 
     Args:
         problem: <a, x>.

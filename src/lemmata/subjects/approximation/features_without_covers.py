@@ -5,7 +5,7 @@ coefficients of bounded l_1 norm. It assumes that M = integral of |omega| F_sup 
 features are drawn from the distribution of the class. It does not explain which coefficients attain the distance, since
 the proof is by duality.
 
-The class lies within M/(4 tau) of all g = E rho phi, |rho(theta)| <= 3 M, where the mean is over features theta = (u,
+The class is within M/(4 tau) of all g = E rho phi with |rho(theta)| <= 3 M, where the mean is over features theta = (u,
 t) of its distribution (`approximation.ramp_integrals`). For a norm with dual ball B, let A be the span of the constant
 and of n features with coefficients of at most 3 M/n each. Then
 

@@ -200,8 +200,8 @@ class DistanceByDegree(Claim[KinkedFunction]):
     source = _SOURCE
     stated = Kind.OWN
     population = KinkedFunctions(kinks=1, least=0.6)
-    # The tail beyond k is 2/(pi sqrt(3)) (k + 1)^(-3/2); if f has no part of degree k + 1 the ball reaches half way
-    # to the next, and k + 3 is right to about 1 % from k = 8 on.
+    # The tail beyond k is 2/(pi sqrt(3)) (k + 1)^(-3/2). If f has no part of degree k + 1, the ball reaches half way to
+    # the next degree, and k + 3 is right to about 1 % from k = 8 on.
     relation = Rate("k + 3", (11.0, 19.0, 35.0, 67.0, 131.0), margin=0.03, resolution=0.05)
     control = Control("like 1/(k + 3)", lambda exponent, problem: exponent + 0.5)
     controls = _CONTROLS

@@ -104,10 +104,11 @@ def block_attention(
     """Attention of each query to `count` blocks of keys, its own among them (mixture of block attention).
 
     The pairs of a query and a chosen block are sorted by block and cut into tiles whose queries attend one block, so
-    that each tile is a dense product; the parts of a query are merged by their maxima and sums as an online softmax
-    merges them. Memory is n (count + tile) numbers of each width and no n x n array is formed; the work is that of
-    `attended_pairs`, and up to a tile a block. Derivatives go through the attention and not through the choice;
-    backward passes compute the weights of a tile again instead of keeping them. Heads and batches are for `jax.vmap`.
+    each tile is a dense product. The parts of a query are merged by their maxima and sums, as in an online softmax.
+    The memory is n (count + tile) numbers of each width, and no n x n array is formed. The work is that of
+    `attended_pairs`, and up to one tile for each block. Derivatives go through the attention and not through the
+    choice; backward passes compute the weights of a tile again instead of keeping them. Heads and batches are for
+    `jax.vmap`.
 
     Args:
         q: queries.
@@ -180,8 +181,8 @@ def attend_tile(
 def _slots(chosen: Int[Array, "n slots"], blocks: int, tile: int) -> tuple[Array, Array, Array]:
     """Where each pair of a query and a block stands among the tiles, whose query stands there, each tile's block.
 
-    A block with c queries takes ceil(c / tile) tiles, so that all of them take at most (n slots) / tile + blocks; there
-    are as many, up to a multiple of those that are mapped at once.
+    A block with c queries takes ceil(c / tile) tiles, so all blocks together take at most (n slots) / tile + blocks.
+    The result is this number, rounded up to a multiple of the tiles that are mapped at once.
     """
     n, slots = chosen.shape
     tiles = -(-(n * slots // tile + blocks) // _AT_ONCE) * _AT_ONCE

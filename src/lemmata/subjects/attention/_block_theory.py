@@ -21,9 +21,9 @@ def router_signal_to_noise(
 ) -> np.ndarray:
     """SNR = D sqrt(d / (2 B)), D = excess + (relevant - 1) others: a router's mean advantage in standard deviations.
 
-    Keys are drawn from the unit sphere in d dimensions, so that their products with a unit query q have the variance
-    1/d exactly; `relevant` keys of one block are such keys plus a multiple of q, no longer of unit length, which makes
-    one product larger by `excess`, the others by `others`. A relevant key on the sphere itself has less noise than
+    Keys are drawn from the unit sphere in d dimensions, so their products with a unit query q have exactly the variance
+    1/d. In one block, a multiple of q is added to `relevant` keys, which then no longer have unit length. This makes
+    one product larger by `excess` and the others by `others`. A relevant key on the sphere itself has less noise than
     that, and the ratio is then somewhat larger. The mean of that block exceeds the mean of another by D/B in the mean,
     and the difference has the variance 2/(d B). If the products in a block are correlated by r it is 2 (1 + (B - 1)
     r)/(d B), and the ratio is

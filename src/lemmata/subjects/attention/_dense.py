@@ -24,10 +24,10 @@ def sigmoid_attention(
 ) -> Float[Array, "n p"]:
     """O_i = sum_j sigmoid(q_i' k_j / sqrt(d) - slope |i - j| + bias) v_j, one head of sigmoid attention.
 
-    Nothing divides by the sum of a row, so the bias sets its size: at 0 it is about n/2, and at -log n about the mean
-    of the exponential of the logits, whatever n. If row i sees fewer than n keys, as a causal one does, either is
-    smaller in proportion: -log n is meant for n keys. A key that is not seen has the weight 0. For many heads or
-    sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
+    Rows are not divided by their sums, so the bias sets the size of a row's sum. At 0, the sum is about n/2; at -log n,
+    it is about the mean of the exponential of the logits, for any n. If row i sees fewer than n keys, as a causal one
+    does, either is smaller in proportion: -log n is meant for n keys. A key that is not seen has the weight 0. For many
+    heads or sequences there is `jax.vmap`. It takes memory for n² numbers; `tiled_attention` does not.
 
     Args:
         q: queries, a row a token.
@@ -81,8 +81,8 @@ def softmax_attention(
     Raises:
         ShapeError: if there are no tokens, or queries, keys, values or mask do not fit each other.
         SettingError: for a slope that is not a finite number of at least 0, or is traced.
-        DataError: for entries that are not finite numbers, for a mask that is not boolean, and for a token that sees no
-            token. If the mask is traced, the output of such a token is NaN instead.
+        DataError: for entries that are not finite numbers, for a mask that is not boolean, and for a token that attends
+            to no token. If the mask is traced, the output of such a token is NaN instead.
         PrecisionError: for float16 and other types of half precision.
 
     Example:

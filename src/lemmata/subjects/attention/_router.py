@@ -136,9 +136,10 @@ def _chosen(q: Array, keys: Array, block: int, slots: int, causal: bool, tile: i
 def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> int:
     """How many pairs of a query and a key block attention weighs; dense causal attention weighs n (n + 1) / 2.
 
-    A query at position p of block b (both from 0) weighs min(count - 1, b) earlier blocks of B keys whole and p + 1
-    keys of its own, never more than count B; routing takes one product a query and block besides. Without `causal`
-    blocks are weighed whole, and if the last one is shorter the count of pairs depends on the choice: it is refused.
+    A query at position p of block b (both from 0) attends to all B keys of min(count - 1, b) earlier blocks and to p +
+    1 keys of its own block, never more than count B. Routing also takes one product for each query and block. Without
+    `causal` blocks are weighed whole, and if the last one is shorter the count of pairs depends on the choice: it is
+    refused.
 
     Args:
         n: length of the sequence.

@@ -22,8 +22,8 @@ def jacobian_bound(
 ) -> Float[Array, ""]:
     """A bound of |dY/dX|, the spectral norm, for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j.
 
-    With R the length of the longest token and D the derivatives of the weights by their own logits, D = P (1 - P) entry
-    by entry for the sigmoid, it is
+    Let R be the length of the longest token, and let D be the derivatives of the weights by their own logits: D = P (1
+    - P), entry by entry, for the sigmoid. The bound is
 
         |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))                                              for the sigmoid,
         |W| (|P| + |A| (max_i |C_i| + R (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2)))           for the softmax,

@@ -41,9 +41,9 @@ def tiled_attention(
 ) -> Float[Array, "n p"]:
     """`sigmoid_attention` or `softmax_attention`, with memory for n block numbers in place of n².
 
-    Queries are taken a block at a time, each with all keys. The derivative computes each block's weights P again: with
-    G the derivative by the output and dP = G V', it is dV = P'G, dQ = dS K / sqrt(d) and dK = dS'Q / sqrt(d), where dS
-    is P (1 - P) dP entry by entry for the sigmoid, and P (dP - the row sums of P dP) for the softmax. Derivatives in
+    Queries are taken a block at a time, each with all keys. The derivative computes each block's weights P again. Let G
+    be the derivative by the output and dP = G V'. Then dV = P'G, dQ = dS K / sqrt(d) and dK = dS'Q / sqrt(d). For the
+    sigmoid, dS is P (1 - P) dP, entry by entry; for the softmax, it is P (dP - the row sums of P dP). Derivatives in
     forward mode, and of higher order, go block by block, too. A length that is no multiple of the block is filled up
     with queries that nobody reads.
 

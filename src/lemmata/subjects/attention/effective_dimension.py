@@ -211,7 +211,7 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     predict = 1.0
 
     def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
-        """On the first n tokens of one draw; the others' rows and columns are 0 and add nothing."""
+        """On the first n tokens of one draw; the rows and columns of the other tokens are 0 and add nothing."""
         first = (jnp.arange(problem.n) < jnp.asarray(self.relation.rungs)[:, None]).astype(float)
         grams = _gram(problem, key) * first[:, :, None] * first[:, None, :]
         return jax.vmap(degrees_of_freedom, (0, None))(grams, 1.0)

@@ -36,7 +36,7 @@ class UnseenDirection(eqx.Module):
         head: the head; the second half of its tokens are the reflections of the first.
         probes: tokens whose queries make the sections kappa(probe, .).
         direction: v, of length 1.
-        phase: what makes the function neither odd nor even along v.
+        phase: the phase that makes the function neither odd nor even along v.
     """
 
     head: AttentionKernel

@@ -104,8 +104,8 @@ class SigmoidHeads(Population[SigmoidHead]):
     """Tokens of equal length. In half of the problems all tokens are equal, and A acts along them.
 
     Args:
-        law: "mixed" as above, "scattered" for the half with normal tokens alone, "aligned" for the other, "turning"
-            for equal tokens with a skew A, which leaves all logits at 0.
+        law: "mixed" as above, "scattered" for only the half with normal tokens, "aligned" for only the other half,
+            "turning" for equal tokens with a skew A, for which all logits are 0.
     """
 
     law: str = eqx.field(default="mixed", static=True)

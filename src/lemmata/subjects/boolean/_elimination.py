@@ -120,9 +120,9 @@ def noisy_parity(
 ) -> Bool[np.ndarray, " d"]:
     """The parity that agrees best with noisy labels, block by block; with a constant, or its negation.
 
-    Rows that agree on a block are added to one of them, which makes the block 0: sums of 2^stages labels are left, of
-    inputs in the last block alone. All its parities are compared by one fast transform. The bits that are found are
-    taken out of the labels, and the remaining inputs are solved likewise.
+    Among rows that agree on a block, one is added to the others, which makes the block 0. What remains are sums of
+    2^stages labels, for inputs that are nonzero only in the last block. All its parities are compared by one fast
+    transform. The bits that are found are taken out of the labels, and the remaining inputs are solved likewise.
 
     Args:
         x: inputs.

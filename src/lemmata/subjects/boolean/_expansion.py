@@ -54,7 +54,7 @@ class BooleanSpectrum:
         sets: the sets of inputs of the listed coefficients; the empty one is the mean of f.
         coefficients: the coefficients of these sets, the largest in absolute value first.
         intervals: confidence intervals of the coefficients; they hold together with probability `level`.
-        rest: no coefficient that is not listed is larger in absolute value. For a sampled f, this is the root of the
+        rest: no unlisted coefficient is larger than this in absolute value. For a sampled f, this is the root of the
             weight that the found ones leave, with the same probability.
         power: E f², the sum of all weights.
         weights: the weight of each degree 0, ..., d; for a sampled f, the weight of the coefficients found.

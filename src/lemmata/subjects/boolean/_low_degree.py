@@ -36,8 +36,8 @@ class LowDegreeFit:
     Args:
         degree: the largest degree of the products that are used.
         errors: for each degree 0, 1, ... that was considered, an unbiased estimate of the expected squared error at a
-            new row, E (g(x) - y)² for labels y of -1 and 1; for more than two classes the mean over classes. It is 1
-            for g = 0. The error of classification is at most that for two classes.
+            new row, E (g(x) - y)² for labels y of -1 and 1. For more than two classes, it is the mean over classes. It
+            is 1 for g = 0. The error of classification is at most that for two classes.
         products: how many products there are up to each degree.
         rows: of the fit.
         sets: the sets of columns with the largest coefficients.
@@ -94,8 +94,8 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         E (g(x) - y)² = 1 - sum of (f^(S)² - (1 - f^(S)²)/m) over |S| <= degree,
 
     exactly: every product adds (1 - f^(S)²)/m by its estimate and removes f^(S)². With `degree="auto"`, the degree
-    minimises an estimate of this that is unbiased for each degree, in which (m c² - 1)/(m - 1) stands for f^(S)² where
-    c is the estimated coefficient.
+    minimises an estimate of this error that is unbiased for each degree. In this estimate, (m c² - 1)/(m - 1) replaces
+    f^(S)², where c is the estimated coefficient.
 
     A column with two values is 1 at the larger one and -1 at the other. A column with more values is 1 above its median
     and -1 otherwise. More than two classes are each learned against the rest.

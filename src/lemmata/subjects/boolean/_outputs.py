@@ -39,7 +39,7 @@ def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.
 
 
 def as_signs(values: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], bool]:
-    """Values 0 and 1 as -1 and 1, others as they are; and whether they are all -1 or 1 then."""
+    """Values 0 and 1 as -1 and 1, other values unchanged; and whether all results are -1 or 1."""
     if np.isin(values, (0.0, 1.0)).all():
         return 2 * values - 1, True
     return values, bool(np.isin(values, (-1.0, 1.0)).all())

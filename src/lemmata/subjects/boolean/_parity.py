@@ -103,8 +103,8 @@ def solve_parity(
 ) -> Parity:
     """The set S of columns for which y is the sum of the columns in S modulo 2, except for a share `noise` of labels.
 
-    Without noise, the equations are solved by elimination. The rows that the solution does not need verify it: the
-    labels of a function that is no parity satisfy each such row with probability 1/2. If the rows contradict every
+    Without noise, the equations are solved by elimination. The rows that the solution does not need verify it: if the
+    function is not a parity, its labels satisfy each such row with probability 1/2. If the rows contradict every
     parity, the error names rows that show it.
 
     With noise, three quarters of the rows are used and the others verify the parity. For up to 20 columns, all parities
@@ -123,8 +123,8 @@ def solve_parity(
 
     Raises:
         SettingError: for an invalid noise or level.
-        ShapeError, DataError: for columns that are not binary, rows that contradict every parity without noise, rows
-            that several parities fit, or too few rows for the noise.
+        ShapeError, DataError: for columns that are not binary, for rows that contradict every parity without noise, for
+            rows that several parities fit, or for too few rows for the noise.
         SolverError: if no parity was found that agrees with the held-out rows.
 
     Example:

@@ -94,8 +94,8 @@ def noise_sensitivity(
     probability 2 eta is the same as flipping with probability eta there.
 
     If there are at least `draws` rows, each draw has a row of its own, and the interval is Clopper and Pearson's. With
-    fewer, each row is changed several times, and the interval is that of as many independent draws as give the same
-    standard error.
+    fewer rows, each row is changed several times. The interval is then that of the number of independent draws that
+    give the same standard error.
 
     Args:
         model: a function of rows (n, d) that returns n answers, or an object with a method predict. For a data frame

@@ -109,7 +109,7 @@ def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.n
     """The largest move of a share towards 1, at most the rest, whose divergence is within the budget, rounded up.
 
     Bisection of the logarithm: the move itself is found to a relative error, however small. The divergence is convex
-    and 0 without a move, so that its relative error is no less than that of the move.
+    and 0 without a move, so its relative error is at least that of the move.
     """
     low, high = np.full_like(budget, 1e-308), np.maximum(rest, 1e-308)
     for _ in range(_HALVINGS):

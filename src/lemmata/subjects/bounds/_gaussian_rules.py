@@ -1,9 +1,9 @@
 """Models with Gaussian noise on their weights: the prior around one fit, the posterior on the way to another.
 
 A family holds two fits, w0 from the prior's rows and w1 from all rows, and answers for N(w0 + t (w1 - w0), sigma² S):
-its divergence from N(w0, sigma² S) and its errors. For outputs that are linear in the weights they are exact, also for
-a kernel, whose weights are a function f with the Gaussian process of covariance sigma² K around it; for networks they
-come from draws.
+its divergence from N(w0, sigma² S) and its errors. For outputs that are linear in the weights, they are exact. This
+includes a kernel, whose weights are a function f with the Gaussian process of covariance sigma² K around it. For
+networks, they are estimated from draws.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""Rows with classes: what every tool of this room reads, and what none of them accepts."""
+"""Rows with classes: the inputs that every tool of this subpackage reads and checks."""
 
 import numpy as np
 from jaxtyping import Float, Int

@@ -30,7 +30,7 @@ class OccamBound:
         bits: of the description.
         rows: how many.
         delta: as asked.
-        conditions: what the bound rests on.
+        conditions: the conditions for the bound.
         claims: which state it.
     """
 
@@ -70,8 +70,8 @@ def occam_bound(
         model: a fitted estimator with `predict`, or a function of rows, that gives classes as in y.
         x: the training rows.
         y: their classes.
-        bits: the length of the model's description, or the description itself as bytes, to which then the bits are
-            added that say how long it is (Elias's gamma code of the number of bytes + 1), since files begin others.
+        bits: the length of the model's description, or the description itself as bytes. Since files begin other files,
+            the bits that encode the length (Elias's gamma code of the number of bytes + 1) are then added.
         delta: the probability that the bound is wrong.
 
     Raises:

@@ -36,21 +36,21 @@ class PacBayesBound:
 
     Args:
         bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
-        trivial: what guessing gives, 1 - 1/classes; a bound that is no less is vacuous.
-        vacuous: what made it so, in words; empty if it is not.
+        trivial: the error of guessing, 1 - 1/classes; a bound that is not below it is vacuous.
+        vacuous: the reason why the bound is vacuous, in words; empty if it is not.
         kl: the divergence of the posterior from the prior, in nats.
         gibbs: the error on the rows that the prior has not seen.
         gibbs_upper: the same, or its upper limit if it comes from draws.
         rows: how many rows the prior has not seen.
         prior_rows: how many it has.
         sigma: the deviation of the noise in units of the prior's weights.
-        step: where the posterior stands between the prior's fit (0) and the fit to all rows (1).
+        step: the position of the posterior between the prior's fit (0) and the fit to all rows (1).
         hold_out: the exact binomial limit, at the same delta, of the plain rule of the prior on the same rows; None
             for a prior without data. It needs no noise, and is often the better bound.
         test_error: of the drawn rule on held rows; None if none are given.
         plain_test_error: of the fit to all rows on held rows.
         delta: as asked.
-        conditions: what the bound rests on.
+        conditions: the conditions for the bound.
         claims: which state it.
     """
 
@@ -115,19 +115,19 @@ def pac_bayes_bound(
     What is bounded is the error of the *noisy* rule. Weights of the size of the prior's own are the unit of the noise.
 
     Args:
-        model: one of
-            a scikit-learn classifier that is linear (LogisticRegression, RidgeClassifier, LinearSVC, Perceptron, ...),
-            an MLPClassifier, or a Pipeline that ends in one, whose other steps are fitted to the prior's rows alone;
-            a lemmata kernel, for ridge regression on the indicators of the classes;
-            an Equinox module that maps one input to one output for each class.
+        model: one of these: a linear scikit-learn classifier (LogisticRegression, RidgeClassifier, LinearSVC,
+            Perceptron, ...); an MLPClassifier; a Pipeline that ends in one, whose other steps are fitted to the prior's
+            rows only; a lemmata kernel, for ridge regression on the indicators of the classes; an Equinox module that
+            maps one input to one output for each class.
         x: rows.
         y: their classes, two or more, of any type.
-        prior: "half", the share of the rows that the prior may see, or "free": around 0 (linear, kernel) or around the
-            weights of the module as it is given; no row is then spent, and the divergence is that of the whole fit.
-        held: a pair, rows and classes that nothing else has seen; they are only counted.
+        prior: "half", the share of the rows that the prior may see; or "free": around 0 (linear, kernel) or around the
+            weights of the given module. With "free", no rows are used up, and the divergence is that of the whole fit.
+        held: a pair of rows and classes that were not used for anything else; they are only counted.
         delta: the probability that the bound is wrong.
-        step: where the posterior stands between the prior's fit (0) and the fit to all rows (1); chosen without it.
-            If the rows allow no divergence at all the choice is 0, and the bound is of the fit to the prior's rows.
+        step: the position of the posterior between the prior's fit (0) and the fit to all rows (1); chosen without the
+            held-out rows. If the rows allow no divergence at all the choice is 0, and the bound is of the fit to the
+            prior's rows.
         train: train(module, x, classes as 0, 1, ...) returns the trained module; without it, 400 steps of Adam at
             3e-3 on the cross-entropy. Training on all rows starts from the prior's weights.
         ridge: of a kernel's fit.
@@ -225,7 +225,7 @@ def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Found:
-    """The least bound, and what stood beside it: tried errors, divergences, what the rows cost without either."""
+    """The smallest bound with its details: tried errors, divergences, and the cost of the rows without either."""
 
     bound: float
     kl: float

@@ -27,8 +27,8 @@ class RandomLabels:
         attainable: the largest accuracy that any rule of the learner has is at least this in expectation, at the level.
         chance: 1/classes.
         true_seconds, random_seconds: to fit once; the mean over repeats.
-        complexity: 2 random_accuracy - 1 for two classes: what it attained of the Rademacher complexity of the rules
-            that it chooses from; None for more classes.
+        complexity: 2 random_accuracy - 1 for two classes: the attained part of the Rademacher complexity of the rules
+            that the learner chooses from; None for more classes.
         complexity_lower: that complexity is at least this, at the level.
         memorises: whether the attainable accuracy is at least halfway from chance to 1: for two classes a complexity
             of 1/2, twice which is the whole range of an error.
@@ -75,8 +75,8 @@ def random_label_test(
         1 - 2 E min error = 2 E max accuracy - 1
 
     over uniform random labels. A learner reaches at most the largest accuracy, so its own is a bound from below. The
-    largest moves by 1/n if one label of n changes: with R repeats its expectation is at least the learner's mean
-    less sqrt(ln(1/(1 - level)) / (2 n R)), at the level, whatever the learner.
+    supremum moves by at most 1/n if one label of n changes. So, with R repeats and at the level, its expectation is at
+    least the learner's mean minus sqrt(ln(1/(1 - level)) / (2 n R)), for any learner.
 
     Args:
         fit: an estimator, cloned for every fit, or a function fit(x, y) that returns a function of rows or something

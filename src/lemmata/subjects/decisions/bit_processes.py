@@ -106,7 +106,7 @@ class FormulasOfParity(Claim[BitDecision]):
         return jnp.asarray([problem.bits + 1.0, 2.0 ** (problem.bits - 1)])
 
     def measure(self, problem: BitDecision, key: Key[Array, ""]) -> Array:
-        """All prime implicants; those that nothing else covers."""
+        """All prime implicants, and those that cover a state that no other covers."""
         process = problem.parity
         values = optimal_values(process, problem.horizon)[0]
         model = [*next_bits(process, int(problem.action)), process.reward > 0]

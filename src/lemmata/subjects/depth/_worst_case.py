@@ -93,8 +93,8 @@ class WorstCase:
 def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCase:
     """The exact worst case of gradient descent x_(i+1) = x_i - steps_i grad f(x_i), over all f of a class.
 
-    The worst case is the value of a semidefinite program. lemmata solves the program and its dual, so that the answer
-    has a proof, and a function that attains it to a relative accuracy of 1e-6. The dimension is not limited.
+    The worst case is the value of a semidefinite program. lemmata solves the program and its dual. So the answer has a
+    proof, and a function that attains it to a relative accuracy of 1e-6. The dimension is not limited.
 
     Args:
         steps: 1 to 15 steps, each above 0 and at most 10/smoothness.

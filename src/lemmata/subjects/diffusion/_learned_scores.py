@@ -106,8 +106,8 @@ def train_beside_kernel(
 def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law: str = "cube", d: int = 2) -> Learned:
     """A network trained on noised draws, with comparisons.
 
-    F_H is the regression of F* on 16 points of its own, stopped after a number of steps that is log-uniform up to 1000;
-    the number of steps of the network is log-uniform up to `horizon`.
+    F_H is the regression of F* on its own 16 points, stopped after a number of steps that is log-uniform up to 1000.
+    The number of steps of the network is log-uniform up to `horizon`.
 
     Args:
         key: randomness.
@@ -192,8 +192,8 @@ class TrainedScores(Population[Learned]):
 class TrainedOnSquares(Population[Learned]):
     """Softmax networks trained on noised draws of data that are uniform on a square.
 
-    These lie in the unit ball, which mixtures of normal laws do not, and their denoiser is Lipschitz uniformly in time,
-    which that of a sphere is not.
+    The squares are in the unit ball, unlike mixtures of normal distributions. Their denoiser is Lipschitz uniformly in
+    time, unlike that of a sphere.
     """
 
     settings = Space(**_SIZES)

@@ -157,8 +157,8 @@ def _end(path: diffrax.Solution) -> Float[Array, " d"]:
 class LearnedScore(eqx.Module):
     """The score that belongs to a kernel's or a network's denoiser.
 
-    The model sees (1, t, x) divided by `length`, which is that of the longest training input: the softmax kernel is 0
-    at 0, and without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball,
+    The model receives (1, t, x) divided by `length`, the length of the longest training input. The softmax kernel is 0
+    at 0, so without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball,
     of which the theory does not speak and if the model grows exponentially, are replaced by the nearest point in it.
 
     Args:

@@ -78,8 +78,8 @@ def critic(
     generated ones, and labels r_i = 1 and -1,
 
     * ipm:     c = time * w r, so that f is time times the witness of the maximum mean discrepancy;
-    * lsgan:   c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2): no inverse, and 2 time w r
-      where K is 0;
+    * lsgan: c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2). This needs no inverse, and is 2
+      time w r if K is 0;
     * vanilla: the same equation integrated (Tsitouras 5/4, local error 1e-9).
 
     Args:

@@ -87,9 +87,7 @@ class FewShotTask(eqx.Module):
     """A pre-trained model and reviews of a topic: is it praised, whatever is said of the other one?
 
     Args:
-        params: of the model.
-        texts, y: training rows, as many of each class.
-        unseen, unseen_y: other rows.
+        params: of the model. texts, y: training rows, the same number of each class. unseen, unseen_y: other rows.
         start: a fresh head before training.
     """
 

@@ -141,8 +141,8 @@ def asymmetric_fit(kernel: Float[Array, "n n"], y: Float[Array, " n"], gamma: fl
 
         <w, v> + gamma/2 sum_i (1 - y_i <w, phi(x_i)>)² + gamma/2 sum_i (1 - y_i <v, psi(x_i)>)²
 
-    in w = sum_j beta_j y_j psi(x_j) and v = sum_i alpha_i y_i phi(x_i): a saddle and no least value, as <w, v> has no
-    sign. For a symmetric K it is the least-squares support vector machine without a constant, alpha = beta.
+    in w = sum_j beta_j y_j psi(x_j) and v = sum_i alpha_i y_i phi(x_i). It is a saddle and not a minimum, because <w,
+    v> has no sign. For a symmetric K it is the least-squares support vector machine without a constant, alpha = beta.
 
     Args:
         kernel: K, square, need not be symmetric.

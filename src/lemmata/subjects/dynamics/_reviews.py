@@ -16,8 +16,8 @@ CLS, MASK, IT, WAS, GREAT, TERRIBLE = range(6)
 class Reviews:
     """Reviews of a dish and a film: words of praise or blame for either, and words that say nothing.
 
-    Tokens are, in their order: the first of every text, the mask, `it`, `was`, `great`, `terrible`; four words of
-    praise and four of blame for the dish; as many for the film; eight that say nothing.
+    The tokens are, in order: the first token of every text, the mask, `it`, `was`, `great`, `terrible`; four words of
+    praise and four of blame for the dish; the same numbers for the film; eight neutral words.
 
     Args:
         words: of a review.
@@ -40,7 +40,7 @@ class Reviews:
 
     @property
     def unrelated(self) -> tuple[int, int]:
-        """Two words that say nothing."""
+        """Two neutral words."""
         return self.vocabulary - 2, self.vocabulary - 1
 
     @property

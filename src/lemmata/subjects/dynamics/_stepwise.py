@@ -56,9 +56,9 @@ class StepwisePrediction(eqx.Module):
 def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) -> Float[Array, " k"]:
     """The sizes s_1, ..., s_k with which a small start W begins the modes v_1, ..., v_k, the fastest first.
 
-    While W is small, mode j grows along W v_j. What of it lies along the outputs that faster modes have taken is
-    corrected away once these are learned, so that s_j is the length of W v_j orthogonal to W v_1, ..., W v_{j-1}: the
-    j-th diagonal entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
+    While W is small, mode j grows along W v_j. Its part along the outputs that faster modes have taken is corrected
+    once these modes are learned. So s_j is the length of W v_j orthogonal to W v_1, ..., W v_{j-1}: the j-th diagonal
+    entry of R in the QR factorisation of W V (Simon et al., 2023, for small starts).
 
     Args:
         weights: W.
@@ -84,7 +84,8 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
 
 @jax.jit
 def _left_over(columns: Float[Array, "d k"]) -> Float[Array, " k"]:
-    """Gram-Schmidt: the length of what is left of each column once those before it are taken off."""
+    """Gram-Schmidt: the length of the rest of each column after its projections on the previous columns are subtracted.
+    """
     lengths = []
     for _ in range(columns.shape[1]):
         length = jnp.linalg.norm(columns[:, 0])
@@ -104,15 +105,15 @@ def stepwise_times(
     """When a linear or kernel model learns each dimension of its embedding from pairs of views.
 
     Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n) for a linear model; with a kernel its eigenvalues are those of
-    `contrastive_gram`. The flow is that of the loss |C - I|², C the embeddings' cross-correlation, with all weights at
-    rate 1. For a network of great width the kernel is its tangent kernel.
+    `contrastive_gram`. The flow is that of the loss |C - I|², where C is the embeddings' cross-correlation, with all
+    weights at rate 1. For a network of great width the kernel is its tangent kernel.
 
     Args:
         x: n points.
         views: row by row, other views of them.
         dimension: d, outputs of the model.
-        start: the size s of every mode at time 0; without a kernel also the weights W(0) of the model, whose sizes
-            are those of `aligned_start`.
+        start: the size s of every mode at time 0. Without a kernel, it may also be the weights W(0) of the model, whose
+            sizes are those of `aligned_start`.
         kernel: K; None is the linear model.
 
     Raises:

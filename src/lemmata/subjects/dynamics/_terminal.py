@@ -66,8 +66,8 @@ def terminal_embedding(
 ) -> TerminalEmbedding:
     """The embedding of least norm whose cross-correlation between views is the identity, in closed form.
 
-    With K on all 2n views, P the swap of the two views of every point and the d leading eigenpairs gamma, B of
-    K^(1/2) P K^(1/2)/(2n),
+    Let K be the kernel on all 2n views, P the swap of the two views of every point, and gamma, B the d leading
+    eigenpairs of K^(1/2) P K^(1/2)/(2n). Then
 
         f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
 

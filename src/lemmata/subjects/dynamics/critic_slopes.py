@@ -73,7 +73,7 @@ class LinesOfCritics(Population[LineOfCritic]):
         return LineOfCritic(real, fake, direction / jnp.linalg.norm(direction), setting["bias"], setting["network"])
 
     def hypotheses(self, problem: LineOfCritic) -> list[Hypothesis]:
-        """Points apart from each other and from the origin, as they are almost surely."""
+        """Points that differ from each other and from the origin, as is almost surely the case."""
         points = jnp.concatenate([problem.real, problem.fake])
         apart = jnp.sum((points[:, None] - points) ** 2, axis=2) + jnp.diag(jnp.sum(points**2, axis=1))
         return [

@@ -70,8 +70,8 @@ class KernelEmbedding(Claim[ViewPairs]):
         """First order in F = K^(-1/2) E K^(-1/2), E a rounding of K of size |K|.
 
         An entry F_jk on modes has |F_jk| <= |E| |u_j| |u_k| with |u_j|² = v_j' (Phi' Phi)^(-1) v_j, Phi the features of
-        all views. In sum_j v_j v_j'/gamma_j it counts (gamma_j + gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d,
-        at most 1/gamma_d for k <= d, and 1/gamma_j again if new points are brought into the basis.
+        all views. In sum_j v_j v_j'/gamma_j, it counts (gamma_j + gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d,
+        and at most 1/gamma_d for k <= d. If new points are expressed in the basis, it counts 1/gamma_j again.
         """
         (x, views), d = _seen(problem), problem.dimension
         both = features(jnp.concatenate([x, views]))

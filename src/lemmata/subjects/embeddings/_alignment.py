@@ -57,10 +57,10 @@ def aligned_regression(
 
     by Adam, from the leading principal components of both. Given W, b is the slope of a ridge regression of
     standardised labels on z with a ridge of 0.01, and what is minimised is its squared error, without the ridge's
-    penalty. D is nothing, the distance of the mean embeddings of z
-    (`"marginal"`), or the conditional operator discrepancy of z given the label, with the present predictions in place
-    of the target's labels, through which no slope goes (`"conditional"`). z is divided by its deviations over both, so
-    that D cannot be lowered by shrinking; kernels are `RBF(1)` times the root of the number of columns.
+    penalty. D is one of three terms: zero; the distance of the mean embeddings of z (`"marginal"`); or the conditional
+    operator discrepancy of z given the label (`"conditional"`), where the present predictions, without a gradient,
+    replace the target's labels. z is divided by its standard deviations over both, so shrinking cannot lower D. Kernels
+    are `RBF(1)` times the root of the number of columns.
 
     Args:
         x: inputs of the source.

@@ -17,8 +17,8 @@ from ._smooth_law import accuracy_of, error_of_slope, fits_with_top, steepest_wi
 _CLAIMS = ("emergence.metrics.exact_match_width", "emergence.metrics.resolution_of_benchmark")
 _DRAWS, _FEWEST = 300, 4
 _GAIN = 3.84  # in deviance, with one degree of freedom: a floor is shown at the level 0.05
-# Quantiles of drawn tables are too narrow: at 0.9, they held in 0.87 to 0.89 of simulated laws. With this share of what
-# they leave outside, they held in 0.90 to 0.91.
+# Quantiles of drawn tables are too narrow: at 0.9, they held in 0.87 to 0.89 of simulated laws. With this share of the
+# omitted part, they held in 0.90 to 0.91.
 _NARROWER = 0.7
 _STEEPEST = 1.0  # measured exponents of losses in parameters, data or compute are 0.05 to 0.5
 _TENFOLD = math.log(math.log(10) / math.log(10 / 9))
@@ -47,8 +47,8 @@ class EmergenceReport:
         chance: accuracy of guessing.
         top: fitted accuracy of an infinite model: 1, unless the loss of a token has a floor.
         level: the confidence level of the intervals.
-        steepest: without a fitted floor, the largest exponent among the laws with a floor that the accuracies do not
-            reject; the intervals do not contain it. With a fitted floor, `alpha`.
+        steepest: without a fitted floor, the largest exponent among the laws with a floor that are compatible with the
+            accuracies; the intervals do not contain it. With a fitted floor, `alpha`.
         conditions: the conditions on which the numbers rest.
         claims: names of the claims that state them.
     """
@@ -181,8 +181,8 @@ def emergence_report(
 ) -> EmergenceReport:
     """Fits a smooth law to accuracies by scale, and tests whether the jump is sharper than the law makes it.
 
-    If the loss of a token is c N^-alpha above a floor, and an answer counts only if all L tokens are right, the
-    accuracy is chance + (top - chance) exp(-L c N^-alpha): a jump in log N of the width 3.08/alpha, for every L.
+    Let the loss of a token be c N^-alpha above a floor, and let an answer count only if all L tokens are right. The
+    accuracy is then chance + (top - chance) exp(-L c N^-alpha): a jump in log N of the width 3.08/alpha, for every L.
 
     The fit is by maximum likelihood for binomial counts. The test compares it with the law that has one more jump, by
     which the loss of a token falls after one of the sizes. Its p-value and the intervals come from 300 tables that are

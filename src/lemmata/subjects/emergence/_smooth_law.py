@@ -38,8 +38,8 @@ def fits(
 ) -> tuple[Float[np.ndarray, "... terms"], Float[np.ndarray, "..."]]:
     """The coefficients of eta of largest likelihood, and the deviance, for each table of success counts.
 
-    Each step solves weighted least squares, and is halved until the deviance does not rise. A little ridge keeps steps
-    finite where the counts say nothing about a coefficient.
+    Each step solves weighted least squares, and is halved until the deviance does not rise. A small ridge keeps steps
+    finite if the counts do not determine a coefficient.
 
     Args:
         designs: what eta = log(L c N^-alpha) is linear in.

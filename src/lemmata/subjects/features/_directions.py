@@ -85,7 +85,7 @@ def read_directions(decoder: Any, layout: Any, name: Any) -> Directions:
 
 
 def _found(decoder: Any, name: str) -> tuple[str, Any, int | None]:
-    """What the array is called, the array, and the dimension, if a bias of the decoder tells it."""
+    """The name of the array, the array, and the dimension, if a bias of the decoder determines it."""
     if isinstance(decoder, str | os.PathLike):
         return _of_file(Path(decoder), name)
     if isinstance(decoder, Mapping):

@@ -38,8 +38,8 @@ class PatchingReport:
         shapley: the mean effect of its clean values over all orders in which sites are restored; None if not computed.
         restore_all: the effect of clean values at all sites.
         ablate_all: the effect of corrupted values at all sites.
-        sets: the output of the corrupted run with clean values at a set of sites: entry sum of 2^i over its sites i,
-            and a column for each row; None if not computed.
+        sets: the output of the corrupted run with clean values at a set of sites. The entry is the sum of 2^i over the
+            sites i of the set, with one column for each row; None if not computed.
         intervals: for the means over rows, by "restore", "ablate" and "shapley"; empty for one row.
         rows: the number of rows.
         level: the confidence level of the intervals.
@@ -124,7 +124,7 @@ class PatchingReport:
 
 
 def _shown(value: float, scale: float) -> str:
-    """The value in ten places; 0 for what is rounding beside the outputs."""
+    """The value to ten decimal places; 0 if it is a rounding error of the outputs."""
     text = f"{0.0 if abs(value) < _ROUNDING**2 * scale else float(value):.3g}"
     return f" {text:>9}"
 

@@ -181,15 +181,15 @@ def readable(
     random directions of the same number and dimension. A set counts as decoded if a dual vector proves that any
     positive codes on it are recovered.
 
-    Directions are scaled to length 1. Inner products are computed in single precision and in blocks, so that no
-    matrix of all pairs is held; the largest and the smallest are computed again in double precision.
+    Directions are scaled to length 1. Inner products are computed in single precision and in blocks, so the matrix of
+    all pairs is never stored. The largest and the smallest are computed again in double precision.
 
     Args:
         decoder: directions as the rows of an array or tensor; a .safetensors file, a mapping or an object with the
             array W_dec, as SAELens has it.
         active: how many features are active at once.
-        directions: "rows" or "columns". With "auto", the axis that b_dec does not have; or the one whose vectors have
-            length 1; or rows, if there are at least as many rows as columns. If none of these rules decides, pass
+        directions: "rows" or "columns". With "auto", it is the axis that b_dec does not have; or the axis whose vectors
+            have length 1; or rows, if there are at least as many rows as columns. If none of these rules decides, pass
             "rows" or "columns".
         name: the name of the array in a file, a mapping or an object.
         failure: the share of failures up to which a number of active features counts as readable.

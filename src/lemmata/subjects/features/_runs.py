@@ -312,7 +312,7 @@ class TorchRuns:
         return (self._tensor(x),), {}
 
     def _tensor(self, values: Any) -> Any:
-        """A tensor of the precision and on the device of the parameters; what is not an array stays as it is."""
+        """A tensor with the precision and the device of the parameters; values that are not arrays are not changed."""
         import torch  # pyright: ignore[reportMissingImports]
 
         if isinstance(values, torch.Tensor):

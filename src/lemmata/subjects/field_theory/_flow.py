@@ -18,8 +18,8 @@ class RepresentationFlow(NamedTuple):
 
     Attributes:
         kernel: K, the variance of a preactivation at infinite width.
-        vertex: V. At width n the variance of the preactivations of a layer, given the layer before it, fluctuates with
-            variance V/n, and outputs have the excess kurtosis 3 V / (n K²), both to first order in 1/n.
+        vertex: V. At width n, the variance of the preactivations of a layer, given the previous layer, fluctuates with
+            variance V/n. Outputs have the excess kurtosis 3 V / (n K²). Both hold to first order in 1/n.
         tangent: Theta, the tangent kernel of the input with itself.
         parallel: chi_parallel of the layer.
         perpendicular: chi_perpendicular of the layer.

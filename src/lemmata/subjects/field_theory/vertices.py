@@ -60,9 +60,9 @@ class TwoLineNetwork(eqx.Module):
     def scales(self, width: int, layers: int, networks: int, rng: np.random.Generator) -> Float[np.ndarray, " m"]:
         """The variance of preactivations given the layer before, after that many layers; without residual connections.
 
-        Given a layer's variance G its preactivations are independent, so that the next variance is G times
-        2/(1 + slope²) times a mean of n squares: chi-squared variables of as many degrees as there are units on each
-        side of 0. This is exact and needs no weights.
+        Given a layer's variance G, its preactivations are independent. So the next variance is G times 2/(1 + slope²)
+        times a mean of n squares: chi-squared variables whose degrees of freedom are the numbers of units on each side
+        of 0. This is exact and needs no weights.
         """
         above = rng.binomial(width, 0.5, (networks, layers))
         squares = 2.0 * rng.standard_gamma(above / 2) + self.slope**2 * 2.0 * rng.standard_gamma((width - above) / 2)
@@ -227,8 +227,8 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
 def vertex_with_skip(problem: TwoLineNetwork) -> tuple[float, float]:
     """V in the last layer of a residual network of kernel 1: what grows evenly, and what E[z_i z_j²] adds.
 
-    With c = C_W E[s²] = 1 - skip² and o = (1 - a²) sqrt(2/pi), the derivative of E[s²] in a mean of z and also E[z s²]:
-    T = n E[z_i z_j²] has T' = skip T + skip C_W o, and V' = V + c (v c + 4 skip²) + 2 C_W o T.
+    Let c = C_W E[s²] = 1 - skip², and let o = (1 - a²) sqrt(2/pi) be the derivative of E[s²] in a mean of z and also
+    E[z s²]. Then T = n E[z_i z_j²] has T' = skip T + skip C_W o, and V' = V + c (v c + 4 skip²) + 2 C_W o T.
     """
     skip, keep = problem.skip, 1.0 - problem.skip**2
     weights, tilt = keep / problem.second, (1.0 - problem.slope**2) * np.sqrt(2.0 / np.pi)

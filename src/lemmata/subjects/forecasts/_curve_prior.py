@@ -1,4 +1,4 @@
-"""What a measured learning curve looks like in numbers, and the ways in which it may go on; all in batches."""
+"""A measured learning curve in numbers, and its possible continuations; all in batches."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -112,8 +112,9 @@ def _at_exponents(
 def continuations(smoothed: Smoothed, ends: dict, horizons: Float[np.ndarray, "b q"]) -> Float[np.ndarray, "b q e"]:
     """Change of ln(error) from the last size to exp(horizon) times it, by each of several ways of going on.
 
-    In order: it stays; the straight line of the last octave and of the last three; the Gaussian process; the last
-    octave's slope decaying as exp(-0.7 horizon); the power law with a floor of all sizes, and of the recent ones.
+    In order: the curve stays at its last value; the straight line of the last octave, and of the last three; the
+    Gaussian process; the last octave's slope decaying as exp(-0.7 horizon); the power law with a floor, fitted to all
+    sizes, and to the recent ones.
     """
     process = smoothed.at(ends["last"][:, None] + horizons)[0] - ends["level"][:, None]
     recent, long = ends["recent"][:, None], ends["long"][:, None]

@@ -23,11 +23,11 @@ class Smoothed:
 
     Args:
         logs: ln n of the measured sizes.
-        offset: what is added to an error before its logarithm is taken, so that zeros have one.
+        offset: the amount that is added to an error before its logarithm is taken, so that zeros have a logarithm.
         values: the measured ln(error + offset).
-        noise: relative standard deviation of each measurement, after its factor was chosen.
-        amplitude, length: of the wiggle about the line, chosen.
-        factor, weights: the Cholesky factor of the covariance of the measurements, and its inverse times them.
+        noise: relative standard deviation of each measurement, after its factor was chosen. amplitude, length: the
+            chosen ones of the deviation from the line. factor, weights: the Cholesky factor of the covariance of the
+            measurements, and its inverse times the measurements.
     """
 
     logs: Float[np.ndarray, "b s"]

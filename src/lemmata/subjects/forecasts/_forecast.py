@@ -48,8 +48,8 @@ class Prior:
 
     Args:
         members: networks, averaged.
-        horizons: ln of the factors at which the stretches are given.
-        down, up: factors of the scales below and above the median, at those horizons; the first holds inside as well.
+        horizons: ln of the factors at which the stretches are given. down, up: factors of the scales below and above
+            the median, at those horizons; the first factor also applies inside the measured range.
     """
 
     members: tuple[dict, ...]

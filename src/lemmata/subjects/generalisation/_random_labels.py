@@ -78,7 +78,8 @@ class SignClasses(Population[SignClass]):
 class Lunch(eqx.Module):
     """2 m points, m draws with replacement for training, and a learner that answers with a weighted vote.
 
-    At point j it says the sign of sum_i c_i votes_ji y_i + bias_j, where c_i counts how often the point i was drawn.
+    At point j, its prediction is the sign of sum_i c_i votes_ji y_i + bias_j, where c_i counts how often the point i
+    was drawn.
 
     Args:
         votes: what the label of each point says about each other.

@@ -46,9 +46,9 @@ class ZeroOneLosses(Population[HeldOutLosses]):
         """Squared losses, summed over outputs, of kernel ridge regression on the held-out rows of a regression.
 
         Predictions are clipped to the range of the training targets, so that the loss is at most the sum over outputs
-        of the squared range of all targets. The held-out rows stand for the population, and as many as there are of
-        them are drawn with replacement: m is the number of rows that the user's own held-out error rests on, so that
-        the radius is the one to quote beside it. The baseline predicts the mean of the training targets.
+        of the squared range of all targets. The held-out rows represent the population. The same number of rows is
+        drawn from them with replacement, so m is the number of rows behind the user's own held-out error, and the
+        radius fits this error. The baseline predicts the mean of the training targets.
         """
         if not isinstance(problem, Regression):
             return None

@@ -72,7 +72,7 @@ class CodedNetworks(eqx.Module):
     """Networks x -> [v' relu(W x) > 0] with weights in {-1, 0, 1}, and labelled rows to choose among them by.
 
     An input is uniform on the cube {-1, 1}^d. Its label is the answer of the first network, flipped with a probability.
-    A weight is written as 0 if it is zero and as 10 or 11 where it is 1 or -1, so that pruned networks are short.
+    A weight is written as 0 if it is zero, and as 10 or 11 if it is 1 or -1, so pruned networks are short.
 
     Args:
         hidden: W of each network.
@@ -90,7 +90,7 @@ class CodedNetworks(eqx.Module):
 
     @property
     def answers(self) -> Bool[Array, "networks corners"]:
-        """What each network says at each corner of the cube."""
+        """The output of each network at each corner of the cube."""
         return network_answers(self.hidden, self.readout)
 
     @property

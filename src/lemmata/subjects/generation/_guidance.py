@@ -30,8 +30,8 @@ class Guidance:
 
     Args:
         w: the weight: the score is (1 + w) times the conditional less w times the unconditional one.
-        means: by name: "conditional"; "flow", of the probability flow; "noise", of the reverse diffusion; "tilted", the
-            density proportional to p_c^(1+w) p_u^(-w). The numbers are NaN if there is no such distribution.
+        means: by name: "conditional"; "flow" for the probability flow; "noise" for the reverse diffusion; "tilted" for
+            the density proportional to p_c^(1+w) p_u^(-w). The numbers are NaN if there is no such distribution.
         deviations: for each, the root of the trace of its covariance.
         covariances: the covariance of each.
         shares: for each, the mean posterior share of each component of the conditional mixture.
@@ -174,8 +174,8 @@ def _common(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
 def _by_formula(conditional: Mixture, unconditional: Mixture, w: float, basis: np.ndarray) -> Guidance:
     """Both guided distributions along common eigenvectors.
 
-    With a = e^-t and V = a² s² + 1 - a² of each distribution, the flow is linear with the factor e^H, where
-    H = ((1 + w) log V_c - w log V_0)/2, and the reverse diffusion has the factor e^(2H) a^(-1).
+    Let a = e^-t and V = a² s² + 1 - a² for each distribution. The flow is linear with the factor e^H, where H = ((1 +
+    w) log V_c - w log V_0)/2. The reverse diffusion has the factor e^(2H) a^(-1).
     """
     spread = lambda own: np.diag(basis.T @ own.covariances[0] @ basis)
     s_c, s_0 = spread(conditional), spread(unconditional)

@@ -202,7 +202,7 @@ def _influence(own: Callable[[float], np.ndarray], root: float, part: int) -> np
     weights = own(root)[part]
     half = weights.shape[1] // 2
     both = (weights[:, :half] + weights[:, half:]) / 2  # noise of both signs is one draw
-    return (both - 0.5) / max(-slope, 1e-12)  # on a plateau, nothing tells where the root is
+    return (both - 0.5) / max(-slope, 1e-12)  # on a plateau, the position of the root cannot be determined
 
 
 def _error(influence: np.ndarray, share: float) -> float:

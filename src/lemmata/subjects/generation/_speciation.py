@@ -28,8 +28,8 @@ class Speciation:
             x_t = e^-t x + sqrt(1 - e^-2t) z.
         interval: a confidence interval of `time`, for its sampling error.
         sigma: the standard deviation of the noise at this time, in the unit of the rows.
-        measured: the time at which two paths from the same noisy row end in the same class as often as theory says for
-            `time`, by the exact score of the rows; NaN if this is nowhere so.
+        measured: the time at which two paths from the same noisy row end in the same class as often as the theory
+            predicts for `time`, by the exact score of the rows; NaN if there is no such time.
         measured_interval: by probes and noise.
         at_time: the theory's probability at `time`, which is the same for all distant pairs of normal classes.
         times: a ladder of times.

@@ -46,7 +46,7 @@ class Straightness:
         steps: the number of steps of the solver with which the error is at most the error asked for; None if more than
             4,096.
         reached: the error with this number of steps, measured; NaN without.
-        error: what was asked for: the root mean square distance from the exact ends.
+        error: the requested error: the root mean square distance from the exact ends.
         method: the method of the solver.
         ladder: numbers of steps.
         errors: the measured error of each.

@@ -132,7 +132,7 @@ class GuidedMean(AbstractGuided):
     overshoot this mean.
     """
 
-    # As for the spread, with a = e^-t: the mean of the flow is J(1) times the integral of (1 + w) mu/(V_c J) over a,
+    # For the spread, let a = e^-t. The mean of the flow is J(1) times the integral of (1 + w) mu/(V_c J) over a, where
     # J = V_c^((1+w)/2) V_u^(-w/2), in the unit s_u = 1. With noise it is an integral over a² of V_c^(-2-w) V_u^w, which
     # is the derivative of (V_u/V_c)^(1+w)/((1 + w)(s_u² - s_c²)).
     title = "The exact mean of guided samples, which overshoots"

@@ -1,4 +1,4 @@
-"""What a training log says about grokking: when a run fits, when it generalises, and with one clock or two."""
+"""Grokking in a training log: when a run fits, when it generalises, and whether one clock or two govern it."""
 
 import dataclasses
 import math
@@ -231,7 +231,7 @@ def _first(curve: Curve, level: float, metric: str) -> tuple[float | None, Inter
 
 
 def _misses(values: np.ndarray, level: float, metric: str, first: float) -> np.ndarray:
-    """Where values do not reach a threshold; rounding is no reason: a loss of 0.3 is a tenth of 3."""
+    """Where values do not reach a threshold, with a tolerance for rounding: a loss of 0.3 is a tenth of 3."""
     return values < level * (1 - 1e-12) if metric == "accuracy" else values > (1 - level) * first * (1 + 1e-12)
 
 

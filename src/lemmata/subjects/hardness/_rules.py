@@ -99,10 +99,10 @@ class Rule:
 class RuleLearner(ClassifierMixin, BaseEstimator):
     """A k-CNF or k-DNF formula of binary columns, learned by deletion (Valiant 1984).
 
-    For a k-CNF, begin with all clauses (ORs) of at most k literals, delete those that a positive row violates, and take
-    the AND of the rest. If the labels are some k-CNF f of the columns, no clause of f is ever deleted: the learned
-    formula implies f, so that it errs on positive rows only. For a k-DNF, terms (ANDs) are deleted that are true on a
-    negative row, and the OR of the rest errs on negative rows only.
+    For a k-CNF, the learner begins with all clauses (ORs) of at most k literals, deletes those that a positive row
+    violates, and takes the AND of the rest. If the labels are some k-CNF f of the columns, no clause of f is ever
+    deleted: the learned formula implies f, so that it errs on positive rows only. For a k-DNF, it deletes the terms
+    (ANDs) that are true on a negative row, and takes the OR of the rest, which errs on positive rows only.
 
     A row that is left out is an error exactly if the formula of all rows gets it wrong, or if the row alone deletes
     some clause. Counting these rows gives the leave-one-out error without fitting again: an unbiased estimate of the

@@ -40,7 +40,7 @@ class Risk(NamedTuple):
 def from_covariance(
     covariance: Float[np.ndarray, "p p"], coefficients: Float[np.ndarray, " p"], noise: float, columns: int
 ) -> LinearTarget:
-    """The problem of the first columns; what the others explain beyond them counts as noise.
+    """The problem of the first columns; the signal of the other columns that they do not explain counts as noise.
 
     Args:
         covariance: the covariance of all columns, positive definite.
@@ -58,7 +58,7 @@ def from_covariance(
 def from_rows(
     x: Float[np.ndarray, "N p"], y: Float[np.ndarray, " N"], noise: float | None
 ) -> LinearTarget | None:  # fmt: skip
-    """The problem that N > p rows tell, by least squares; None if columns are combinations of others.
+    """The problem estimated from N > p rows by least squares; None if columns are combinations of others.
 
     The squared coefficient of least squares in a direction of eigenvalue l is too large by noise/(N l) on average.
 
@@ -83,9 +83,9 @@ def from_rows(
 def ridgeless(problem: LinearTarget, n: int) -> Risk:
     """Bias and variance of the interpolant of smallest norm, or of least squares, on n rows.
 
-    For a known covariance with eigenvalues l_i and coefficients b_i in its directions, kappa solves
-    sum l_i/(l_i + kappa) = n, D = sum (l_i/(l_i + kappa))², the variance is noise D/(n - D) and the bias
-    kappa² sum l_i b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
+    For a known covariance with eigenvalues l_i and coefficients b_i in its directions, kappa solves sum l_i/(l_i +
+    kappa) = n. Let D = sum (l_i/(l_i + kappa))². The variance is noise D/(n - D), and the bias is kappa² sum l_i
+    b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
 
     Eigenvalues of N rows are spread further than those of the covariance. If mu solves the equation for them, then
     kappa = mu/(1 - n/N): mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) = mu with

@@ -57,8 +57,8 @@ def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
 def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
     """Checks that inputs look like independent standard normals: ends of the covariance spectrum, and kurtosis.
 
-    Too few entries look like anything: there must be enough to tell the kurtosis 3 of a normal law from 1.8, that of
-    the uniform law.
+    Too few entries fit any distribution: there must be enough to distinguish the kurtosis 3 of a normal distribution
+    from the kurtosis 1.8 of the uniform distribution.
     """
     rows, columns = x.shape
     lower, upper = marchenko_pastur_edges(columns / rows)

@@ -49,8 +49,8 @@ class RidgelessRisk:
         best_columns: for each size, the number with the least error.
         best_ratio: `best_columns` divided by the size.
         isotropic_ratio: the best ratio of columns to rows beyond 1 if the covariance were a multiple of the identity
-            and more columns had the same signal, sqrt(SNR)/(sqrt(SNR) - 1) with SNR = signal/noise; None for SNR at
-            most 1, where the error is above that of the prediction 0 at every ratio beyond 1.
+            and more columns had the same signal: sqrt(SNR)/(sqrt(SNR) - 1) with SNR = signal/noise. None for SNR at
+            most 1, because then, at every ratio beyond 1, the error is above that of the prediction 0.
         measured: mean squared error of direct fits to random rows at the other rows; NaN if none were made.
         spread: the standard error of that over fits; NaN for one fit.
         conditions: the conditions on which the numbers rest.
@@ -140,9 +140,9 @@ def ridgeless_risk(
 ) -> RidgelessRisk:
     """The expected squared error of least squares of smallest norm on n rows of your columns, without a ridge.
 
-    Let l_i be the eigenvalues of the covariance of the p columns, b_i the coefficients of the target in the directions
-    of its eigenvectors, and kappa the root of sum l_i/(l_i + kappa) = n, with D = sum (l_i/(l_i + kappa))². For
-    p > n, where the fit interpolates, and large p and n,
+    Let l_i be the eigenvalues of the covariance of the p columns, let b_i be the coefficients of the target in the
+    directions of its eigenvectors, let kappa be the root of sum l_i/(l_i + kappa) = n, and let D = sum (l_i/(l_i +
+    kappa))². For p > n, where the fit interpolates, and large p and n,
 
         error = n/(n - D) (noise + kappa² sum l_i b_i²/(l_i + kappa)²).
 
@@ -151,8 +151,8 @@ def ridgeless_risk(
 
     From N rows, noise and coefficients are estimated by least squares, and the formula is corrected for the spread
     that the eigenvalues of N rows have around those of the covariance. Direct fits to some of the rows test the
-    curve. The errors of the first 1, 2, ... columns are computed likewise, with what the other columns explain counted
-    as noise: order the columns by how soon you would use them.
+    curve. The errors of the first 1, 2, ... columns are computed in the same way, and the part that only the other
+    columns explain counts as noise. So order the columns by how soon you would use them.
 
     Args:
         x: rows (N, p), at least p + 10 of them; None if the covariance is given.

@@ -50,9 +50,8 @@ def penalty_asked(prompt: Prompt) -> Array:
 def reachable(dtype: Any, number: int, layers: int) -> int:
     """The largest N at which the temperature of Lemma 7 leaves something of the targets; 0 if none does.
 
-    A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau with
-    eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F, so that something is left if N (N + n) n² (L + n)(n + 1) is
-    below 1/eps.
+    A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau with eta = 1/(2(n+1))
+    and tau = N n² (L + n)(N + n) C_F. So they are not rounded away if N (N + n) n² (L + n)(n + 1) is below 1/eps.
 
     Args:
         dtype: the type of the computation; eps is the distance from 1 to the next number.
@@ -196,8 +195,8 @@ class ForwardPasses(Population[Prompt]):
 class MomentumPasses(Population[Prompt]):
     """The accelerated transformer of 17 layers at the temperature 10^9, at which truncation is below rounding.
 
-    Corners have no smaller penalty and no more features: the objective would be flatter, and rates along a few depths
-    would not be those of the whole path.
+    The extra settings do not have a smaller penalty or more features: the objective would be flatter, and rates along a
+    few depths would differ from those of the whole path.
 
     Attributes:
         penalty, n: lambda and features by default.

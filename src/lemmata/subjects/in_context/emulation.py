@@ -149,7 +149,7 @@ def step_intended(problem: Prompt) -> Array:
 
 
 def without_the_query(found: Array, problem: Prompt) -> Array:
-    """(118) without its last term, by which the query, that has no target, is taken out of the sum."""
+    """(118) without its last term, which removes the query from the sum, because it has no target."""
     rho, predictions = path_of(problem)
     return inexact_update(problem, rho[1:2], 0 * predictions[1:2])[0]
 

@@ -71,7 +71,7 @@ def _number(name: str, given: Any, least: int) -> int:
 
 
 def _check_table(table: dict[Any, Any]) -> None:
-    """Refuse a table of Gymnasium whose states and actions are not counted from 0, or whose steps are no steps."""
+    """Refuse a table of Gymnasium whose states and actions are not numbered from 0, or whose steps are invalid."""
     rule = "P[state][action] as a list of (probability, next state, reward, end), counted from 0"
     refuse = lambda place, found: DataError(f"P{place}", found=found, rule=rule)
     if set(table) != set(range(len(table))):

@@ -1,4 +1,4 @@
-"""What machines ask of their settings and numbers; those that are traced pass."""
+"""Checks of the settings and numbers of machines; traced values pass."""
 
 import math
 from typing import Any

@@ -103,8 +103,8 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
 
         G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
 
-    What inducing points leave unexplained of a site, k_t - K_ti K_ii^-1 K_it, stays as it was, whatever G is; with
-    G = K_ii all of it does.
+    The part of a site that inducing points leave unexplained, k_t - K_ti K_ii^-1 K_it, does not depend on G. With G =
+    K_ii, nothing changes.
 
     Args:
         grams: of the prior.
@@ -173,9 +173,10 @@ def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> Convolut
 
     Args:
         grams: to be divided.
-        over: which squared norms are b² and a²: the mean of k_t over all sites ("global"), those of an image ("image")
-            or all images' at a site ("location"), with a² the mean of the diagonal of K_ii; or each point's own
-            variance ("local"). "image" and "local" treat an image alone, whatever else is in the batch.
+        over: which squared norms are b² and a². "global" is the mean of k_t over all sites, "image" the mean over the
+            sites of one image, and "location" the mean over all images at a site; a² is then the mean of the diagonal
+            of K_ii. "local" is each point's own variance. "image" and "local" treat each image by itself, independent
+            of the rest of the batch.
 
     Raises:
         ShapeError, DataError: for arrays that are not valid Gram matrices.

@@ -25,8 +25,8 @@ _BIAS, _JITTER, _WINDOW = 0.1, 1e-5, 3
 class ConvolutionalMachine(eqx.Module):
     """Patches, then blocks of ReLU, convolution, learned Gram matrix and normalisation, then ReLU and pooling.
 
-    The Gram matrix of block l is G = L V V' L' with L L' = K_ii, so its divergence from the prior is that of V V' from
-    the identity, and 0 if V = I. All of V is free; the diagonal enters by its square.
+    The Gram matrix of block l is G = L V V' L' with L L' = K_ii. So its divergence from the prior is the divergence of
+    V V' from the identity, and 0 if V = I. All of V is free; the diagonal enters by its square.
 
     Attributes:
         patches: the inducing points of the images.
@@ -95,8 +95,8 @@ def initial_machine(
 ) -> ConvolutionalMachine:
     """A machine whose Gram matrices are the prior's, with patches of images as inducing points of every layer.
 
-    A patch of layer l is written in the inducing points of layer l - 1: at each place of its window stand the weights
-    K_ti K_ii^-1 of the site there, so that the new inducing point is what the old ones know of the patch.
+    A patch of layer l is expressed in the inducing points of layer l - 1: at each place of its window are the weights
+    K_ti K_ii^-1 of the site there. So the new inducing point is the part of the patch that the old ones explain.
 
     Args:
         key: which patches.
@@ -214,7 +214,8 @@ def train_machine(
         machine: to start from.
         images: of the training rows.
         targets: a column an output.
-        stiffness: nu, at least 0; if it is infinite Gram matrices stay those of the prior, and the rest is trained.
+        stiffness: nu, at least 0; if it is infinite, Gram matrices stay those of the prior, and only the other
+            parameters are trained.
         steps: of Adam, 0 or more.
         rate: of Adam, above 0.
 

@@ -157,8 +157,8 @@ def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.
     """Where the gradient is small beside the weights: by descent, and from where rounding of values ends it by roots.
 
     A value that is known to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 if a
-    direction collapses. The gradient itself is known better, so its root is found; one that is not at the value where
-    descent ended is another point, and not taken.
+    direction collapses. The gradient itself has a smaller error, so its root is computed. A root that does not have the
+    value at which descent ended is another point, and is discarded.
     """
     options = {"maxiter": 5000, "maxfun": 20000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
     found = minimize(value, start, jac=True, method="L-BFGS-B", options=options)

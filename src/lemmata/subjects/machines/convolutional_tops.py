@@ -169,7 +169,7 @@ class PooledSites(eqx.Module):
 class Sites(Population[PooledSites]):
     """A third each of spanned sites, of images all of whose sites are equal, and of overlapping patches.
 
-    The features of spanned sites are sums of those of inducing points; the others stand behind a ReLU.
+    The features of spanned sites are sums of the features of inducing points; the other sites have a ReLU.
 
     Args:
         spanned: spanned sites alone.

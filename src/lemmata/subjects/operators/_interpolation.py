@@ -35,8 +35,8 @@ def corners(
     corner; beyond the outermost centres corners fall together.
     """
     places = positions * jnp.asarray(shape, positions.dtype) - 0.5
-    # Compiled, `places` may be rounded differently where it is used for the index and for the share; at the centre of
-    # a pixel, where floor jumps, the two would then disagree on the pixel.
+    # When compiled, `places` may be rounded differently for the index and for the share. At the centre of a pixel,
+    # where floor jumps, the two would then use different pixels.
     low = jnp.floor(places + 16 * max(shape) * jnp.finfo(places.dtype).eps)
     offsets = jnp.asarray([[0, 0], [0, 1], [1, 0], [1, 1]])
     fraction = (places - low)[:, None]
@@ -174,7 +174,8 @@ def check_colours(name: str, image: Real[np.ndarray | Array, "..."]) -> None:
 
 
 def check_positions(name: str, positions: Float[np.ndarray | Array, "..."]) -> None:
-    """Refuse what are no rows of two coordinates in the unit square; traced ones by their shape alone."""
+    """Refuse values other than rows of two coordinates in the unit square; for traced ones, only the shape is checked.
+    """
     check_numbers(name, positions)
     if np.ndim(positions) != 2 or np.shape(positions)[1] != 2:
         raise ShapeError(name, found=f"shape {np.shape(positions)}", rule="shape (m, 2), one row for each position")

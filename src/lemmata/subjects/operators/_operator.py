@@ -18,8 +18,8 @@ class KernelBlock(eqx.Module):
     """Galerkin attention and a pointwise network: x -> x + W2 gelu(W1 a), a the attention with its residual.
 
     Args:
-        attention: of the kernel integral, or None, where a is x and points do not see each other.
-        inner, outer: W1 and W2 with their biases.
+        attention: of the kernel integral, or None, if a is x and points do not interact. inner, outer: W1 and W2 with
+            their biases.
     """
 
     attention: GalerkinAttention | None
@@ -35,15 +35,15 @@ class KernelBlock(eqx.Module):
 class SuperResolutionOperator(eqx.Module):
     """Super-resolution neural operator: colours at any coordinates from an image, bilinear interpolation and more.
 
-    Three 3 x 3 convolutions with repeated edges make features at the pixels. At a position the features of the four
-    surrounding pixels, each times its share of the area, stand beside the coordinates relative to them and the size of
-    a wanted pixel, both in pixels of the image, 4 (channels + 2) + 2 numbers; an affine map makes `width` channels of
-    them. Blocks of Galerkin attention over the positions follow, and a head whose colours are added to bilinear
-    interpolation. The head starts at 0, so that the operator starts as bilinear interpolation at any scale.
+    Three 3 x 3 convolutions with repeated edges make features at the pixels. The features at a position are those of
+    the four surrounding pixels, each times its share of the area, the coordinates relative to these pixels, and the
+    size of a wanted pixel. Both are in pixels of the image. These 4 (channels + 2) + 2 numbers are mapped by an affine
+    map to `width` channels. Blocks of Galerkin attention over the positions follow, and a head whose colours are added
+    to bilinear interpolation. The head starts at 0, so that the operator starts as bilinear interpolation at any scale.
 
-    The mean in the attention is over all positions of a call: colours at a position depend on which others are asked
-    for, by about the inverse square root of their number if they are drawn at random. With `over`, positions of
-    one's own choice for the mean, they do not.
+    The mean in the attention is over all positions of a call. So colours at a position depend on the other positions of
+    the call. If these are drawn at random, the difference is of the order of the inverse square root of their number.
+    With `over`, positions of one's own choice for the mean, they do not.
 
     Source: Wei and Zhang (2023), whose encoder has 64 channels and 32 convolutions, and whose two blocks have width 256
     and 16 heads.
