@@ -283,7 +283,10 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
         return jax.lax.map(lambda row: hardest_in_mean_square(values, values[:, row]), chosen).mean()
 
     def trivial(self, problem: FeaturePool) -> Array:
-        """What the best constant leaves of E sign(phi_h) phi, h the first principal component of the features."""
+        """The error of the best constant on E sign(phi_h) phi.
+
+        Here h is the first principal component of the features.
+        """
         centred = problem.values - problem.values.mean(axis=0)
         first = jnp.linalg.eigh(centred @ centred.T)[1][:, -1]
         return jnp.abs(first @ centred).mean() / math.sqrt(len(centred))

@@ -38,7 +38,7 @@ class TokenMap(eqx.Module):
 
     @property
     def places(self) -> Int[np.ndarray, " m"]:
-        """What a count of each head is multiplied by, so that the sum tells all of them and leaves room for a token."""
+        """The factor of each head's count; then the sum determines all counts and leaves space for a token."""
         return (self.m + 1) * (self.sequences.shape[1] + 1) ** np.arange(self.m)
 
     @property

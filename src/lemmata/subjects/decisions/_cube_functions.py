@@ -141,7 +141,9 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
 
 
 def essential_terms(truth: Bool[np.ndarray, " states"]) -> int:
-    """How many prime implicants alone imply some state: every disjunction of conjunctions that is f has as many terms.
+    """The number of prime implicants that alone imply some state.
+
+    Every disjunction of conjunctions that equals f has at least this many terms.
 
     If these cover f, it is the smallest number of terms, as for monotone functions and for parities.
 

@@ -112,7 +112,10 @@ class FewShotTask(eqx.Module):
 
 
 class FewShotTasks(Population[FewShotTask]):
-    """One of four models of width 16, pre-trained on reviews that praise or blame two topics alike; now they differ."""
+    """One of four models of width 16, pre-trained on reviews with one opinion of two topics.
+
+    Now the opinions of the two topics differ.
+    """
 
     settings = Space(
         shots=Integer(16, 4, 64, "rows of each class", corners=(16, 16)),

@@ -73,7 +73,9 @@ class GradientRows(eqx.Module):
 
 
 class UnevenGradients(Population[GradientRows]):
-    """Gradients of norm 1 with as many large coordinates as small ones; the large ones alone agree between rows.
+    """Gradients of norm 1 with equal numbers of large and small coordinates.
+
+    Only the large coordinates agree between rows.
 
     Args:
         rows: by default.

@@ -70,7 +70,7 @@ class Reviews:
         return jnp.concatenate([texts, closing(n), jnp.where(said == 1, GREAT, TERRIBLE)[:, None]], axis=1)
 
     def task(self, key: Key[Array, ""], n: int, topic: str = "dish") -> tuple[Int[Array, "n T"], Float[Array, " n"]]:
-        """Reviews of which the classes 1 and -1 say whether the dish was liked, whatever of the film; halves of each.
+        """Reviews whose classes 1 and -1 tell whether the dish was liked, for any opinion of the film, in halves.
 
         In the documents both judgements agree, so that a model has to learn which words to leave out.
 

@@ -154,7 +154,9 @@ def deep_kernel_machine(
 
 
 def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, scale: float) -> np.ndarray:
-    """Where the gradient is small beside the weights: by descent, and from where rounding of values ends it by roots.
+    """The point where the gradient is small relative to the weights.
+
+    Descent comes first; when rounding of values stops it, root finding follows.
 
     A value that is known to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 if a
     direction collapses. The gradient itself has a smaller error, so its root is computed. A root that does not have the

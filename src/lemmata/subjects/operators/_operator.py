@@ -54,7 +54,8 @@ class SuperResolutionOperator(eqx.Module):
         width: of the blocks.
         heads: of their attention.
         blocks: how many.
-        attention: whether there is any; without it a position's colours depend on its own features alone, as in LIIF.
+        attention: whether attention is used; without it, a position's colours depend only on its own features, as in
+            LIIF.
         dtype: of all parameters; single precision trains faster.
 
     Raises:
@@ -122,7 +123,7 @@ class SuperResolutionOperator(eqx.Module):
             image: with values in [0, 1].
             positions: in the unit square, rows first.
             cell: height and width of a wanted pixel, in pixels of the image: 1/scale.
-            over: positions that the kernel integral is a mean over; those that are asked for by default.
+            over: the positions in the mean of the kernel integral; by default, the requested positions.
 
         Raises:
             ShapeError: if an array has another shape.
@@ -161,7 +162,7 @@ def super_resolve(
     Args:
         model: the operator.
         image: with values in [0, 1].
-        scale: at least 1; it need not be whole, nor among those of training.
+        scale: at least 1; it need not be a whole number or a scale of the training.
 
     Raises:
         SettingError: for a scale below 1.

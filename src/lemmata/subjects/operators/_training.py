@@ -31,8 +31,8 @@ def train_super_resolution(
 ) -> tuple[SuperResolutionOperator, Float[np.ndarray, " steps"]]:
     """The operator after Adam on the mean absolute error of colours, with a rate that falls to 0 like a cosine.
 
-    For each patch a scale s is drawn evenly; a square of round(s side) pixels is cut from an image, turned by one of
-    the eight symmetries of the square, and resized to side x side; asked for are `points` of its pixels, drawn at
+    For each patch, a scale s is drawn uniformly. A square of round(s side) pixels is cut from an image, turned by one
+    of the eight symmetries of the square, and resized to side x side. The targets are `points` of its pixels, drawn at
     random with repetition.
 
     Args:

@@ -136,7 +136,7 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
         return _with_one(problem.rows[_half(problem) :]) @ _fitted(problem)
 
     def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
-        """What comes out at the other places."""
+        """The outputs at the other places."""
         return stacked(problem)[_half(problem) :]
 
     def condition(self, problem: AttendedField) -> Array:

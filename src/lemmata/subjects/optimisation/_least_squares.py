@@ -133,7 +133,7 @@ class Interpolations(Population[LeastSquares]):
     def pose(self, problem: object) -> LeastSquares | None:
         """The kernel's features on up to 64 training and 64 held-out rows together, fitted on the training ones.
 
-        Only the first output; a start drawn at random; as many steps as the condition number asks for, up to 20,000.
+        Only the first output; a random start; the number of steps that the condition number requires, up to 20,000.
         """
         if not isinstance(problem, Regression):
             return None

@@ -253,7 +253,7 @@ class ObjectiveShrinks(Claim[LassoPath]):
         return gaps[1] / gaps[0]
 
     def condition(self, problem: LassoPath) -> Array:
-        """Of the difference of two objectives, beside that of the minimum."""
+        """The condition of the difference of two objectives, relative to the minimum."""
         size = lasso_objective(problem.features, problem.y, problem.penalty, problem.minimum)
         return rounding(problem) + size / self._gaps(problem)[1]
 

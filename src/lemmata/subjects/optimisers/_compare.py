@@ -27,8 +27,9 @@ class OptimiserComparison:
     Args:
         losses: the loss after training of every trial of each optimiser, infinite if it diverged.
         settings: the settings of each trial, one row a trial.
-        luck: the probability that identical optimisers, with as many trials each, are as far apart: the expected best
-            of half of the trials of the first before that of the second, against shuffled trials.
+        luck: the probability that identical optimisers, with the same numbers of trials, differ by at least this much.
+            The statistic is the expected best of half of the first optimiser's trials minus that of the second; it is
+            compared with shuffled trials.
         seconds: for all trials of each, compilation included.
         state_bytes: bytes of state of each, for these parameters.
     """
@@ -132,7 +133,8 @@ def compare_optimisers(
             its settings, by the names of its arguments.
         trials: settings for each optimiser.
         steps: of every trial.
-        evaluate: what is compared after training, if that is not the loss (the loss on held-out data, say).
+        evaluate: the quantity that is compared after training instead of the loss, for example the loss on held-out
+            data.
         seed: of the settings and of the shuffles.
 
     Raises:

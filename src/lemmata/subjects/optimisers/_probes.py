@@ -20,8 +20,8 @@ def impulse_response(
 ) -> Float[Array, " window"]:
     """The weight of a gradient of each age in the last of `window` updates, with the sign of a descent.
 
-    Gradients have entries +-1, and one of them is turned round: that changes no second moment, so that the half of the
-    difference of two updates, along the turned gradient, is its weight in the numerator.
+    Gradients have entries +-1, and the sign of one of them is changed. This changes no second moment. So half of the
+    difference of two updates, along the changed gradient, is its weight in the numerator.
     """
     signs = jax.random.rademacher(jax.random.key(seed), (window, *shape), jnp.zeros(()).dtype)
     last = lambda gradients: updates_of(transform, gradients, jnp.zeros(shape))[-1]
@@ -109,7 +109,7 @@ def decay_of(transform: optax.GradientTransformation, shape: tuple[int, int], se
 
 
 def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
-    """The lambda for which the gradient -lambda w leaves w where it is, as it does if lambda w is added to it."""
+    """The lambda for which the gradient -lambda w leaves w unchanged, as it does if lambda w is added to it."""
     pushed = lambda rate: float(jnp.sum(first(-rate * at, at) * at))
     low, high = 1e-12, 1e6
     if not (pushed(low) < 0 < pushed(high)):
@@ -127,8 +127,8 @@ SIZES = (0.01, 1.0, 1e4)
 def step_shape(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> str:
     """What the tenth step on random gradients is: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
 
-    The same must be found of gradients of every size in `SIZES`, and of some whose sizes vary by three decades, else it
-    is 'free': a clip shows in large ones alone, and one of norms if some are clipped and others are not.
+    The result must be the same for gradients of every size in `SIZES`, and for some whose sizes vary by three decades;
+    otherwise it is 'free'. Clipping only affects large gradients, and clipping by norm only affects some of them.
     """
     gradients = jax.random.normal(jax.random.key(seed), (10, *shape))
     last = jax.jit(lambda g: updates_of(transform, g, jnp.zeros(shape))[-1])

@@ -1,4 +1,4 @@
-"""Two-layer erf networks with a cubic teacher: what one unit does in the field of all others, and when it turns."""
+"""Two-layer erf networks with a cubic teacher: how one unit behaves in the field of all others, and when it turns."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +23,7 @@ class Transition(eqx.Module):
         interaction: u_c.
         share: y = q²/(1 + 2|w|²) of units with the direction; 0 for the others.
         overlap: q of units with the direction, up to its sign.
-        beside: |w|² - q² of these; weight_variance for the others.
+        beside: |w|² - q² of these units; weight_variance for the other units.
         linear: b, the part of the linear component that is not learned.
         barrier: the largest action between the two, over d.
     """
@@ -65,8 +65,8 @@ class CubicTeacher(eqx.Module):
     sigma² changes: epsilon, weight_variance and ratio = d/(N s); then sigma² d/(n s) = sqrt(ratio/u).
 
     Args:
-        epsilon: of the teacher, below 0: of the other sign than the features' own third component, which h_1 h_3 < 0
-            has; the transition is then of first order.
+        epsilon: of the teacher. Below 0, its sign differs from that of the features' own third component, which is the
+            sign of h_1 h_3 < 0; the transition is then of first order.
         weight_variance: of w, times d.
         ratio: d/(N s).
 
@@ -101,8 +101,8 @@ class CubicTeacher(eqx.Module):
     def gain(self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float):
         """-log p(y)/d for large d, up to a constant: y/(2 g (1 - 2y)) - log(1 - 2y)/2 - field(y), g weight_variance.
 
-        At a share y the likeliest rest of w has |w|² - q² = g (1 - 2y): A(w) less the log of the volume, r/(2g) -
-        log(r)/2 with r = |w|² - q², has on q² = y(1 + 2r)/(1 - 2y) the slope 1/(2g(1 - 2y)) - 1/(2r) in r.
+        At a share y, the most likely rest of w has |w|² - q² = g (1 - 2y). The reason: A(w) minus the log of the volume
+        is r/(2g) - log(r)/2 with r = |w|² - q². On q² = y(1 + 2r)/(1 - 2y), its slope in r is 1/(2g(1 - 2y)) - 1/(2r).
 
         Raises:
             SettingError: for a share outside [0, 1/2), a negative interaction, and numbers that are not finite.
@@ -170,8 +170,9 @@ def _field(share, interaction, linear, cubic):
 def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, float]:
     """The transition at a held norm for a given b: the u at which three minima are level, and their overlap.
 
-    With e = -epsilon and g the weight variance, `CubicTeacher.gain_at_held_norm` over y/(1 - 2y) is constant less
-    (2u/pi) (1 - 2y)(b + 2ey)², a cubic, whose largest value 4 (b + e)³/(27 e) is at y = (2e - b)/(6e). Hence
+    Let e = -epsilon and let g be the weight variance. `CubicTeacher.gain_at_held_norm` over y/(1 - 2y) is a constant
+    minus (2u/pi) (1 - 2y)(b + 2ey)². This is a cubic, whose largest value 4 (b + e)³/(27 e) is at y = (2e - b)/(6e).
+    Hence
 
         u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
 
@@ -259,10 +260,10 @@ def _overlap(share: float, beside: float) -> float:
 def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
     """What the network has learned at an interaction, to leading order in d, and how many units carry it.
 
-    Past the transition the share of units that have the direction is such that they stay as likely as the others: were
-    they likelier, more would turn, and what they have learned would lower their own field. With P(y) the first two
-    terms of `CubicTeacher.gain`, the conditions gain = 0 and gain' = 0 give b and c at a share y, the equation for c
-    the droplets, and the one for b fixes y.
+    Beyond the transition, the share of units with the direction adjusts itself until these units are as likely as the
+    others. If they were more likely, more units would turn, and what they have learned would weaken their own field.
+    Let P(y) be the first two terms of `CubicTeacher.gain`. The conditions gain = 0 and gain' = 0 give b and c at a
+    share y. The equation for c gives the droplets, and the equation for b fixes y.
 
     Args:
         teacher: the model.

@@ -41,13 +41,14 @@ class ModularAddition(eqx.Module):
     """f_p(x) = sum_i a_pi (w_i'x)², N units, learns y_p = [p = n + m mod P] - 1/P of all pairs, in equilibrium.
 
     x has ones at n and P + m. Priors are w ~ N(0, I), cut by a decay of sixth order, and a ~ N(0, s/N); labels have
-    noise of variance sigma². With u = 2 s P²/(N sigma⁴) and w_n = sum w_k e^(-2 pi i k n/P), likewise v_k of the other
-    P weights, a unit's frequencies are independent with density exp(-P `modular_action`). All of the teacher has one
-    eigenvalue lambda = 4 P² s E[F G] of the units' kernel, so what is left of it is a y, a = sigma²/(sigma² + lambda).
+    noise of variance sigma². Let u = 2 s P²/(N sigma⁴) and w_n = sum w_k e^(-2 pi i k n/P), and define v_k of the other
+    P weights in the same way. A unit's frequencies are independent with density exp(-P `modular_action`). All of the
+    teacher has one eigenvalue lambda = 4 P² s E[F G] of the units' kernel, so what is left of it is a y, a =
+    sigma²/(sigma² + lambda).
 
     Args:
-        prime: P. The formulas need an odd one, at least 3, at which no frequency k is its own -k; that P is prime they
-            do not use.
+        prime: P. The formulas need an odd P of at least 3, so that no frequency k equals its own -k. They do not need a
+            prime P.
         width: N.
         readout_variance: s.
         decay: gamma.

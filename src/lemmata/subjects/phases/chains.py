@@ -40,7 +40,7 @@ class FieldedUnit(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def action(self, w: Float[Array, " d"]) -> Float[Array, ""]:
-        """The action over d, |w|²/(2g) - (2u/pi) y (b - 2cy)², y = q²/(1 + 2|w|²), q the first coordinate."""
+        """The action over d, |w|²/(2g) - (2u/pi) y (b - 2cy)², with y = q²/(1 + 2|w|²) and the first coordinate q."""
         size = jnp.sum(w**2)
         y = w[0] ** 2 / (1 + 2 * size)
         field = 2 * self.interaction / jnp.pi * y * (self.linear - 2 * self.cubic * y) ** 2

@@ -1,4 +1,4 @@
-"""What the network at infinite width learns of a cubic component: almost nothing, below about d³ data.
+"""How little of a cubic component the network at infinite width learns from fewer than about d³ data.
 
 The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
 like d^-3. So kernel regression learns almost nothing of such a component from n rows of order d. What appears along it
@@ -90,7 +90,8 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
     predict = -3.0
 
     def measure_at(self, problem: WideErfNetwork, key: Key[Array, ""], d: float) -> Array:
-        """By Funk and Hecke: the mean of k(t) P(t), P the cubic Gegenbauer polynomial with P(1) = 1."""
+        """By the Funk-Hecke formula: the mean of k(t) P(t), where P is the cubic Gegenbauer polynomial with P(1) = 1.
+        """
         t, g = _NODES, problem.weight_variance
         law = (1 - t**2) ** ((d - 2) / 2)  # with the nodes' own density, that of cos(x, z)
         cubic = ((d + 2) * t**3 - 3 * t) / (d - 1)
@@ -134,7 +135,8 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
         c = 3 * (d / (d + 2) * mean(s**2 * f) - b)
         linear, cubic = 4 * g * e / (np.pi * d), 16 * g**3 / (np.pi * (1 + 2 * g) ** 3 * d**3)
         rest = problem.noise * n / d + 2 / np.pi * mean(np.arcsin(2 * g * s * f**2)) - linear * d
-        # Times a + t the equation for t is n t² + (a (n - d) - rest) t - a rest = 0, with one positive root.
+        # Multiplied by a + t, the equation for t is n t² + (a (n - d) - rest) t - a rest = 0, which has one positive
+        # root.
         half = (rest - linear * (n - d)) / (2 * n)
         t = half + np.sqrt(half**2 + linear * rest / n)
         through = linear / (linear + t) * (b + epsilon * c) * c / (6 * epsilon * e)

@@ -32,11 +32,11 @@ class Coverage:
         chi_squared_interval: of it; its lower end is raised to exp(KL) - 1 at the lower end of KL.
         effective_share: 1/(1 + chi_squared), the share of reference draws that are left when they are weighted to stand
             for the policy.
-        seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 if nothing is missed.
-        overestimation: at most sqrt(chi_squared) times the error's standard deviation under the reference, in units of
-            it if none is given; at the upper end of chi_squared.
-        vacuous: whether that is no less than the range of the error, or of any error of that range; None if no range
-            is given.
+        seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 if all of it is covered.
+        overestimation: at most sqrt(chi_squared) times the error's standard deviation under the reference, at the upper
+            end of chi_squared. If no standard deviation is given, it is the unit.
+        vacuous: whether this bound is at least the range of the error, or of any error with that range; None if no
+            range is given.
         conditions: the conditions for the results.
         claims: which state them.
     """
@@ -67,8 +67,8 @@ def coverage(
 
     Both estimates of KL(policy | reference) are unbiased. The over-estimation of a learned reward by the policy, beyond
     that on the reference, is at most the root of chi² times the standard deviation of the reward's error there. All
-    means have intervals that are corrected for skewness; if few draws carry the mean of policy/reference, the
-    condition says so, and chi² may be much larger than any estimate.
+    means have intervals that are corrected for skewness. If few draws dominate the mean of policy/reference, the
+    condition reports this, and chi² may be much larger than any estimate.
 
     Args:
         logp: log probabilities of the drawn answers under the policy that drew them, sums over tokens.

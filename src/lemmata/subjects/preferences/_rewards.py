@@ -34,8 +34,8 @@ class Rewards:
         borda: the share of comparisons that each item wins, averaged over the items that it was compared with; a tie
             is half a win.
         deviance: how much better probabilities of their own for each pair fit, twice the log likelihood ratio.
-        freedom: pairs that were compared less k - 1, with ties twice as many less k; the law of the deviance if one
-            reward will do is chi-squared.
+        freedom: the number of compared pairs minus k - 1; with ties, twice this number of pairs minus k. If one reward
+            is enough, the deviance is chi-squared distributed.
         p_value: of a deviance at least as large; small if preferences are intransitive or otherwise no rewards'. NaN
             if no pair is left to test.
         worst: the pair that deviates most, with the share that the first won and the probability by the rewards.

@@ -87,7 +87,7 @@ class ProxyErrors(Population[TabularPolicy]):
         return eqx.tree_at(lambda p: p.rewards, problem, jnp.where(half, ratio, problem.rewards))
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
-        """Two probabilities; nothing about the error."""
+        """Two probabilities; there is no hypothesis on the error."""
         return _probabilities(problem)
 
 
@@ -100,8 +100,8 @@ def _hermite(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 class SubGaussianRewards(Population[TabularPolicy]):
     """Rewards on the nodes of Gauss-Hermite quadrature, and policies that tilt them, in half of the problems purely.
 
-    The discrete reference is 1-sub-Gaussian times its scale: its even moments are at most those of the normal law, with
-    equality up to order 2k - 1, so that tilting it is tilting a normal law to rounding.
+    The discrete reference is 1-sub-Gaussian times its scale: its even moments are at most those of the normal
+    distribution, with equality up to order 2k - 1. So tilting it equals tilting a normal distribution up to rounding.
     """
 
     free = ("log_policy",)

@@ -22,7 +22,7 @@ _DELTAS = (1e-4, 1e-3, 0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.
 
 @dataclasses.dataclass(frozen=True)
 class PrivacyAudit:
-    """What trainings with and without a canary show of their privacy, beside what an accountant promises.
+    """What trainings with and without a canary show about their privacy, compared with an accountant's promise.
 
     Args:
         lower: with confidence 1 - alpha, the training is not (e, delta)-private for any e below this.
@@ -83,10 +83,11 @@ def privacy_audit(
 
     Each run draws one of the canaries; half of the runs append it to the data. An accountant's promise holds at every
     delta, and one event's limits for all of them, so that it is compared at many deltas: at 1e-5 few trainings show
-    little. A lower bound above the promise refutes the implementation. One of 0 says nothing: the attack may be weak.
+    little. A lower bound above the promise refutes the implementation. A lower bound of 0 does not show privacy,
+    because the attack may be weak.
 
     Args:
-        train: train(x, y, seed) returns a model; whatever is random in it must follow from the seed.
+        train: train(x, y, seed) returns a model; all of its randomness must follow from the seed.
         x: rows.
         y: their targets; None if there are none.
         canaries: rows (k, ...) and their targets (k, ...), or None for the targets. Without, the row of the largest

@@ -24,9 +24,8 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
         delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu),
 
     exact for one release. T releases of the same noise are one with sqrt(T) times the sensitivity. The two terms are
-    taken as one density times a difference of Mills ratios, so that nothing overflows or cancels before a delta of
-    1e-300. The answer is rounded up by what rounding may have taken: below 1e-9 of it, for mu above 0.01
-    below 1e-11.
+    computed as one density times a difference of Mills ratios. So nothing overflows or cancels for a delta above
+    1e-300. The answer is rounded up by what rounding may have taken: below 1e-9 of it, for mu above 0.01 below 1e-11.
 
     Args:
         eps: of the privacy, above 0.

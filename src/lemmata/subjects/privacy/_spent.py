@@ -1,4 +1,4 @@
-"""What noisy gradient steps spend, by several accountants beside each other."""
+"""The privacy budget that noisy gradient steps spend, by several accountants."""
 
 import dataclasses
 import math
@@ -23,8 +23,8 @@ class PrivacySpent:
     """The eps that steps of clipped, sampled, noisy gradients have spent at a delta.
 
     Args:
-        eps: an upper bound that is certain up to rounding: the exact curve, else the smaller of `pld` and `rdp`.
-        delta, noise, rate, steps: as asked.
+        eps: an upper bound that is certain up to rounding: the exact curve, else the smaller of `pld` and `rdp`. delta,
+            noise, rate, steps: the arguments.
         exact: of the Gaussian curve; None if rows are sampled.
         pld: by the distribution of the privacy loss, rounded up; None without dp-accounting at rate 1.
         rdp: by Rényi divergences; None without dp-accounting at rate 1.
@@ -47,7 +47,8 @@ class PrivacySpent:
 
     @property
     def advantage(self) -> float:
-        """By how much the mean of a loss in [0, 1] can move: 1 - 2 (1 - delta)/(1 + e^eps), 1 if nothing is kept."""
+        """The largest change of the mean of a loss in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps); 1 if nothing is private.
+        """
         return 1 - 2 * (1 - self.delta) * math.exp(-self.eps) / (1 + math.exp(-self.eps))
 
     def __str__(self) -> str:

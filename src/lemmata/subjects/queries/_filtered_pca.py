@@ -45,8 +45,8 @@ class FilterResult:
         name: the name of the filter.
         eigenvalues: the eigenvalues of the mean of psi(y) zz' with psi of mean 0 and variance 1, the largest in
             absolute value first.
-        p_values: that the eigenvalues are zero, for as many as were tested: the first that is not found, and those
-            before it. Each half of the rows tests an eigenvector of the other half.
+        p_values: for the hypotheses that the eigenvalues are zero, up to and including the first that is not rejected.
+            Each half of the rows tests an eigenvector of the other half.
         count: eigenvalues that are found to be other than zero.
     """
 
@@ -63,7 +63,7 @@ class FilteredPCA:
     Args:
         results: one for each filter.
         best: the name of the filter that found most directions, and of several the one with the least p-value.
-        directions: what the best filter found, one unit vector a column, in the units of x: the label depends on x
+        directions: found by the best filter, one unit vector in each column, in the units of x; the label depends on x
             through x @ directions.
         correlation: whether correlations of the label with linear or quadratic functions find a direction.
         linear_p: the p-value of the correlation with linear functions.
@@ -131,8 +131,8 @@ def filtered_pca(
 ) -> FilteredPCA:
     """Directions of x on which y depends, by principal components of the rows that a filter of y selects or weights.
 
-    The inputs are whitened. If y depends on a few directions of normal inputs, then an eigenvector of the mean of
-    psi(y)(zz' - I) with an eigenvalue other than zero is one of them, for any filter psi. The filter "label" is the
+    The inputs are whitened. Let y depend on a few directions of normal inputs. For any filter psi, an eigenvector of
+    the mean of psi(y)(zz' - I) whose eigenvalue is not zero is one of these directions. The filter "label" is the
     correlation with quadratic functions. Other filters can find directions that no correlation with the label shows.
     Each half of the rows tests the eigenvectors of the other half, one after the other.
 

@@ -57,7 +57,7 @@ class InformationExponent:
     def samples(self) -> float | None:
         """The order of the samples that online gradient descent needs from a random start: d^(k-1), d log d, or d.
 
-        For exponents above 2, 2 and 1 in dimension d, without constants; None if no exponent is shown.
+        For exponents above 2, 2, and 1 in dimension d, without constants; None if no exponent was found.
         """
         if self.exponent is None:
             return None
@@ -196,8 +196,8 @@ def _permuted(y: np.ndarray, polynomials: np.ndarray, values: np.ndarray, trials
 def _by_label(polynomials: np.ndarray, y: np.ndarray, trials: int) -> np.ndarray:
     """P-values that the means in ten groups of labels are equal: the larger one of two tests.
 
-    Alexander and Govern's test allows groups of different variances. It finds too much in small groups with heavy
-    tails, so the share of permutations of the labels with means as far apart counts as well.
+    Alexander and Govern's test allows groups of different variances. In small groups with heavy tails it finds too
+    much. So the share of permutations of the labels whose means are at least as far apart is also computed.
     """
     edges = np.unique(np.quantile(y, np.linspace(0, 1, _BINS + 1)[1:-1]))
     groups = np.unique(np.searchsorted(edges, y, side="right"), return_inverse=True)[1]

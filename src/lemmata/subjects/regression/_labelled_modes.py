@@ -18,8 +18,8 @@ _MOST, _REFERENCE = 0.9, 1024  # largest |2 eta - 1|, and on which grid
 def interval_modes(n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
     """Eigenvalues and eigenvectors of min(x_j, x_k)/n at x_j = j / (n + 1/2), in closed form.
 
-    The inverse of the matrix is the second difference with a free right end, so that the eigenvectors are
-    sin((i - 1/2) pi x_j) and the eigenvalues 1 / (4 n (n + 1/2) sin²((i - 1/2) pi / (2 n + 1))).
+    The inverse of the matrix is the second difference with a free right end. So the eigenvectors are sin((i - 1/2) pi
+    x_j), and the eigenvalues are 1 / (4 n (n + 1/2) sin²((i - 1/2) pi / (2 n + 1))).
     """
     index, x = np.arange(1, n + 1) - 0.5, np.arange(1, n + 1) / (n + 0.5)
     values = 1 / (4 * n * (n + 0.5) * np.sin(index * np.pi / (2 * n + 1)) ** 2)

@@ -1,7 +1,8 @@
 """Fits of what base models miss of charge radii: five kinds of kernels, their grids, and nuclei that are left out.
 
-With Q = (K + ridge I)^-1 of all nuclei, what a fit to the others misses at the nuclei of a set S is Q_SS^-1 (Q y)_S,
-and Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S': one inverse answers for every set.
+Let Q = (K + ridge I)^-1 of all nuclei. The errors at the nuclei of a set S, of a fit to all other nuclei, are Q_SS^-1
+(Q y)_S. The matrix Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S'. So one inverse is enough for every
+set.
 """
 
 import functools
@@ -23,7 +24,8 @@ GRIDS = {
     "smooth": list(itertools.product((2.0, 3.0, 4.5), _RIDGES)),
     "odd-even": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
     "two scales": list(itertools.product((0.67, 1.0, 1.5), (4.5, 7.0), _RIDGES[1:])),
-    # the odd-even kernel that knows the parity of Z alone: as many hyper-parameters, and no pairs of neutrons
+    # the odd-even kernel that only uses the parity of Z: the same number of hyper-parameters, but no pairing of
+    # neutrons
     "parity of Z": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
     # two length scales, and the parity of N with two of its own
     "parity of N": list(itertools.product((1.0,), (7.0,), (0.67, 1.0), (1.5,), (0.03, 0.1), (0.0016, 0.005))),
@@ -105,8 +107,9 @@ def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Floa
 def chosen_on_known(
     table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]
 ) -> tuple[tuple[float, ...], Float[np.ndarray, " hidden"]]:
-    """What a fit to the nuclei that are not hidden misses of those that are, and its setting: of the grid the one of
-    least left-out error over the nuclei that are not hidden, computed from these alone.
+    """The errors on hidden nuclei of a fit to the other nuclei, and its setting.
+
+    The setting is the one on the grid with the least leave-one-out error over the nuclei that are not hidden.
     """
     found = []
     for (own, fitted), setting in zip(_kept(table, kind), GRIDS[kind], strict=True):

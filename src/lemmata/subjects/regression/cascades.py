@@ -182,7 +182,7 @@ class CascadeStep(Claim[CascadeRows]):
         return jax.scipy.linalg.solve_triangular(r, q.T @ residual)
 
     def condition(self, problem: CascadeRows) -> Array:
-        """Of T + alpha I beside that of the covariances."""
+        """The condition of T + alpha I, with that of the covariances."""
         return cascade_condition(problem) * (1 + jnp.trace(problem.cascade.tangent_gram(problem.z)) / problem.damping)
 
 

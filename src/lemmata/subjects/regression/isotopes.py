@@ -3,8 +3,8 @@
 Kernel ridge regression on the known nuclei corrects the isospin formula. The errors at hidden nuclei are computed from
 the inverse for all nuclei (`_radii_fits`). For staggering and kinks, the hyper-parameters minimise the left-out error
 over the table, and a tenth of all nuclei is hidden at random. For radii beyond the last known isotopes, the
-hyper-parameters are chosen on the known nuclei alone, and the elements that are cut are drawn at random. No claim
-depends on one choice of known nuclei. The grids and thresholds were chosen after looking at the table.
+hyper-parameters are chosen only on the known nuclei, and the removed elements are drawn at random. No claim depends on
+one choice of known nuclei. The grids and thresholds were chosen after looking at the table.
 """
 
 import jax.numpy as jnp

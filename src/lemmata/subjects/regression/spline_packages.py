@@ -99,7 +99,7 @@ class PackageByProducts(Claim[SplineValues]):
         return jax.vmap(along)(problem.z, problem.cotangent)
 
     def condition(self, problem: SplineValues) -> Array:
-        """Of K, and of differences of squares beside squares."""
+        """The condition of K, and of differences of squares relative to the squares."""
         squared = jnp.sum((problem.z[:, None] - problem.points) ** 2, axis=-1)
         return gram_condition(problem) * (1 + 1 / jnp.min(squared))
 

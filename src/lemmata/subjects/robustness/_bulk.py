@@ -35,7 +35,7 @@ class Bulk:
 
     @property
     def isotropic(self) -> bool | None:
-        """Whether the eigenvalues are those of isotropic rows; None for too few of them to tell."""
+        """Whether the eigenvalues are those of isotropic rows; None if there are too few to decide."""
         return None if len(self.values) < FEWEST else self.misplaced <= self.allowed
 
     @property

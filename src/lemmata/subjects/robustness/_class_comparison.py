@@ -16,8 +16,8 @@ class Compared:
     """A class beside the other classes.
 
     Args:
-        value: log of the largest eigenvalue of its covariance, whitened by the others, over (1 + sqrt(d/n))².
-        low, high: the smallest and the largest such value of the other classes.
+        value: log of the largest eigenvalue of its covariance, whitened by the other classes, over (1 + sqrt(d/n))².
+            low, high: the smallest and the largest such value of the other classes.
         scores: its rows along the eigenvector.
         chance: that a draw from the normal law of the other values is as large, by Student's law.
         normal: the p-value of Shapiro and Wilk's test that the other values are normal.

@@ -29,8 +29,8 @@ class ClassSpectrum:
         label, n: the class and its number of rows.
         visible: whether its rows fall into two groups along a direction of more variance than clean rows have; None if
             that cannot be told.
-        noise: the variance of the bulk, from the median eigenvalue and Marchenko and Pastur's law.
-        eigenvalue, edge: the largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
+        noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur law. eigenvalue, edge: the
+            largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
         spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue; 0 for
             an eigenvalue that noise explains; None if the bulk is not isotropic.
         threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.
@@ -152,12 +152,12 @@ class _Group:
         self.moved = distinct - distinct.mean(axis=0)
 
     def positions(self, chosen: np.ndarray) -> tuple[int, ...]:
-        """Where the chosen distinct rows, and their copies, stand in what was passed."""
+        """The places of the chosen distinct rows, and of their duplicates, in the input."""
         return tuple(int(row) for row in self.where[np.isin(self.which.ravel(), np.flatnonzero(chosen))])
 
 
 def _read(features: ArrayLike, labels: ArrayLike) -> tuple[Float[np.ndarray, "n d"], np.ndarray, float]:
-    """Features divided by their size, without columns that say nothing; labels; and the size."""
+    """Features divided by their size, without constant columns; labels; and the size."""
     table, given = np.asarray(features), np.asarray(labels)
     if table.ndim != 2 or table.shape[1] < 2:
         raise ShapeError(
@@ -195,7 +195,7 @@ def _dimension(moved: list[np.ndarray], dtype: np.dtype) -> int:
 
 
 def _readings(groups: Sequence[_Group], dimension: int, unit: float, chance: float) -> list[ClassSpectrum]:
-    """What each class says; a class that is visible is no longer compared with the rest."""
+    """The results for each class; a class that was found to be visible is no longer compared with the rest."""
     bulks = [bulk_of(group.moved, dimension) if group.n_distinct >= _ROWS else None for group in groups]
     found = [_reading(group, bulk, None, dimension, unit, chance) for group, bulk in zip(groups, bulks, strict=True)]
     rest = [number for number, bulk in enumerate(bulks) if bulk is not None and bulk.noise > 0]
@@ -214,7 +214,7 @@ def _readings(groups: Sequence[_Group], dimension: int, unit: float, chance: flo
 def _reading(
     group: _Group, bulk: Bulk | None, beside: Compared | None, dimension: int, unit: float, chance: float
 ) -> ClassSpectrum:
-    """What a class says; its label is entered by the caller."""
+    """The result for a class; the caller enters its label."""
     copies = group.n - group.n_distinct
     rules = [Condition("rows that repeat another row of the class", float(copies), copies == 0, "a copy counts once")]
     if bulk is None or not bulk.noise > 0:

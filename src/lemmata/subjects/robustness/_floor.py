@@ -29,9 +29,9 @@ class RobustFloor:
         radii: as asked.
         floors: for each radius, a share of the rows: every classifier errs somewhere in the balls of so many.
         reached: for each radius, the robust error of a classifier: the nearest row outside the cover.
-        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair a row. With two classes no
-            row occurs twice, and each pair counts as one error; with more, a row may occur twice, and each pair counts
-            half.
+        pairs: for each radius, rows in conflict that prove the floor, as positions, one pair a row. With two classes,
+            no row occurs twice, and each pair counts as one error. With more classes, a row may occur twice, and each
+            pair counts as half an error.
         covers: for each radius, rows that meet all conflicts, as positions.
         conflicts: for each radius, the number of pairs in conflict.
         separation: half of the smallest distance between rows of different classes: the floor is 0 below it.

@@ -1,7 +1,8 @@
 """A network on a ball as a function of the few units that may be active or inactive there: all others are affine or 0.
 
-With r_k = max(z_k, 0) of the open units alone, every layer's open units are z_k = M_k [1, x, r_1, ..., r_(k-1)], since
-what is between them is affine on the ball. Relaxations are those of `_relaxation`, in a fraction of the operations.
+Let r_k = max(z_k, 0) of the open units only. Then every layer's open units are z_k = M_k [1, x, r_1, ..., r_(k-1)],
+because the maps between them are affine on the ball. Relaxations are those of `_relaxation`, in a fraction of the
+operations.
 """
 
 import dataclasses

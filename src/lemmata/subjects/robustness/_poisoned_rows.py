@@ -51,9 +51,9 @@ class Parts(eqx.Module):
     Args:
         eps: the fraction of the second part.
         sigma: as said.
-        atoms: whether the parts lie, in the direction of the distance, on two points each: the second point has the
-            fraction `stray` of the part, and lies beyond the middle, among the other part.
-        n, d: sizes of a sample.
+        atoms: whether each part is concentrated on two points along the direction of the distance. The second point has
+            the fraction `stray` of the part, and is beyond the middle, on the side of the other part. n, d: sizes of a
+            sample.
     """
 
     eps: float = eqx.field(static=True)

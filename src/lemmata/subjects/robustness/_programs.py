@@ -16,8 +16,8 @@ from ._relaxation import Ball, Bounds
 def _triangles(network: ReluNetwork, ball: Ball, bounds: Bounds, whole: bool):
     """Rows A v <= b, equalities, boxes and integrality over v = (x, hidden a_1, ..., hidden a_H[, switches]).
 
-    A unit with l < 0 < u has a >= z, a >= 0 and a <= u (z - l)/(u - l); with a switch s in {0, 1} instead of the last
-    a <= z - l (1 - s) and a <= u s. The boxes 0 <= a <= u keep what the bounds know of z.
+    A unit with l < 0 < u satisfies a >= z, a >= 0 and a <= u (z - l)/(u - l). With a switch s in {0, 1}, the last
+    condition is replaced by a <= z - l (1 - s) and a <= u s. The boxes 0 <= a <= u keep what the bounds know of z.
     """
     sizes = [network.inputs, *(len(low) for low, _ in bounds)]
     starts = np.concatenate([[0], np.cumsum(sizes)])

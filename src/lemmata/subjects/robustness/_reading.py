@@ -43,9 +43,9 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
     """A network that the certificates can bound.
 
     Args:
-        network: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a `Serial` with its
-            `params`; a `torch.nn.Sequential`, an `eqx.nn.Sequential` or `eqx.nn.MLP`, nested ones, too; a module of
-            Flax that takes a batch of inputs, linen with its variables as `params`, or nnx.
+        network: one of these: a `ReluNetwork`; a list of (weight, bias) of dense layers, with ReLU between them; a
+            `Serial` with its `params`; a `torch.nn.Sequential`, an `eqx.nn.Sequential` or `eqx.nn.MLP`, also nested
+            ones; a module of Flax that takes a batch of inputs (linen with its variables as `params`, or nnx).
         params: the parameters of a `Serial` or the variables of a linen module, as its `init` returns them.
         shape: that of an input, for a network that begins with a ReLU or reads fields.
 

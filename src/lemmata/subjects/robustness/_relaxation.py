@@ -152,8 +152,8 @@ def optimised(
     """The best bound of so many steps of projected ascent in the slopes of each row, from CROWN's; and minimisers.
 
     Every choice of slopes is a sound bound, so that stopping early costs tightness alone. The derivative of the bound
-    by a slope is max(row, 0) z, z the pre-activation in the relaxation at the minimiser, since the chosen lines and the
-    minimiser stay what they are in a neighbourhood.
+    by a slope is max(row, 0) z, where z is the pre-activation in the relaxation at the minimiser. The reason: the
+    chosen lines and the minimiser do not change in a neighbourhood.
     """
     slopes = [np.tile(slope, (len(rows), 1)) for slope in adaptive_slopes(bounds)]
     best, where = np.full(len(rows), -np.inf), np.tile(ball.center, (len(rows), 1))

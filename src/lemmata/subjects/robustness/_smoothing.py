@@ -58,8 +58,7 @@ class SmoothCertificate:
         radius: the radius of the l2 ball on which the class stays with that confidence; 0 if it abstains.
         linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
-        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give.
-        sigma, alpha: as asked.
+        ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give. sigma, alpha: the arguments.
         conditions: the conditions on which the numbers rest.
         claims: names of the claims that state the radius.
     """
@@ -107,9 +106,9 @@ def smooth(
     ball. The classifier that is certified is the smoothed one, not f.
 
     Args:
-        f: classes (batch,) or scores (batch, classes) of inputs (batch, d), if a single score is a sign; or a
-            network, as `certify` takes them, or a fitted classifier of scikit-learn, whose classes are counted in their
-            order.
+        f: classes (batch,) or scores (batch, classes) of inputs (batch, d); the sign of a single score is the class. f
+            can also be a network of a kind that `certify` takes, or a fitted classifier of scikit-learn, whose classes
+            are numbered in their order.
         x: one input; of a network it may be a field, such as an image.
         sigma: the standard deviation of the noise.
         n: draws that bound the probability.

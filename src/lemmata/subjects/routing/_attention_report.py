@@ -32,8 +32,8 @@ class AttentionReport:
     Args:
         effective: for each query, exp of the entropy of its weights: the number of tokens that it reads.
         largest: for each query, its largest weight.
-        span: the largest difference between two logits of one query.
-        lengths, bounds: numbers of keys, and the largest weight that logits of this span can give to one of them.
+        span: the largest difference between two logits of one query. lengths, bounds: numbers of keys, and the largest
+            weight that logits with this span can give to one of them.
         half: with this many keys or more, no weight can exceed 1/2.
         contraction: the largest factor by which the spread of any values is multiplied: the largest total variation
             distance between two rows.
@@ -102,8 +102,8 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
 
     Pass the logits before the softmax, after the division by sqrt(d). A masked entry is minus infinity.
 
-    The effective number of tokens is exp of the entropy of a row. Logits that span S can give one of n keys at most the
-    weight 1/(1 + (n - 1) e^-S), so a head whose span does not grow with the length stops reading single tokens. The
+    The effective number of tokens is exp of the entropy of a row. Logits with span S can give one of n keys at most the
+    weight 1/(1 + (n - 1) e^-S). So a head whose span does not grow with the length stops reading single tokens. The
     contraction is exact for these logits: no values spread more than this factor of their spread after the layer. If
     tokens approach each other by a factor s, M falls by s², so the spread falls by s³.
 

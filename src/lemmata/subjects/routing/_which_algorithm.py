@@ -157,8 +157,8 @@ def which_algorithm(
 
     Raises:
         SettingError: for a predictor that cannot be called, or invalid settings.
-        ShapeError, DataError: for prompts that do not fit each other, fewer than 20 prompts, numbers that are not
-            finite, targets or predictions that are all 0, or answers that are no numbers.
+        ShapeError, DataError: for prompts whose shapes differ, fewer than 20 prompts, numbers that are not finite,
+            targets or predictions that are all 0, or answers that are not numbers.
 
     Example:
         >>> rng = np.random.default_rng(0)

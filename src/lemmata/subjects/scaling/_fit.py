@@ -25,7 +25,7 @@ class Fit:
         log_loss: the measured log losses.
         theta: the parameters.
         clip: residuals beyond this count linearly.
-        scale: the squared unit of `excess`: what noise alone adds to the objective for each parameter.
+        scale: the squared unit of `excess`: the amount that noise alone adds to the objective for each parameter.
     """
 
     design: Design
@@ -62,7 +62,7 @@ class Fit:
 
 
 def _raised(design: Design, log_loss: np.ndarray, theta: np.ndarray, share: float) -> np.ndarray:
-    """The same parameters with a floor of at least a share of the least loss: one that is nought has no slope."""
+    """The same parameters with a floor of at least a share of the least loss, because a floor of zero has no slope."""
     theta = theta.copy()
     if design.floor:
         theta[0] = max(theta[0], log_loss.min() + np.log(share))
@@ -126,8 +126,9 @@ def without_each_scale(fit: Fit) -> list[Fit]:
 def fit_law(design: Design, log_loss: Float[np.ndarray, "m"], robust: bool = True) -> Fit:
     """Least squares from the best starts of a grid, then Huber's fit at 1.345 robust standard deviations.
 
-    The unit of `excess` is Huber's: the mean square of the clipped residuals, over the share that is not clipped, with
-    as many degrees of freedom as points beyond parameters; without a clipped residual it is the usual variance.
+    The unit of `excess` is Huber's: the mean square of the clipped residuals, over the share that is not clipped. The
+    degrees of freedom are the number of points minus the number of parameters. Without a clipped residual, it is the
+    usual variance.
     """
     spare = len(log_loss) - design.parameters
     starts = _starts(design, log_loss)

@@ -27,8 +27,8 @@ def quantile(fit: Fit, level: float) -> float:
 def profile_interval(fit: Fit, number: Functional, level: float) -> tuple[float, float]:
     """All values of a number that laws have which fit not significantly worse; an end may be infinite.
 
-    An end is found by pulling the fit towards a value beyond it: the best law under a pull is the best law among those
-    with its own value of the number, so that every pull gives one point of the profile.
+    An end is found by pulling the fit towards a value beyond it. The best law under a pull is the best law with its own
+    value of the number, so every pull gives one point of the profile.
     """
     ends = [_end(fit, number, _STRETCH * quantile(fit, level), sign) for sign in (-1.0, 1.0)]
     return ends[0], ends[1]

@@ -13,7 +13,7 @@ class AbstractFinding:
 
     Args:
         value: the number.
-        interval: where the true number is with probability `level`; both ends are the value if nothing is unsure.
+        interval: where the true number is with probability `level`; both ends are the value if it is certain.
         level: the confidence of the interval.
         claim: the name of the claim that the answer rests on; `lemmata show` states it.
         hypotheses: the conditions of the answer, with their values.

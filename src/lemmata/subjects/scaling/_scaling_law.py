@@ -59,10 +59,11 @@ class ScalingLaw(AbstractFinding):
         constants: floor, A, alpha, and B and beta if d was given.
         intervals: of each constant by profile likelihood.
         leave_one_out: of each constant by the jackknife over sizes n.
-        told: whether the data tell a constant at all: a floor from zero, others to a factor of 4.
+        told: whether the data determine a constant: a floor must be distinguishable from zero, other constants must be
+            known to a factor of 4.
         noise: the standard deviation of the log losses around the law.
         runs: how many runs of equal signs the residuals have.
-        broken: the probability of as few runs under the law; small if the law breaks.
+        broken: the probability of at most this many runs under the law; small if the law breaks.
         largest: the largest n, and the largest d.
     """
 
@@ -105,7 +106,7 @@ class ScalingLaw(AbstractFinding):
         return self._answer(value, interval, jackknife, beyond)
 
     def needed(self, loss: float | int, d: float | int | None = None) -> Extrapolation:
-        """The n at which the law comes down to a loss; infinite if the floor is in the way.
+        """The n at which the law reaches a loss; infinite if the floor is above this loss.
 
         The interval holds every n at which the loss lies in the interval of `extrapolate`.
 

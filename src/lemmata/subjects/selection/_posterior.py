@@ -66,8 +66,8 @@ def proxy_tangent_gram(
     """The tangent kernel of a small network that has begun to imitate a model's outputs from its features.
 
     A dense network with SiLU between its layers is trained by a few full steps of Adam on the squared error to the
-    outputs. Its kernel, the mean over outputs, is the sum over layers of the Gram matrix of what goes in times the
-    Gram matrix of derivatives in what comes out: products of Jacobians that are never formed.
+    outputs. Its kernel is the mean over outputs. It is the sum over layers of the Gram matrix of the layer's inputs
+    times the Gram matrix of the derivatives in its outputs: products of Jacobians that are never formed.
 
     Args:
         features: of a model that is too large to be differentiated, say; standardised.

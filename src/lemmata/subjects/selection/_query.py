@@ -30,8 +30,8 @@ def query(
     """Rows of a pool to be labelled next, in their order; see `select` for the rules.
 
     Rows are standardised by the mean and standard deviation of pool and labelled rows together, and the kernel is the
-    tangent kernel of a ReLU network with one hidden layer unless another one is given. "coding rate" asks the model
-    nothing unless `entropy_weight` is above 0.
+    tangent kernel of a ReLU network with one hidden layer unless another one is given. "coding rate" does not use the
+    model unless `entropy_weight` is above 0.
 
     Args:
         model: fitted, with `predict_proba` if the rule needs probabilities; None if it needs none.
@@ -77,5 +77,5 @@ def query(
 
 
 def _probabilities(model: Any, rows: np.ndarray) -> np.ndarray | None:
-    """What the model thinks of rows; None if it has no probabilities."""
+    """The model's probabilities of rows; None if it has none."""
     return np.asarray(model.predict_proba(rows), float) if hasattr(model, "predict_proba") else None

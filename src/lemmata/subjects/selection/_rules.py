@@ -87,9 +87,9 @@ def select(
     `entropy_weight` times each row's entropy on its diagonal (Luo et al., 2023). The entropy is not added to the
     objective: on the diagonal it acts as more noise at rows that the model is unsure of.
     "random": each row alike. "entropy": the rows of largest entropy. "k-centre": each time the row farthest, in the
-    kernel's distance, from all labelled and chosen ones. "gradients": rows drawn as k-means++ draws its centres, by
-    the squared distance of their gradients (p - e) x features from those chosen before, e the class that the model
-    calls (as BADGE does; Ash et al., 2020): the kernel of the gradients is K times the Gram matrix of p - e.
+    kernel's distance, from all labelled and chosen ones. "gradients": rows are drawn as k-means++ draws its centres, by
+    the squared distance of their gradients (p - e) x features from those chosen before. Here e is the class that the
+    model predicts (as in BADGE; Ash et al., 2020). The kernel of the gradients is K times the Gram matrix of p - e.
 
     Args:
         candidates: rows, kernel and probabilities.
@@ -144,7 +144,7 @@ def select(
 
 
 def _by_coding_rate(candidates: Candidates, count: int, shares: np.ndarray | float, noise: float) -> np.ndarray:
-    """Shares of the mean diagonal that stand on the diagonal; the noise is that of labels."""
+    """Shares of the mean diagonal that are added to the diagonal; the noise is that of labels."""
     gram, labelled = candidates.gram, np.flatnonzero(candidates.labelled)
     level = np.diagonal(gram).mean()
     on_diagonal = np.broadcast_to(level * shares, len(gram))
@@ -182,7 +182,8 @@ def _by_gradients(gram: np.ndarray, p: np.ndarray, free: np.ndarray, count: int,
     weights = np.maximum(np.diagonal(gram), 0.0)  # the first by its length
     for _ in range(count):
         shares = np.where(free, weights, 0.0)
-        shares = shares if shares.any() else free.astype(float)  # a model that is sure everywhere tells nothing
+        # a model that is certain everywhere gives no information
+        shares = shares if shares.any() else free.astype(float)
         row = int(draw.choice(len(shares), p=shares / shares.sum()))
         own = _squared_distances(gram, row)
         weights = np.minimum(weights, own) if found else own

@@ -224,7 +224,7 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
 
 
 def _by_layers(problem: ProxyNetwork, first: int = 0) -> Array:
-    """From what goes into each layer and derivatives in what comes out, from that layer on."""
+    """Computed from the inputs of each layer and the derivatives in its outputs, from that layer on."""
     inputs, slopes, u = [], [], problem.x
     for w, b in zip(problem.weights, problem.biases, strict=True):
         inputs.append(u)

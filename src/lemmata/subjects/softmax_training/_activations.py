@@ -20,8 +20,8 @@ ACTIVATIONS = ("relu", "exp", "softmax")
 def limit_gram(activation: str, x: Float[Array, "n d"], sigma: float) -> Float[Array, "n n"]:
     """The tangent kernel over W, at infinite width, of each output of f(x) = m^(-1/2) sum_r a_r phi(<w_r, x>).
 
-    E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I): for the ReLU <x, y> (pi - angle) / (2 pi), for the
-    exponential <x, y> exp(sigma² |x + y|² / 2); for the softmax network m <a, S(x)> it is <x, y> exp(sigma² <x, y>).
+    E[phi'(<w, x>) phi'(<w, y>)] <x, y> for w ~ N(0, sigma² I). For the ReLU, it is <x, y> (pi - angle) / (2 pi); for
+    the exponential, <x, y> exp(sigma² |x + y|² / 2); for the softmax network m <a, S(x)>, <x, y> exp(sigma² <x, y>).
 
     Args:
         activation: relu, exp or softmax.

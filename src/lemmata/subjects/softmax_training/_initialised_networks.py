@@ -114,7 +114,7 @@ def posed(problem: object) -> Initialised | None:
 
 
 def definite(tangent: Float[Array, "r r"]) -> Hypothesis:
-    """That the smallest eigenvalue stands above the rounding floor.
+    """The condition that the smallest eigenvalue is above the rounding error.
 
     Args:
         tangent: H*.

@@ -1,8 +1,8 @@
 """A softmax network some way along its training, and one step of descent from there, computed without cancellation.
 
 The steps of the theory are so short (eta m is about 1e-9) that W(tau + 1) - W(tau) drowns in the rounding of W. So the
-displacement from the initialisation is kept beside it, and outputs change by closed forms in expm1: with u = <w', x> -
-<w, x> for every unit, S' - S = S (expm1(u) - e) / (1 + e), e = <S, expm1(u)>.
+displacement from the initialisation is stored, and outputs change by closed forms in expm1. Let u = <w', x> - <w, x>
+for every unit and e = <S, expm1(u)>. Then S' - S = S (expm1(u) - e) / (1 + e).
 """
 
 import math

@@ -5,8 +5,8 @@ This theory is about H at the symmetric initialisation. As m grows, H tends to t
     K(x, y) = <x, y> exp(sigma² <x, y>),
 
 with fluctuations of size m^(-1/2) and a known bias of size 1/m. So lambda = lambda_min(H) of the convergence theorems
-is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix; `definiteness` says when that is positive. The theory
-assumes units drawn in pairs. It does not explain what training does to H.
+is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix; `definiteness` has the condition under which it is
+positive. The theory assumes units drawn in pairs. It does not explain what training does to H.
 """
 
 import jax
@@ -30,9 +30,9 @@ def width_correction(x: Float[Array, "n d"], sigma: Float[Array, ""], m: int) ->
 
         c_ij = 2 (e(x_i, x_i) + e(x_j, x_j) + e(x_i, x_j) - e(x_i, x_i + x_j) - e(x_j, x_i + x_j) - 1)
 
-    with e(x, y) = exp(sigma² <x, y>). H_ll / <x_i, x_j> is a ratio A / (B C) of means over m/2 pairs of
-    exp(<w, x_i + x_j>), exp(<w, x_i>) and exp(<w, x_j>); c collects Var B + Var C + Cov(B, C) - Cov(A, B) - Cov(A, C),
-    each relative, where normal exponentials have Cov(exp <w, x>, exp <w, y>) = (e(x, y) - 1) E exp <w, x> E exp <w, y>.
+    with e(x, y) = exp(sigma² <x, y>). H_ll / <x_i, x_j> is a ratio A / (B C) of means over m/2 pairs of exp(<w, x_i +
+    x_j>), exp(<w, x_i>) and exp(<w, x_j>). c collects Var B + Var C + Cov(B, C) - Cov(A, B) - Cov(A, C), each relative.
+    Normal exponentials have Cov(exp <w, x>, exp <w, y>) = (e(x, y) - 1) E exp <w, x> E exp <w, y>.
 
     Args:
         x: points.

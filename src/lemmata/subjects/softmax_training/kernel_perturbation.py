@@ -142,11 +142,10 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
     """
 
     # Put c_r = <v_lr, S_i> = a_lr - <a_l, S_i>, |c_r| <= 2, and q_r the same of the other output at x_j. Logits move by
-    # at most R, so shares by factors between exp(-2R) and exp(2R), products S_ir S_jr between exp(-4R) and exp(4R); and
-    # |<a_l, S_i - S~_i>| <= 2 tanh(R/2) <= R, so that |c_r q_r - c~_r q~_r| <= 4 R. Therefore
-    #   |H - H~| <= m sum_r (4 R S_ir S_jr + 4 |S_ir S_jr - S~_ir S~_jr|)
-    #            <= (4 R exp(4R) + 4 (exp(4R) - 1)) m sum_r S~_ir S~_jr
-    # if m sum_r S~_ir S~_jr <= m max_r S~_ir <= exp(2 B), and the bracket is at most 20.5 R for R <= 0.01.
+    # at most R. So shares change by factors between exp(-2R) and exp(2R), and products S_ir S_jr between exp(-4R) and
+    # exp(4R). Also |<a_l, S_i - S~_i>| <= 2 tanh(R/2) <= R, so |c_r q_r - c~_r q~_r| <= 4 R. Therefore |H - H~| <= m
+    # sum_r (4 R S_ir S_jr + 4 |S_ir S_jr - S~_ir S~_jr|) <= (4 R exp(4R) + 4 (exp(4R) - 1)) m sum_r S~_ir S~_jr if m
+    # sum_r S~_ir S~_jr <= m max_r S~_ir <= exp(2 B), and the bracket is at most 20.5 R for R <= 0.01.
     title = "Moved units change an entry of the tangent kernel by at most 21 R exp(2B)"
     source = Source("gu2024softmax", "Lemma 5.1", note="with a better constant")
     stated = Kind.OWN
@@ -234,8 +233,8 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
     title = "Noise with mean 0 in the weights changes the mean softmax tangent kernel"
     source = Source("gu2024softmax", "Remark 5.2")
     population = NoisyLayers()
-    # For sigma = rho = 1/2 and |x| = 1 the denominators and <a, S> make a bias of -5/m in an entry (delta method; units
-    # of a pair share the lognormal moments of w): 0.0012 at the last width.
+    # For sigma = rho = 1/2 and |x| = 1, the denominators and <a, S> cause a bias of -5/m in an entry (delta method;
+    # units of a pair share the lognormal moments of w). This is 0.0012 at the last width.
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03, relative=False)
     control = Control(
         "the limit is three quarters of that, as if a part of the noise cancelled",

@@ -61,8 +61,8 @@ def exp_remainder(u: Float[Array, "*s"]) -> Float[Array, "*s"]:
 def terms(training: Training, step: Float[Array, ""]) -> Terms:
     """v_0, v_1, v_2 and C_0 to C_3 of Lemma E.1, without cancellation.
 
-    With S the shares at tau, u = -eta <Delta w, x> and e = <S, expm1(u)>: 1/alpha(tau + 1) - 1/alpha(tau) is
-    -e / alpha(tau + 1), so that v_0 = -e F(tau + 1).
+    Let S be the shares at tau, u = -eta <Delta w, x> and e = <S, expm1(u)>. Then 1/alpha(tau + 1) - 1/alpha(tau) is -e
+    / alpha(tau + 1), so v_0 = -e F(tau + 1).
 
     Args:
         training: the network at tau.

@@ -252,7 +252,7 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
 
 
 class WideSpheres(Population[SphereKernel]):
-    """Spheres of many dimensions with twice as many points, weights as in `SphereKernels`."""
+    """Spheres of many dimensions with twice this number of points, and weights as in `SphereKernels`."""
 
     settings = Space(
         d=Integer(64, 32, 128, "dimension", corners=(48, 64)),

@@ -20,9 +20,9 @@ from ._package import Package
 class Cascade(eqx.Module):
     """Packages one after the other, R^p0 -> R^p1 -> ... -> R, and how its output depends on all of their values.
 
-    The parameters are the values Y_l of every package at its constellation. With z_l the inputs of package l,
-    H_l = M_l K_l^-1 (`Package.influence`) and G_l the gradient of the output in the outputs of package l, the output
-    of row a has the derivative H_l[a, t] G_l[a, j] in Y_l[t, j]. Its tangent kernel in these coordinates is therefore
+    The parameters are the values Y_l of every package at its constellation. Let z_l be the inputs of package l, H_l =
+    M_l K_l^-1 (`Package.influence`), and G_l the gradient of the output in the outputs of package l. The output of row
+    a has the derivative H_l[a, t] G_l[a, j] in Y_l[t, j]. Its tangent kernel in these coordinates is therefore
 
         T = sum_l (H_l H_l') * (G_l G_l')    (* entry by entry).
 
@@ -88,8 +88,8 @@ class Cascade(eqx.Module):
     def step(self, z: Float[Array, "n p"], y: Float[Array, "... targets"], damping: float) -> "Cascade":
         """One step in function space: (T + damping I) q = y - f(z), then Y_l += H_l' (q * G_l) in every package.
 
-        In the values of all packages together it is the damped Gauss-Newton step, the minimiser of
-        |f + J dY - y|² + damping |dY|²; the system has the size of the rows and not of the parameters.
+        In the values of all packages together, it is the damped Gauss-Newton step, the minimiser of |f + J dY - y|² +
+        damping |dY|². The system has the size of the rows, not of the parameters.
 
         Args:
             z: rows (n, p).
@@ -169,9 +169,9 @@ def initial_cascade(
 ) -> Cascade:
     """A cascade on hyperoctahedra before training: 0 everywhere, since the last package has the values 0.
 
-    If a package leads from R^p to R^p its values are its constellation, so that it is nearly the identity; elsewhere
-    they are uniform on (-1, 1) and divided by the square root of the number of splines, so that they lie in the unit
-    ball, which the next constellation spans.
+    If a package maps R^p to R^p, its values are its constellation, so it is nearly the identity. Otherwise, they are
+    uniform on (-1, 1) and divided by the square root of the number of splines. Then they are in the unit ball, which
+    the next constellation spans.
 
     Args:
         key: of the uniform values.

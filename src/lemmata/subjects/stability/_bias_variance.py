@@ -18,8 +18,8 @@ from ._fits import Fit, check_fit, checked_rows, predictor
 _CLAIMS = ("stability.decomposition.two_fits_tell_variance", "stability.decomposition.bias_variance")
 _LEAST = 10
 _TRAIN = 0.4  # of all rows, for each fit of a pair; the rest are predicted
-# Nadeau and Bengio's intervals of level 0.9 held the error of five kinds of fit in 0.72 to 0.83, their parts in 0.82 to
-# 0.97: splits share more than their share of rows says.
+# Nadeau and Bengio's intervals of level 0.9 contained the error of five kinds of fit in 0.72 to 0.83, and its parts in
+# 0.82 to 0.97, because splits have more in common than their share of rows suggests.
 _STRETCH = 1.4
 
 
@@ -32,9 +32,10 @@ class BiasVariance:
         rows: training rows of each fit.
         error: expected squared error at a new row, the sum of variance and rest.
         variance: of the prediction over training sets.
-        rest: squared bias and noise together; data do not tell them apart.
-        error_interval, variance_interval, rest_interval: of each, shape (k, 2).
-        noise: the variance of the targets around their mean, as it was given or as repeated inputs tell it; None else.
+        rest: squared bias and noise together, which data do not separate. error_interval, variance_interval,
+            rest_interval: of each, shape (k, 2).
+        noise: the variance of the targets around their mean, either given or estimated from repeated inputs; None
+            otherwise.
         bias: rest less noise, at least 0; None if the noise is not known.
         excess_bias: rest less the least of all rests. Noise is common, so that it is how much more bias a fit has than
             the one of least bias.
@@ -105,16 +106,18 @@ def bias_variance(
     """Variance, and bias with noise, of any way of fitting under squared error; a curve if several are given.
 
     In each draw the rows are split at random into two training sets and the rows that are predicted. Two fits f_1, f_2
-    to separate rows are independent, so that (f_1 - f_2)²/2 is an unbiased estimate of the variance and
-    (y - f_1)(y - f_2) of bias² + noise, without knowing the truth, for any estimator; their sum is the mean error of
-    the two. All ways of fitting see the same splits. Several outputs are added up.
+    to separate rows are independent. So, for any estimator, (f_1 - f_2)²/2 is an unbiased estimate of the variance, and
+    (y - f_1)(y - f_2) of bias² + noise, without knowing the truth. Their sum is the mean error of the two. All ways of
+    fitting see the same splits. Several outputs are added up.
 
-    What one data set cannot tell: what a fit to more rows than `rows` would do; noise from bias, unless the noise is
-    given or inputs are repeated with targets drawn anew. Differences of bias between ways of fitting it does tell.
+    One data set cannot show two things: the error of a fit to more rows than `rows`; and the difference between noise
+    and bias, unless the noise is given or inputs are repeated with newly drawn targets. Differences of bias between
+    ways of fitting it does tell.
 
     The intervals treat draws as overlapping subsamples (Nadeau and Bengio's correction, stretched): a rule of thumb,
-    not a theorem. On three simulated laws and fits that nothing was tuned on (70 to 140 rows), intervals of level 0.9
-    held the error in 90 to 95 %, the variance in 99 to 100 % and the rest in 96 to 98 %.
+    not a theorem. Intervals of level 0.9 were tested on three simulated distributions and fits that were not used for
+    tuning (70 to 140 rows). They contained the error in 90 to 95 %, the variance in 99 to 100 % and the rest in 96 to
+    98 %.
 
     Args:
         fit: a function of (x, y) whose value has `.predict` or is callable; or several, a list, or a mapping from their

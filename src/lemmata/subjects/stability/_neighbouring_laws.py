@@ -73,7 +73,7 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
 
 
 class Channel(eqx.Module):
-    """What an algorithm answers when one row is drawn anew and all others are as they are.
+    """The answer of an algorithm when one row is drawn again and all others stay unchanged.
 
     Args:
         prior: the law of the row.

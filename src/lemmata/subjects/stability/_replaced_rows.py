@@ -132,7 +132,7 @@ class FiniteLaw(eqx.Module):
 
 
 class FiniteLaws(Population[FiniteLaw]):
-    """Sparse: as many rows as weights, each about one weight alone, so that what is not drawn is not learned.
+    """Sparse: as many rows as weights, each about one weight only, so a weight whose row is not drawn is not learned.
 
     Dense: 8 times as many random rows, targets with noise.
     """

@@ -91,16 +91,15 @@ def stability(
 
     For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)] with S^(i) the sample S
     with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an unbiased
-    estimate of that gap: no hypothesis on A or l, only independent rows of one law. New rows are the held ones, or,
-        if
-    none are given, a tenth of the rows (at least 4) that is set aside; the gap is then that of fits to the others.
+    estimate of that gap: no hypothesis on A or l, only independent rows of one law. New rows are the held-out ones. If
+    none are given, a tenth of the rows (at least 4) is set aside, and the gap is that of fits to the other rows.
 
     The gap is an expectation over samples; the held-out gap is that of this fit. They are compared in the conditions.
 
     The interval is studentised: the spread is Efron and Stein's, half of the summed squared changes of the estimate
-    when a row is replaced, the quantiles are those of a bootstrap of the rows. On eight simulated laws and fits that
-    nothing was tuned on (60 to 150 rows), intervals of level 0.9 held the gap in 92 to 98 %; a plain bootstrap of the
-    changes holds it in 60 to 90 %, since changes that share a sample are not independent.
+    when a row is replaced, the quantiles are those of a bootstrap of the rows. On eight simulated distributions and
+    fits that were not used for tuning (60 to 150 rows), intervals of level 0.9 contained the gap in 92 to 98 %. A plain
+    bootstrap of the changes contains it in 60 to 90 %, because changes that share a sample are not independent.
 
     Args:
         fit: a function of (x, y) whose value has `.predict` or is callable.
@@ -185,9 +184,9 @@ def efron_stein(found: ReplaceOne) -> float:
     """An estimate of the variance of the mean change over samples, from the changes themselves.
 
     Efron and Stein: the variance of any function of n independent rows is at most half of the expected sum of its
-    squared changes when a row is replaced. A replaced row changes the mean change by its own term, by the losses of the
-    others before they are replaced (`others`), and by those after, which are losses at rows that were not seen
-    (`unseen`, a mean over the pool, whose own sampling variance is taken off).
+    squared changes when a row is replaced. A replaced row changes the mean change in three ways: by its own term; by
+    the losses of the other rows before they are replaced (`others`); and by their losses afterwards, which are losses
+    at unseen rows (`unseen`, a mean over the pool, from which its own sampling variance is subtracted).
 
     Args:
         found: rows that were replaced.

@@ -89,7 +89,7 @@ class AuditedTraining(eqx.Module):
 class AuditedTrainings(Population[AuditedTraining]):
     """Normal rows and a long canary; steps whose losses add up to those of one release with noise 0.4 to 0.6."""
 
-    # Sizes; each new one of a training is compiled anew, so that corners change few of them.
+    # Sizes; each new size of a training is compiled again, so the extra settings change few of them.
     settings = Space(
         n=Integer(8, 1, 500, "rows", corners=(8, 8)),
         d=Integer(6, 1, 50, "dimension", corners=(6, 6)),

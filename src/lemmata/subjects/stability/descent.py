@@ -26,7 +26,7 @@ class CoupledRuns(eqx.Module):
 
     @property
     def lipschitz(self) -> Float[Array, ""]:
-        """Of the loss with its penalty on the ball; of the loss alone if there is no penalty."""
+        """The Lipschitz constant of the loss with its penalty on the ball; of the loss only if there is no penalty."""
         added = jnp.where(self.rows.decay > 0, self.rows.decay * self.radius, 0.0)
         return self.rows.lipschitz + added
 
@@ -112,7 +112,7 @@ class KickedRuns(eqx.Module):
         path: the row of each step.
         step: the size of all steps.
         slope: L.
-        tilt: the share of the linear loss's slope along -(1, .., 1); the rest is along a coordinate of its own.
+        tilt: the share of the linear loss's slope along -(1, .., 1); the rest is along a separate coordinate.
         d: coordinates under the maximum.
         n: rows.
     """
@@ -285,9 +285,9 @@ class SmoothnessIsNeeded(Claim[KickedRuns]):
     of the first term on the right.
     """
 
-    # Of the squared distance, a shared step adds at most (2 L eta)², since subgradients of one convex function are
-    # monotone; a hit 4 L eta times the distance beside that. With H the sum of steps at hits the largest distance M so
-    # far satisfies M² <= 4 L² eta² T + 4 L H M, so M <= 2 L eta sqrt(T) + 4 L H; the mean of H over rows is eta T/N.
+    # A shared step adds at most (2 L eta)² to the squared distance, since subgradients of one convex function are
+    # monotone. A hit adds another 4 L eta times the distance. Let H be the sum of steps at hits. The largest distance M
+    # so far satisfies M² <= 4 L² eta² T + 4 L H M, so M <= 2 L eta sqrt(T) + 4 L H. The mean of H over rows is eta T/N.
     title = "Without smoothness, neighbouring runs can drift apart like the root of the steps"
     source = Source("bassily2020", note="main result, for sampling with replacement")
     population = KickedPaths()

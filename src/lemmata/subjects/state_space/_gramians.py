@@ -49,7 +49,7 @@ def _smith(entries: Inexact[Array, "n n"], b: Inexact[Array, "n m"]) -> Inexact[
 
 
 def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
-    """∫_0^∞ h(t) h(t)* dt = C P C* of the response h(t) = C e^{At} B to an impulse, P the Gramian; real parts.
+    """∫_0^∞ h(t) h(t)* dt = C P C* of the response h(t) = C e^{At} B to an impulse, with the Gramian P; real parts.
 
     Its trace is the squared H2 norm of a real system. Of a complex one it is that of the complex response.
 

@@ -249,7 +249,7 @@ def _doubled(
     step: Callable[[Array, Array], Array],
     squared: Callable[[Array], Array],
 ) -> Array:
-    """X, A X, ..., A^(count - 1) X from log(count) doublings of what is known, with A^1, A^2, A^4, ... beside it."""
+    """X, A X, ..., A^(count - 1) X from log(count) doublings of the known columns, together with A^1, A^2, A^4, ..."""
     block = start[None].astype(jnp.result_type(start, power))
     while len(block) < count:
         block = jnp.concatenate([block, step(power, block)])

@@ -85,9 +85,10 @@ def lazy_certificate(
 ) -> LazyCertificate:
     """Whether the theory of lazy training applies to a network on its rows; then train it and report what happened.
 
-    If the Jacobian of the outputs has the least singular value s and is L-Lipschitz, and 2 L |r_0| <= s², then gradient
-    flow on |f - y|²/2 moves the parameters by at most (1 - sqrt(1 - 2 rho)) s/L, rho = L |r_0|/s², and the residual
-    falls at least as exp(-(1 - 2 rho) s² t). Descent takes steps of a tenth of the inverse of the largest eigenvalue.
+    Let the Jacobian of the outputs have the least singular value s and be L-Lipschitz, let 2 L |r_0| <= s², and let rho
+    = L |r_0|/s². Then gradient flow on |f - y|²/2 moves the parameters by at most (1 - sqrt(1 - 2 rho)) s/L, and the
+    residual falls at least as exp(-(1 - 2 rho) s² t). Descent takes steps of a tenth of the inverse of the largest
+    eigenvalue.
 
     Args:
         network: a function f(params, row) with one output, or an object with such a method `apply`.

@@ -44,8 +44,8 @@ _SEQUENCES = Drawn(
     d=Integer(2, 1, 8, "channels of inputs"),
     x=normal("n", "length", "d"),
 )
-# The mean square error is C/m (1 + c/m) as for vectors; from m = 16 to 256 the slope turns by
-# log(1 + c/16)/(2 log 16), below 0.05 for c up to 5.
+# The mean square error is C/m (1 + c/m), as for vectors. From m = 16 to 256, the slope changes by log(1 + c/16)/(2 log
+# 16), below 0.05 for c up to 5.
 _RATE = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12, replicates=2)
 
 

@@ -89,7 +89,7 @@ class IsingModels(Population[IsingModel]):
         graph: "tree", "loop" or "dense".
         attractive: no coupling is negative.
         strength: of the largest coupling.
-        rest: messages are passed until they stand still; else there are none.
+        rest: whether messages are passed until they no longer change; else there are no messages.
     """
 
     graph: str = eqx.field(default="tree", static=True)

@@ -12,8 +12,7 @@ class MixtureFit(eqx.Module):
     """Points on a line, and a mixture of normal laws of variance 1 that is being fitted to them.
 
     Args:
-        points: n of them.
-        means, weights: of the mixture as it stands.
+        points: n of them. means, weights: the current ones of the mixture.
         centres: the means that the points were drawn with, each equally often.
     """
 

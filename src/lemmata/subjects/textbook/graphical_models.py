@@ -173,5 +173,5 @@ class BetheFromBelow(Claim[IsingModel]):
         return jnp.asarray(np.triu(problem.couplings).sum() + np.abs(problem.fields).sum())
 
     def condition(self, problem: IsingModel) -> Array:
-        """Sums of as many terms as pairs, and messages that are at rest to 1e-13."""
+        """Sums with one term for each pair, and messages that have converged to 1e-13."""
         return jnp.asarray(100 * len(problem.fields) ** 2 / log_mean_weight(problem))

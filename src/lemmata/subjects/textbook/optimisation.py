@@ -111,7 +111,7 @@ class SplitLassos(Population[SplitLasso]):
     ).where("there are more rows than columns", lambda s: s["n"] > s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplitLasso:
-        """With b = Ax + A (A'A)^-1 penalty g, g a subgradient of |x|_1."""
+        """With b = Ax + A (A'A)^-1 penalty g, where g is a subgradient of |x|_1."""
         rng, d = generator_of(key), setting["d"]
         design = rng.standard_normal((setting["n"], d)) / np.sqrt(setting["n"])
         solution = rng.standard_normal(d) * (rng.uniform(size=d) < 0.6)

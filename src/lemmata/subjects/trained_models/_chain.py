@@ -1,7 +1,7 @@
 """A model as a chain of affine maps with an activation of slope at most 1 between them, whatever wrote it.
 
-The maps are whole matrices from units to units: a convolution is the matrix of what it does to all positions, and its
-norm is that of the map and not of its kernel.
+The maps are whole matrices from units to units. The matrix of a convolution is its effect on all positions, and its
+norm is that of the map, not of its kernel.
 """
 
 import copy
@@ -58,8 +58,8 @@ class Chain:
 def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
     """The affine maps of a model at its parameters, on rows of a shape.
 
-    Read are functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations are
-    max(., 0) or tanh, and PyTorch's Sequential of the layers that the certificates read, also with Tanh, Hardtanh,
+    It reads functions of JAX (Equinox, Flax, scikit-learn's linear models and perceptrons) whose activations are max(.,
+    0) or tanh. It also reads PyTorch's Sequential of the layers that the certificates read, also with Tanh, Hardtanh,
     ReLU6 or Softshrink. The activation itself is not kept: all of these have a slope of at most 1 and are 0 at 0.
 
     Args:
@@ -147,7 +147,7 @@ def _of_jax(model: JaxModel, shape: tuple[int, ...]) -> tuple[ReluNetwork, bool]
 
 
 def _bodies(step: Any) -> list[ClosedJaxpr]:
-    """The functions that a step calls once; those of loops and branches are read by nobody here."""
+    """The functions that a step calls once; those of loops and branches are not read."""
     if step.primitive.name in _REPEATED:
         return []
     return [step.params[name] for name in _BODIES if isinstance(step.params.get(name), ClosedJaxpr)]

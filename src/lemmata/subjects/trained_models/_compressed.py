@@ -1,11 +1,11 @@
 """The Gauss-Newton curvature of many outputs within the span of the rows that carry it, and the error of that.
 
-Rows of R J, R the roots of the losses' curvatures, are chosen one block after another if most of the diagonal of
-R J J' R is still outside the span of those before: a partial Cholesky factorisation by blocks, with pivots. Of the
+Let R be the roots of the losses' curvatures. Rows of R J are chosen one block after another while most of the diagonal
+of R J J' R is outside the span of the earlier rows: a partial Cholesky factorisation by blocks, with pivots. Of the
 whole matrix only chosen columns are ever made. With J_w = R J and the projection Q onto the span, J_w' J_w + ridge is
-replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms they differ by l + l^1/2 at most, relative to H', l the
-largest eigenvalue of what is left of R J J' R over the ridge; in what comes of it the first order in l^1/2 mostly
-cancels, and an error of the size l is what is seen.
+replaced by H' = Q J_w' J_w Q + ridge. As quadratic forms, they differ by at most l + l^1/2, relative to H'. Here l is
+the largest eigenvalue of the rest of R J J' R over the ridge. In the results, the first order in l^1/2 mostly cancels,
+and the remaining error is of size l.
 """
 
 import dataclasses

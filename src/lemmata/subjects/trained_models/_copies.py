@@ -28,8 +28,8 @@ class Copies:
 
     Args:
         within: training rows that equal, or nearly, another training row.
-        held: held-out rows that equal, or nearly, a training row; empty without held-out rows.
-        exact_within, exact_held: how many of them are exact.
+        held: held-out rows that equal or nearly equal a training row; empty without held-out rows. exact_within,
+            exact_held: how many of them are exact duplicates.
     """
 
     within: Bool[np.ndarray, " n"]
@@ -46,14 +46,14 @@ class Copies:
 def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     """Exact and near copies of rows.
 
-    A row is nearly a copy if another row is closer than a hundredth of the median distance between nearest distinct
-    training rows; the median is over all of them, or over 512 at even places if there are more. It is one, too,
-    if another row is closer than a tenth of that, and so much closer than its fifth neighbour that no more than a
-    hundredth of a row is expected to be by chance: of rows that fill m dimensions evenly a share 4 r^m have a nearest
-    neighbour at less than r times the distance of the fifth, and m is log 2 over the log of the median ratio of the
+    A row is a near duplicate if another row is closer than a hundredth of the median distance between nearest distinct
+    training rows. The median is over all of them, or over 512 at even places if there are more. A row is also a near
+    duplicate if another row is closer than a tenth of that, and so much closer than its fifth neighbour that at most a
+    hundredth of a row is expected by chance. Of rows that fill m dimensions evenly, a share 4 r^m have a nearest
+    neighbour at less than r times the distance of the fifth. Here m is log 2 over the log of the median ratio of the
     second distance to the first (the two nearest neighbours of rows in m dimensions). Copies with a little noise are
-    found so. Distances are Euclidean, over all of a row; exact copies are found by a hash. A missing cell (NaN) is
-    as far from a known one as the column spreads, and equals another one.
+    found so. Distances are Euclidean, over all of a row; exact copies are found by a hash. A missing cell (NaN) is as
+    far from a known one as the column spreads, and equals another one.
 
     Costs 512 n d operations for the median, and n log n for the search, in a tree of eight random projections of the
     rows: they make no distance longer, so that no copy is missed, and each pair that is near in them is looked at in

@@ -25,12 +25,13 @@ def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"]
     """Exact and near copies of documents.
 
     Two documents are near copies if at least 0.8 of all shingles that one of them has are in both. No pair is
-    missed: of two sets so alike, each has one of its rarest fifth of shingles in common with the rarest fifth of the
-    other, and only pairs that share such a one are compared in full. Costs a sort of all shingles, and a comparison for
-    each pair that shares a rare one: the square of their number if many documents are near copies of each other.
+    missed: of two such sets, each has one of its rarest fifth of shingles in common with the rarest fifth of the other.
+    Only pairs that share such a shingle are compared in full. Costs a sort of all shingles, and a comparison for each
+    pair that shares a rare one: the square of their number if many documents are near copies of each other.
 
     Args:
-        x: training documents, tokens that do not count as -1 - k; what follows the last that counts is left out.
+        x: training documents. Tokens that do not count are stored as -1 - k; tokens after the last one that counts are
+            left out.
         held: held-out documents.
 
     Raises:
@@ -95,9 +96,9 @@ def similarity(a: UInt[np.ndarray, " s"], b: UInt[np.ndarray, " t"]) -> float:
 def near_pairs(sets: list[np.ndarray], alike: float = ALIKE) -> Int[np.ndarray, "pairs 2"]:
     """All pairs of sets whose similarity is at least `alike`.
 
-    Such a pair shares at least alike |A| elements of A. In an order of all elements that is the same for both, it
-    therefore shares one of the first |A| - ceil(alike |A|) + 1 of A that is among as many of B: the first of what they
-    share cannot be later in either. The order is that of how many sets have an element, the rarest first.
+    Such a pair shares at least alike |A| elements of A. In a common order of all elements, it therefore shares one of
+    the first |A| - ceil(alike |A|) + 1 elements of A, which is among the same number of first elements of B: the first
+    shared element cannot be later in either. The order is that of how many sets have an element, the rarest first.
 
     Args:
         sets: numbers of elements, each set in order and without repetitions.

@@ -128,7 +128,7 @@ def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractMo
     """A function that gives the probability of the second of two classes alone, with that of the first beside it.
 
     Args:
-        model: any; others stay as they are.
+        model: any; other models are not changed.
         x: rows.
         y: their targets.
     """

@@ -25,7 +25,7 @@ class Factor:
     """The derivatives of outputs in one array of parameters: pushed[i, c] taken[i]', times a scale.
 
     Args:
-        taken: what goes in; 1 for constants.
+        taken: the inputs of the layer; 1 for constants.
         pushed: derivatives of the outputs in what comes out.
         turned: whether the array is (in, out), not (out, in).
         scale: that the derivatives are multiplied by.
@@ -61,8 +61,8 @@ def factors(
 ) -> tuple[Factor, ...] | None:
     """The Jacobian of all outputs as factors, one for each array; None for a model that is no dense network.
 
-    A factor is believed where it is the Jacobian itself on four of the rows, to 1e-10 of it: an array that is used in a
-    second place too, or twice, is none.
+    A factor is accepted if it equals the Jacobian on four of the rows, to 1e-10 of it. An array that is also used in a
+    second place, or twice, has no factor.
 
     Args:
         model: at its parameters.
@@ -88,7 +88,7 @@ def factors(
 
 
 def joined(found: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """The same Jacobian with as few products: each matrix has its constants beside it, and no factor a scale.
+    """The same Jacobian with as few products as possible: each matrix includes its constants, and no factor is a scale.
 
     What goes into a matrix gets one more number for constants that are added to what comes out. Sums over factors are
     the same; which columns of the Jacobian belong to which array is lost.
@@ -109,7 +109,7 @@ def _believed(
     found: dict[str, tuple[np.ndarray, np.ndarray]], name: str, shape: tuple[int, ...],
     jacobian: Float[np.ndarray, "k C Q"], few: np.ndarray, most: float,
 ) -> Factor | None:  # fmt: skip
-    """The factor of an array that gives its Jacobian on a few rows; that of constants is known by its numbers alone."""
+    """The factor of an array that gives its Jacobian on a few rows; constants are identified only by their values."""
     if name in found:
         tried = [Factor(*found[name], turned) for turned in (False, True)]
     else:

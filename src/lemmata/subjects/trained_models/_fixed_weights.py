@@ -1,4 +1,4 @@
-"""Whether training rows alone fix every weight, so that leaving a row out asks for no decay."""
+"""Whether training rows alone determine every weight, so that leaving a row out is possible without a decay."""
 
 import numpy as np
 

@@ -91,12 +91,12 @@ def dimension_by_products(
 ) -> DimensionEstimate:  # fmt: skip
     """The effective dimension by Lanczos' quadrature: for random signs u the mean of u' K (K + ridge)^-1 u.
 
-    K = R J J' R, with R the symmetric roots of the losses' curvatures, has the eigenvalues of M that are not 0, and
-    does not know in which order the parameters stand. After k products from u the eigenvalues of the tridiagonal
-    matrix, weighted by the squares of the first entries of its eigenvectors, integrate polynomials of degree 2 k - 1 as
-    the spectrum that u sees does (Gauss), with a further node at 0 those of degree 2 k (Radau). The derivatives of
-    s/(s + ridge) have alternating signs, so Gauss' rule is an upper bound and Radau's a lower one, however slowly they
-    converge. Memory is that of k arrays of outputs, and one vector of parameters.
+    K = R J J' R, where R are the symmetric roots of the losses' curvatures, has the nonzero eigenvalues of M, and does
+    not depend on the order of the parameters. After k products from u the eigenvalues of the tridiagonal matrix,
+    weighted by the squares of the first entries of its eigenvectors, integrate polynomials of degree 2 k - 1 as the
+    spectrum that u sees does (Gauss), with a further node at 0 those of degree 2 k (Radau). The derivatives of s/(s +
+    ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a lower bound, even if they converge
+    slowly. Memory is that of k arrays of outputs, and one vector of parameters.
 
     Args:
         model: with derivatives.
@@ -148,7 +148,7 @@ def _gauss_and_radau(
 ) -> tuple[float, float]:
     """Radau's and Gauss' value of the integral of s/(s + ridge), from a tridiagonal matrix and what follows it.
 
-    With the node 0 the entry that follows the diagonal is b² (T^-1)_kk, b the next off-diagonal entry.
+    With the node 0, the entry after the diagonal is b² (T^-1)_kk, where b is the next off-diagonal entry.
     """
 
     def integral(main: np.ndarray, off: np.ndarray) -> float:

@@ -23,8 +23,9 @@ _FREE = 1e-4  # the decay of a parameter without one, relative to that of the ot
 def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
     """By how much the mean held-out loss grows if a training row is left out, for each row; below 0 the row harms.
 
-    Of one output the row's own leverage h is taken out of the curvature, by the factor 1/(1 - h): then a linear model
-    of squared loss gives the slope of the held-out loss along what retraining changes. Elsewhere it is of first order.
+    For a single output, the row's own leverage h is removed from the curvature by the factor 1/(1 - h). Then a linear
+    model of squared loss gives the slope of the held-out loss along the change by retraining. Elsewhere it is of first
+    order.
 
     Raises:
         SettingError: if there are no held-out rows.

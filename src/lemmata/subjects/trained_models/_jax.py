@@ -154,8 +154,8 @@ def loss_of(name: str | Loss, f: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.sum((f - y) ** 2) / 2
 
 
-# A model is a static argument: equal if function and tree are the same, whatever its parameters, so that a copy at
-# other parameters compiles nothing.
+# A model is a static argument: equal if function and tree are the same, for any parameters. So a copy at other
+# parameters compiles nothing.
 @eqx.filter_jit
 def _outputs(model: JaxModel, theta: Any, x: Any) -> jax.Array:
     return model._call(theta, x)

@@ -25,7 +25,7 @@ class _Products:
 
     Args:
         rows: how many.
-        probes: added to what comes out of each; None adds nothing.
+        probes: the arrays added to the outputs of each matrix; None adds nothing.
     """
 
     rows: int

@@ -1,4 +1,4 @@
-"""The last features of a model: what its readout is applied to, found by trial whatever wrote the model."""
+"""The last features of a model, the inputs of its readout, found by trial for a model of any library."""
 
 import numpy as np
 from jaxtyping import Float

@@ -1,8 +1,8 @@
-"""What a model would say about each training row had it not seen it: one Newton step of leaving the row out.
+"""The output of a model for each training row if it had not seen the row: one Newton step of leaving the row out.
 
-At a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² the model without row i is, to first order in
-the row, theta + H^-1 J_i' (p_i - y_i) with the curvature H = sum J_i' Lambda_i J_i + n delta of Gauss and Newton. Its
-output at the row, with S_i = J_i H^-1 J_i' and the row's own curvature taken out of H, is
+Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². The model without row i is, to first
+order in the row, theta + H^-1 J_i' (p_i - y_i), with the Gauss-Newton curvature H = sum J_i' Lambda_i J_i + n delta.
+Its output at the row, with S_i = J_i H^-1 J_i' and the row's own curvature taken out of H, is
 
     f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i).
 
@@ -46,12 +46,13 @@ class LeftOut:
         leverage: the largest eigenvalue of Lambda_i^1/2 S_i Lambda_i^1/2 in each row, below 1.
         dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all leverages.
             Within the span of some rows it is too large, by at most what is outside in units of n delta: 3.
-        movement: |J H^-1 g| / |f|, g the gradient of the objective times n: how far a Newton step would still move the
-            outputs, relative to them. 0 at a stationary point. If units with kinks keep descent from a gradient of
-            0, this says what the gradient's length does not: whether the outputs are those of the minimiser.
+        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n: how far a Newton step would still
+            move the outputs, relative to them. 0 at a stationary point. If units with kinks keep descent from a
+            gradient of 0, this says what the gradient's length does not: whether the outputs are those of the
+            minimiser.
         error: the largest relative error of the curvature as a quadratic form, if only a part of it was computed.
-        bend: |f(theta_i; x_i) - moved_i| / |moved_i - f_i| in the median of a few rows, theta_i the parameters that the
-            step leads to and moved_i what the linearisation says there: how far the step is from a small one. 0 if
+        bend: |f(theta_i; x_i) - moved_i| / |moved_i - f_i| in the median of a few rows. Here theta_i are the parameters
+            after the step, and moved_i is the linear prediction there. It shows how nonlinear the step is; it is 0 if
             the model is linear in its parameters.
     """
 
@@ -77,7 +78,7 @@ def leave_one_out(
 
     Raises:
         MemoryPlanError: if n C outputs and P parameters are too many to be held.
-        SolverError: if a row's leverage is 1 to rounding: nothing else fixes what it says.
+        SolverError: if a row's leverage is 1 to rounding, because no other row determines its output.
     """
     f = model.outputs(x)
     n = len(f)
@@ -98,7 +99,8 @@ def leave_one_out(
             found="leverage 1",
             rule="below 1: other rows or the decay must constrain every output",
         )
-    # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, R the root of Lambda: symmetric, and Lambda may be singular
+    # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, where R is the root of Lambda. This is symmetric, and Lambda may
+    # be singular
     middle = (vectors / (1 - shares[:, None, :])) @ vectors.transpose(0, 2, 1)
     pushed = spread + spread @ root @ middle @ root @ spread
     moved = f + np.einsum("iab,ib->ia", pushed, slope)
@@ -110,8 +112,8 @@ def leave_one_out(
 def _faint_ridge(model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"]) -> float:
     """A hundred millionth of the mean curvature of a random direction.
 
-    Logits of more than two classes may all move by the same number, which changes no probability: without a decay the
-    curvature is 0 along these directions, and what this ridge makes of them is taken out again by Lambda.
+    The logits of more than two classes may all move by the same number, which changes no probability. Without a decay,
+    the curvature is 0 along these directions. Lambda removes the effect of this ridge on them again.
     """
     v = prior_of(model) * np.random.default_rng(18).normal(size=len(model.theta))
     pushed = model.jvp(v, x)

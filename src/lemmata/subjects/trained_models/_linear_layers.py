@@ -72,10 +72,9 @@ class PartOfModel(AbstractModel):
 def linear_layers(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Bool[np.ndarray, " P"]:
     """Which parameters the outputs are linear in, jointly: the readout of a network, all of a linear model.
 
-    A layer is taken if the outputs move along a random direction of it, and of those taken before, without second
-    difference, to 1e-8 of the movement; direction and layers are of the same length. Layers with an axis of as many
-    entries as there are outputs come first, since of two factors that are multiplied with each other one is the
-    readout.
+    A layer is accepted if the outputs move along a random direction of it and of the accepted layers without second
+    difference, to 1e-8 of the movement. The direction has the same length as the layers. Layers with an axis whose size
+    is the number of outputs come first, because one of two factors that are multiplied with each other is the readout.
 
     Args:
         model: at its parameters.

@@ -1,7 +1,7 @@
-"""Rows that stand as far from training rows as these do from each other: if a model is asked what it has not seen.
+"""Rows that are as far from training rows as these are from each other, to test a model on inputs that it has not seen.
 
-Two solutions of one objective say the same of rows that both have seen, and may differ on all others. New rows show by
-how much; if there are none, or they are to be left alone, training rows that were moved do nearly as well.
+Two solutions of one objective say the same of rows that both have seen, and may differ on all others. New rows show how
+far this is. If there are none, or if they must not be used, moved training rows are nearly as good.
 """
 
 import numpy as np

@@ -24,11 +24,12 @@ def with_two_outputs(
 
     If log loss is stated, the output is a logit, or a probability if all lie in [0, 1] and the outputs are linear in
     no layer of parameters. If nothing is stated, targets that are words, Booleans or two whole numbers say the same
-    of a model with derivatives. Of the fractions 0.0 and 1.0 a logit is read if its logistic function is nearer to
-    the targets, in squares, than the output itself; and a probability if outputs in [0, 1] are linear in no layer.
+    of a model with derivatives. For the targets 0.0 and 1.0, the output is read as a logit if its logistic function is
+    nearer to the targets, in squares, than the output itself. It is read as a probability if outputs in [0, 1] are
+    linear in no layer.
 
     Args:
-        model: any; one of several outputs, or for values, stays as it is.
+        model: any; a model with several outputs, or for values, is not changed.
         x: training rows.
         y: their targets.
         labels: the two classes, as stated.
@@ -84,7 +85,6 @@ def _link(
 
 
 def _bent(model: AbstractModel, x: np.ndarray) -> bool:
-    """Whether outputs are linear in no layer, as those of a logistic function are; so are all of which only these are
-    seen.
+    """Whether outputs are linear in no layer, as for a logistic function; True also if only outputs are known.
     """
     return isinstance(model, BlackBox) or not model.differentiable or not linear_layers(model, x).any()

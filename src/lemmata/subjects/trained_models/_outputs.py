@@ -1,4 +1,4 @@
-"""What a trained model says of its training rows and of held-out ones."""
+"""The outputs of a trained model for its training rows and for held-out rows."""
 
 import numpy as np
 from jaxtyping import Float

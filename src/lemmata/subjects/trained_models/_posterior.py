@@ -33,7 +33,7 @@ class PosteriorSpread:
     Args:
         spread: J(x) H^-1 J(x)' of each row.
         dimension: the effective dimension tr M H^-1, M the curvature without the decay.
-        movement: |J H^-1 g| / |f|, g the gradient of the objective times n: 0 at a stationary point.
+        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n: 0 at a stationary point.
         whole: whether all parameters are uncertain, and not the readout alone.
     """
 
