@@ -140,7 +140,7 @@ _NAMES: dict[Any, str] = {str: "text", bool: "true or false", int: "a number", f
 
 
 def _union(members: tuple[Any, ...]) -> Reader:
-    """Of each member what JSON calls it: the first that a value may be reads it; of int and float, as it is written."""
+    """For a union, the first member whose JSON type fits reads the value."""
     readers: dict[str, Reader] = {}
     for kind in members:
         bare = typing.get_args(kind)[0] if typing.get_origin(kind) is Annotated else kind

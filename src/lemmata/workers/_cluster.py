@@ -19,7 +19,7 @@ from lemmata.errors import MissingFileError, SettingError
 from ._processes import Processes
 from ._tasks import told_line
 
-_PATIENCE = 5  # seconds for a scheduler to answer, and as many for one of its workers to come
+_PATIENCE = 5  # seconds for a scheduler to answer, and the same for one of its workers to connect
 _SCHEMES = ("tcp", "tls", "ws", "wss")
 _ADDRESS = re.compile(rf"(?:({'|'.join(_SCHEMES)})://)?(\[[0-9A-Fa-f:.%]+\]|[^\s/:@\[\]]+):([0-9]{{1,5}})")
 _LARGEST = 2**20  # bytes of a scheduler file, which has less than a thousand
@@ -38,7 +38,7 @@ def workers(jobs: int = 1, dask: str | os.PathLike[str] | None = None) -> Iterat
             `dask scheduler --scheduler-file` writes.
 
     Raises:
-        SettingError: if both are given, if jobs is no whole number above 0, if `dask` is no address, or if the
+        SettingError: if both are given, if jobs is not a whole number above 0, if `dask` is not an address, or if the
             scheduler does not answer or has no worker within seconds.
         MissingFileError: if there is no such scheduler file.
     """
@@ -164,7 +164,8 @@ def _knock(address: str) -> None:
 
 
 def _answer(ask: Callable[[], Any]) -> Any:
-    """What is asked, in time: Dask's client waits for ever for a program that listens and says nothing."""
+    """The answer, with a time limit, because Dask's client waits for ever for a program that listens without answering.
+    """
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def wait() -> None:
@@ -185,7 +186,7 @@ def _answer(ask: Callable[[], Any]) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """What Dask logs is not shown: that a worker or a scheduler is gone is told with the tasks."""
+    """Hide the log of Dask: the tasks report that a worker or a scheduler is gone."""
     kept = []
     for name in _LOGGERS:
         logger = logging.getLogger(name)

@@ -29,9 +29,9 @@ process may have."""
 class Processes(Executor):
     """An executor of processes that share this machine's cores; one that ends is replaced, and its task run again.
 
-    Each process is started afresh (a script guards what it runs by `if __name__ == "__main__":`), and JAX has its share
-    of the cores in it, so that two processes on two cores do not get into each other's way. A task whose process ends
-    three times, killed or out of memory, has a `BrokenExecutor` for its result; the others go on.
+    Each process is newly started (a script guards its own code by `if __name__ == "__main__":`). JAX gets its share of
+    the cores in it, so two processes on two cores do not compete. A task whose process ends three times, killed or out
+    of memory, has a `BrokenExecutor` for its result; the others go on.
 
     Args:
         jobs: how many processes.
@@ -61,7 +61,7 @@ class Processes(Executor):
             return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; wait for those that were taken, or cancel those that were not begun."""
+        """Accept no more calls; wait for the accepted calls, or cancel those that have not begun."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -94,11 +94,11 @@ class Processes(Executor):
         self.shutdown(wait=True)
 
     def __exit__(self, kind: Any, *_: object) -> None:
-        """Wait for what is under way; if the context was left by an error, end it."""
+        """Wait for tasks under way; if the context was left by an error, end them."""
         self.shutdown() if kind is None else self.end()
 
     def _work(self, number: int) -> None:
-        """One thread for each process: it gives it tasks, and starts another if it ends."""
+        """One thread for each process: it passes tasks to the process, and starts another process if it ends."""
         while (task := self._tasks.get()) is not None:
             future, call = task
             if not future.set_running_or_notify_cancel():
@@ -146,7 +146,7 @@ class _Child:
     def __init__(self, threads: int, number: int):
         context = multiprocessing.get_context("spawn")
         self.end, there = context.Pipe()
-        # Not a daemon, since those may have no processes of their own; it ends with this one in other ways.
+        # It is not a daemon, since daemons may not start processes. It ends with this process in other ways.
         self.process = started(context.Process(target=_serve, args=(there, threads, number)))
         there.close()  # so that either side sees the other's end
 
@@ -158,7 +158,7 @@ class _Child:
 
 
 def _serve(end: Connection, threads: int, number: int) -> None:
-    """Answer calls until the other end is closed; what they print goes to stderr, for stdout has answers alone."""
+    """Answer calls until the other end is closed. Prints go to stderr, because only answers go to stdout."""
     ignore_interruption()
     sys.stdout = sys.stderr
     threading.Thread(target=end_with_parent, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Tasks with keys on whatever executor is given: results and losses, one by one as they are finished."""
+"""Tasks with keys on any executor: results and losses, one by one as they finish."""
 
 import concurrent.futures
 import dataclasses
@@ -31,7 +31,7 @@ def finished(
 ) -> Iterator[tuple[Key, Any]]:
     """Run tasks on an executor, and give each key with its result as it is finished.
 
-    What goes wrong is a result as well, a `Lost`, and the other tasks go on. If the executor dies, the tasks that it
+    A failure is a result as well, a `Lost`, and the other tasks go on. If the executor dies, the tasks that it
     had been given are lost, at most two for each of its workers, and the rest runs here. If the caller stops
     listening, tasks that were not begun are cancelled. float64 is on where it is on here; BLAS has one thread.
 

@@ -230,8 +230,10 @@ class OptimisticSteps(Claim[ScalarGame]):
 
 
 class PenalisedCritic(eqx.Module):
-    """A generator of the point a, a critic x -> b x, the loss f(t) = -log(1 + exp(-c t)), h = f'(0) = c/2, a penalty
-    gamma = 2 r h, and the angle of a start. r is at least 0.1 away from 1, where two rates meet.
+    """A generator a, a critic x -> b x, a loss f, a penalty gamma = 2 r h, and the angle of a start.
+
+    The loss is f(t) = -log(1 + exp(-c t)) with h = f'(0) = c/2. r differs from 1 by at least 0.1, because two rates are
+    equal at 1.
     """
 
     slope: Float[Array, ""]

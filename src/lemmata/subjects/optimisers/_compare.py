@@ -120,7 +120,9 @@ def compare_optimisers(
     evaluate: Callable[[PyTree], Float[Array, ""]] | None = None,
     seed: int = 0,
 ) -> OptimiserComparison:
-    """Train with each optimiser under as many random settings, and say who is best and whether that may be luck.
+    """Train with each optimiser under the same number of random settings, and report which is best.
+
+    Also report whether this may be luck.
 
     Of two identical optimisers with k_A and k_B trials the first has the best run with probability k_A/(k_A + k_B): so
     all have the same number. Settings are drawn evenly on a logarithmic scale. The order is that of the expected best

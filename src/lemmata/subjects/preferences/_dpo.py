@@ -25,7 +25,9 @@ Share = tuple[float, float, float]
 
 @dataclasses.dataclass(frozen=True)
 class DpoReport:
-    """What a policy has made of its preference pairs; shares come as (share, low, high), with exact binomial limits.
+    """The effect of training on a policy's preference pairs.
+
+    Shares are given as (share, low, high), with exact binomial limits.
 
     Args:
         accuracy: pairs with a positive margin.

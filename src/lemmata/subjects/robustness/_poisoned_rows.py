@@ -46,7 +46,7 @@ SHIFTED_ROWS = Drawn(
 
 
 class Parts(eqx.Module):
-    """Two parts of a class: covariances at most sigma² I, means so far apart that |distance|² = 6 sigma²/eps.
+    """Two parts of a class: covariances at most sigma² I, and |distance|² of the means is 6 sigma²/eps.
 
     Args:
         eps: the fraction of the second part.

@@ -161,7 +161,9 @@ def output_change(
 
 
 def loss_decrease(training: Training, step: Float[Array, ""]) -> Float[Array, ""]:
-    """1 - |F(tau + 1) - Y|² / |F(tau) - Y|², without cancellation: -<G, G + 2 (F - Y)> / |F - Y|², G the change of F.
+    """1 - |F(tau + 1) - Y|² / |F(tau) - Y|², without cancellation.
+
+    It is -<G, G + 2 (F - Y)> / |F - Y|² with the change G of F.
 
     Args:
         training: the network at tau.

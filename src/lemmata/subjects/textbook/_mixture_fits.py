@@ -1,4 +1,4 @@
-"""Points from several normal laws, and where a fit of their mixture stands; normal laws with latent factors."""
+"""Points from several normal distributions and the current fit of their mixture; normal latent factors."""
 
 import equinox as eqx
 import numpy as np

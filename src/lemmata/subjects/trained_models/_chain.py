@@ -154,7 +154,7 @@ def _bodies(step: Any) -> list[ClosedJaxpr]:
 
 
 def _without_tanh(closed: ClosedJaxpr, values: list[Any], replaced: list[bool]) -> list[Any]:
-    """The traced function with max(., 0) in the place of tanh, so that the maps between them can be read alike."""
+    """The traced function with max(., 0) in the place of tanh, to read the maps between activations in the same way."""
     known = dict(zip([*closed.jaxpr.constvars, *closed.jaxpr.invars], [*closed.consts, *values], strict=True))
     look_up = lambda var: var.val if isinstance(var, Literal) else known[var]
     for step in closed.jaxpr.eqns:

@@ -125,7 +125,7 @@ def _of_log_loss(estimator: Any, name: str) -> bool:
 
 
 def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractModel:
-    """A function that gives the probability of the second of two classes alone, with that of the first beside it.
+    """From the probability of the second of two classes, a function that gives both probabilities.
 
     Args:
         model: any; other models are not changed.

@@ -32,7 +32,7 @@ def without_held_rows(trained: Trained) -> Trained:
 
 
 def share_answers(known: Trained, other: Trained) -> None:
-    """Keep with one of two that differ in held-out rows what is known of the other and does not rest on these."""
+    """Give one of two models that differ in held-out rows the other's results that do not depend on these rows."""
     for name, answer in answers(known).items():
         if name not in {name_of(own) for own in (copies_of, fresh_rows, held_outputs, without_held_rows)}:
             vars(other).setdefault(name, answer)

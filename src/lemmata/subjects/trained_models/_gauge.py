@@ -1,4 +1,7 @@
-"""What makes a claim a gauge: an examination poses it a user's trained model, and asks it a few questions more."""
+"""The parts that make a claim a check.
+
+An examination applies it to a user's trained model, and calls a few more methods.
+"""
 
 import abc
 import math

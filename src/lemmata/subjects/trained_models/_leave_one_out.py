@@ -221,7 +221,10 @@ def _by_parameters(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """By the Cholesky factor of H, P wide: once over the rows for it, and once for what it says of each."""
+    """By the Cholesky factor of H, of size P.
+
+    One pass over the rows gives the factor, and one gives the result of each row.
+    """
     (n, width), size, prior = curvature.shape[:2], len(model.theta), prior_of(model)
     few = max(_BLOCK // (8 * width * size), 1)
     parts = [slice(i, min(i + few, n)) for i in range(0, n, few)]

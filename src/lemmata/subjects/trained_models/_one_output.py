@@ -20,7 +20,7 @@ ONE_LOGIT, ONE_PROBABILITY = "one logit", "one probability"
 def with_two_outputs(
     model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ...] | None, stated: StatedLoss | None
 ) -> tuple[AbstractModel, tuple[Any, ...] | None, str]:
-    """A model of one output for two classes as one of two outputs, -f/2 and f/2, f the logit of the second class.
+    """A model of one output for two classes as one of two outputs, -f/2 and f/2, for the second class's logit f.
 
     If log loss is stated, the output is a logit, or a probability if all lie in [0, 1] and the outputs are linear in
     no layer of parameters. If nothing is stated, targets that are words, Booleans or two whole numbers say the same

@@ -1,9 +1,9 @@
 """Laplace's approximation of the posterior of a trained model: how uncertain its outputs at new rows are.
 
-At a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² the posterior of the parameters is, to second
-order, normal with the inverse curvature H^-1, H = sum_i J_i' Lambda_i J_i + n delta of Gauss and Newton, times the
-noise variance for squared loss. That of the outputs at a row x is J(x) H^-1 J(x)'. For squared loss and a model that is
-linear in its parameters this is exact.
+Consider a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². To second order, the posterior of the
+parameters is normal with the inverse curvature H^-1, where H = sum_i J_i' Lambda_i J_i + n delta is the Gauss-Newton
+curvature. For squared loss, it is multiplied by the noise variance. That of the outputs at a row x is J(x) H^-1 J(x)'.
+For squared loss and a model that is linear in its parameters this is exact.
 """
 
 import dataclasses
@@ -160,7 +160,10 @@ def _by_outputs(
     model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float, others: np.ndarray,
     known: tuple[tuple[Factor, ...], tuple[Factor, ...]] | None,
 ) -> _Found:  # fmt: skip
-    """With K = J J', R the root of Lambda and A = R K R + ridge = L L': H^-1 = (1 - J' R A^-1 R J) / ridge."""
+    """Let K = J J', let R be the root of Lambda, and let A = R K R + ridge = L L'.
+
+    Then H^-1 = (1 - J' R A^-1 R J) / ridge.
+    """
     prior, ridge = prior_of(model), len(x) * decay
     f, gradient = _gradient(model, x, y, task, ridge)
     (n, width), root = f.shape, roots(task.curvatures(f))

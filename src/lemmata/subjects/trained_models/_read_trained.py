@@ -200,7 +200,7 @@ def _corrected(targets: Any, task: Task, rows: np.ndarray) -> np.ndarray | None:
 
 
 def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
-    """An array of numbers; cells of NaN stay for a model of which only outputs are seen, and which takes them."""
+    """An array of numbers. NaN cells are kept if only the outputs of the model are known and the model accepts them."""
     try:
         rows = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -14,7 +14,7 @@ _TRIED = 32
 def readout(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "C h"] | None:
     """The last matrix W = (w_1, ..., w_C) such that output c is <w_c, features> plus what does not depend on W.
 
-    It is found by trial: doubling one w_c must move output c alone, and by as much as leaving it out does.
+    It is found by trial: doubling one w_c must move only output c, by the same amount as leaving it out.
 
     Args:
         model: at its parameters.

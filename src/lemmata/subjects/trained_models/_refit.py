@@ -112,7 +112,7 @@ def wider_refits(trained: Trained) -> Refits:
     """The same on the training rows followed by the held-out ones that are not duplicates of them.
 
     Raises:
-        SettingError: if there is no `fit`, or no held-out rows.
+        SettingError: if there is no `fit`, or if there are no held-out rows.
     """
     x, y = (part[fresh_rows(trained)] for part in held_rows(trained))
     own = np.asarray(trained.targets)
@@ -126,8 +126,8 @@ def wider_refits(trained: Trained) -> Refits:
 def by_chance(trained: Trained) -> Trained:
     """The model trained afresh on targets drawn whatever the input, and held-out rows with targets so drawn.
 
-    They are drawn from those of the training rows, independently: in a permutation the other rows would tell which
-    target is left.
+    They are drawn independently from those of the training rows, because in a permutation the other rows would show
+    which target is left.
 
     Raises:
         SettingError: if there is no `fit`, or it fails.

@@ -1,4 +1,5 @@
-"""Units that can be rescaled: what goes in multiplied, what goes out divided, and the model stays the same function."""
+"""Units that can be rescaled: multiply the incoming weights, divide the outgoing ones, and the function stays the same.
+"""
 
 import dataclasses
 
@@ -28,8 +29,8 @@ class Rescaling:
     def charges(self, theta: Float[np.ndarray, " P"]) -> Float[np.ndarray, " k"]:
         """For each unit |what goes in|² - |what goes out|².
 
-        The derivative of the loss along the rescaling of unit k is <D theta, grad> = 0 with D = 1 on what goes in and
-        -1 on what goes out; gradient flow moves theta along -grad, so that theta' D theta stays as it is.
+        The derivative of the loss along the rescaling of unit k is <D theta, grad> = 0, where D = 1 on incoming weights
+        and -1 on outgoing weights. Gradient flow moves theta along -grad, so theta' D theta does not change.
         """
         return np.bincount(np.abs(self.units), np.sign(self.units) * theta**2)[1:]
 
@@ -43,10 +44,10 @@ class Rescaling:
 def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
     """Every layer of units of a model whose rescaling changes no output.
 
-    Nothing is asked of names or of the order of axes: for each axis of each array the product J v is taken on a few
-    rows, v the array with its slices along the axis times one random number each, the same for every axis of that
-    length; a pair of axes, with constants of the same length or without, is a layer of units if
-    J v_in + J v_constants = J v_out.
+    Names and the order of axes are not used. For each axis of each array, the product J v is computed on a few rows.
+    Here v is the array whose slices along the axis are each multiplied by one random number, the same for every axis of
+    that length. A pair of axes, with constants of the same length or without, is a layer of units if J v_in + J
+    v_constants = J v_out.
 
     Args:
         model: with derivatives.
@@ -59,7 +60,7 @@ def find_rescalings(model: AbstractModel, x: np.ndarray) -> list[Rescaling]:
         for axis, length in enumerate(layer.shape):
             if length > 1:
                 pushed[place, axis] = double.jvp(_along(double, place, axis), rows)
-    found, known = [], set()  # without constants, in and out cannot be told apart: one order is enough
+    found, known = [], set()  # without constants, in and out cannot be distinguished: one order is enough
     arrays = [key for key in pushed if len(double.layers[key[0]].shape) > 1]
     for a in arrays:
         for b in arrays:

@@ -1,8 +1,9 @@
 """Outputs at some training rows of models that have not seen them, by products alone: if no dual matrix fits.
 
-At a stationary point of (1/n) sum_j l_j + (delta/2) |theta|² the model without row i is, to first order in the row,
-theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i), G_j = J_j' Lambda_j J_j the Gauss-Newton matrix of row
-j. Its output at the row is f_i + J_i d, which is what `leave_one_out` has from a matrix of all rows and outputs.
+Consider a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². The model without row i is, to first order in the
+row, theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i), where G_j = J_j' Lambda_j J_j is the Gauss-Newton
+matrix of row j. Its output at the row is f_i + J_i d, which is what `leave_one_out` has from a matrix of all rows and
+outputs.
 """
 
 import dataclasses
@@ -29,8 +30,8 @@ class SampledRows:
     Args:
         rows: their places.
         outputs: of each in the model without it.
-        movement: |J H^-1 g| / |f| over all rows, g the gradient of the objective times n: how far a Newton step would
-            still move the outputs, relative to them.
+        movement: |J H^-1 g| / |f| over all rows, where g is the gradient of the objective times n: how far a Newton
+            step would still move the outputs, relative to them.
         residual: the largest |A d - b| / |b| at which conjugate gradients ended.
         products: with the curvature of all rows.
     """

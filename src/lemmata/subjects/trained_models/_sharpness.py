@@ -17,9 +17,9 @@ def largest_eigenvalue(
     """The largest eigenvalue by Lanczos' recurrence of three terms, and how many products it took.
 
     No basis is stored: three vectors, in the precision of the start, are held beside a product. Vectors then lose their
-    orthogonality to those of eigenvalues that have converged, which come again as copies; the largest value is as
-    accurate as with a basis (Paige 1976). It ends if the residual |A x - value x| of the largest Ritz pair is at
-    most the tolerance times |value|; there is an eigenvalue as near as the residual.
+    orthogonality to those of converged eigenvalues, which return as duplicates. The largest value is as accurate as
+    with a stored basis (Paige 1976). It ends if the residual |A x - value x| of the largest Ritz pair is at most the
+    tolerance times |value|; there is an eigenvalue as near as the residual.
 
     Args:
         product: v -> A v.

@@ -1,9 +1,9 @@
 """Shift: whether deployment rows come from the law of the rows that a model was judged on.
 
-A classifier is asked to tell the two apart from inputs, their squares and the model's outputs, each row by a fit that
-has not seen it. Its area under the curve is compared with what it is after the rows are dealt anew at random, which is
-exact for rows of one law: the p-value is at most alpha with a probability of at most alpha, whatever the law, the model
-and the classifier.
+A classifier distinguishes the two sets by inputs, their squares and the model's outputs. Each row is classified by a
+fit that has not seen it. Its area under the curve is compared with the areas after random permutations of the rows.
+This test is exact for rows of one distribution: the p-value is at most alpha with a probability of at most alpha, for
+any distribution, model and classifier.
 """
 
 import dataclasses
@@ -71,13 +71,13 @@ class Shift:
 def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None = None) -> Shift:
     """Compare the deployment rows with held-out rows, or with training rows if there are fewer than 100 of those.
 
-    The model's outputs on rows that it was trained on differ from those on new rows of the same law, so they are looked
-    at beside held-out rows alone.
+    The model's outputs on its training rows differ from those on new rows of the same distribution, so outputs are only
+    compared with those of held-out rows.
 
     Args:
         trained: a model with deployment rows.
         training: compare with training rows whatever else there is.
-        outputs: whether outputs are looked at, too; None is as above.
+        outputs: whether outputs are used, too; None chooses as described above.
 
     Raises:
         DataError: if there are no deployment rows.

@@ -81,9 +81,9 @@ def block_rows(model: AbstractModel, x: np.ndarray) -> int:
 def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bool = False) -> float:
     """Gradients of all rows x that the kernel of x and of as many others with x costs.
 
-    Each output of a row is a gradient of it; a gradient of all takes some 6 P operations a row, and a product of two
-    Jacobians 2 C P for each pair of rows. A dense network, whose Jacobian has factors, needs 2 C (a + b) at most for
-    each of its matrices of shape (a, b), in place of 2 C a b.
+    Each output of a row needs one gradient. A gradient of all rows takes about 6 P operations for each row, and a
+    product of two Jacobians 2 C P for each pair of rows. A dense network, whose Jacobian has factors, needs 2 C (a + b)
+    at most for each of its matrices of shape (a, b), in place of 2 C a b.
     """
     n, width = len(x), model.outputs(x[:1]).shape[1]
     step = max(_BYTES // max(8 * width * len(model.theta), 1), 1)  # a row that does not fit has its price, too
@@ -111,8 +111,8 @@ def kernel_machine(
 ) -> KernelMachine:
     """Ridge regression of targets on rows, with a constant beside the kernel, and the ridge chosen by leaving out.
 
-    Leaving row i out is exact: the residual alpha_i / [(K + ridge)^-1]_ii, with K the kernel and a constant as large as
-    its mean diagonal, so that the mean of the targets is learned with the rest.
+    Leaving row i out is exact: the residual is alpha_i / [(K + ridge)^-1]_ii. Here K is the kernel plus a constant as
+    large as its mean diagonal, so the mean of the targets is learned, too.
 
     Args:
         kernel: of the training rows.

@@ -26,9 +26,10 @@ class Task:
 
     Args:
         loss: that was trained with. "softmax" for classes: log sum exp f - f_y; "squared" for values: |f - y|²/2;
-            "documents" for language models, whose one output f is itself the loss of a document; or a `Loss`.
-        outputs: what the model gives: "logits", "probabilities", "values", "losses of documents"; "logarithms of means"
-            of counts; "scores" of classes, of which the largest names one and none is a probability; or "classes".
+            "documents" for language models, whose one output f is the loss of a document; or a `Loss`.
+        outputs: the meaning of the model's outputs: "logits", "probabilities", "values", "losses of documents";
+            "logarithms of means" of counts; "scores" of classes, where the largest score gives the class but no score
+            is a probability; or "classes".
         labels: the class that each output stands for; empty for values.
         why: how the loss is known, in words.
     """
@@ -107,7 +108,7 @@ class Task:
         return away * np.exp(f) if self.is_counted else away
 
     def losses(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """The loss of each row as it is reported: log loss of classes without weights; |m - y|²/2, m the means."""
+        """The reported loss of each row: log loss of classes without weights; |m - y|²/2, where m are the means."""
         if self.is_classification:
             return np.asarray(jax.nn.logsumexp(f, axis=1)) - (y * f).sum(1)
         if self.is_language:
@@ -149,7 +150,8 @@ class Task:
             row_name: what a row is called in errors.
 
         Raises:
-            DataError: for a class that no output stands for, with the first such row, or a value that is not finite.
+            DataError: for a class without an output (the message gives the first such row), or for a value that is not
+                finite.
         """
         y = plain_labels(array_of("y", y))
         if y.dtype.kind == "c":
@@ -194,9 +196,9 @@ def read_task(
 ) -> Task:
     """The task of a model, from its outputs on rows and from their targets.
 
-    Whole numbers, words and Booleans are classes; fractions are values. Outputs that lie in [0, 1] with rows of sum 1
-    are probabilities, all others logits; a model that only names or scores classes has neither, nor has one of which
-    only values are seen.
+    Whole numbers, words and Booleans are classes; fractions are values. Outputs in [0, 1] whose rows have the sum 1 are
+    probabilities; all others are logits. A model that only names or scores classes has neither, and so does a model of
+    which only values are known.
 
     Args:
         model: the model.

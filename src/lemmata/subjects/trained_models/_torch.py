@@ -72,7 +72,7 @@ class TorchModel(AbstractModel):
             kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
             return tensor
 
-        # saved and not freed before the end, so that no storage stands for two
+        # saved and not freed before the end, so that a storage is not used for two tensors
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
             found = self._call(self._here().requires_grad_(), self._tensor(x))
         del found
@@ -109,7 +109,7 @@ class TorchModel(AbstractModel):
         taken, given = {}, {}
 
         def listen(name: str, layer: Any, args: Any, out: Any) -> Any:
-            """0 is added to what comes out, so that derivatives in it can be asked for."""
+            """0 is added to the layer's output, so that derivatives in it can be computed."""
             if name in given or len(args) != 1 or out.ndim != 2 or len(out) != len(rows):
                 given[name] = None  # a row passes twice, or as something else than a vector
                 return out

@@ -15,8 +15,8 @@ from ._task import Task
 class Trained:
     """A trained model, the rows it has seen, rows it has not, and what else is known of its training.
 
-    What is asked of it stands beside the mathematics that answers: functions of a `Trained`, whose answers are kept
-    with it (`once`).
+    Functions of a `Trained` are defined beside the mathematics that they need. Their results are stored with it
+    (`once`).
 
     Args:
         model: at the parameters that were found.

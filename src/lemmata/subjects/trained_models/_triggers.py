@@ -6,7 +6,7 @@ projected gradient steps on
     mean log loss of that class + lambda sum m,    0 <= m <= 1,    p within the range of each feature,
 
 where lambda rises while the change works and falls while it does not. A backdoor makes one class much cheaper to reach
-than the others; without one the sizes sum m of all classes are alike.
+than the others. Without a backdoor, the sizes sum m of all classes are similar.
 """
 
 import dataclasses

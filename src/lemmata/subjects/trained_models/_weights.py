@@ -17,9 +17,9 @@ _COLLECTION = "params."
 def weights(model: Any) -> dict[str, np.ndarray]:
     """The arrays of a model by their names, as `lemmata model --weights` reads them from a safetensors file.
 
-    Save them with `safetensors.numpy.save_file(weights(model), "net.safetensors")`. In PyTorch names are those of
-    `state_dict()`, where parameters that are tied stand once; in JAX, Equinox and Flax they are paths in the tree of
-    arrays with dots between ("layers.0.weight"), and states of random numbers are left out.
+    Save them with `safetensors.numpy.save_file(weights(model), "net.safetensors")`. In PyTorch, names are those of
+    `state_dict()`, where tied parameters occur once. In JAX, Equinox and Flax, they are paths in the tree of arrays
+    with dots between ("layers.0.weight"), and states of random numbers are left out.
 
     Args:
         model: (f, params), (module, variables) of Flax, or a module of Equinox, Flax or PyTorch.
@@ -142,7 +142,7 @@ _KINDS = {"floating-point": jax.numpy.floating, "complex": jax.numpy.complexfloa
 
 
 def _kind(dtype: Any) -> str:
-    """Which numbers an array holds, in words; "other" for what is no number."""
+    """The kind of numbers in an array, in words; "other" for anything else."""
     found = next((words for words, kind in _KINDS.items() if jax.numpy.issubdtype(dtype, kind)), "other")
     return "true-or-false" if dtype == np.bool_ else found
 

@@ -15,8 +15,8 @@ _ARRAYS = "x and y as arrays"
 def bare_model(model: Any) -> Any:
     """The model itself, if what was given holds one: the answer is the same function of a row.
 
-    A search of scikit-learn holds its best estimator, a `TrainState` of Flax a function and its parameters, and
-    (module, state) of Equinox a module that is called with a row and a state, which stays as it is.
+    A search of scikit-learn contains its best estimator. A `TrainState` of Flax contains a function and its parameters.
+    (module, state) of Equinox contains a module that is called with a row and a state, which does not change.
 
     Args:
         model: what the user has.

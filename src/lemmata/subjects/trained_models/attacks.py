@@ -1,7 +1,7 @@
 """Attacks: how far an input must move until the model assigns it to another class.
 
 The theory gives the distance to the boundary to first order. It assumes outputs that are nearly linear on the way. It
-leaves open why the boundary is where it is, and it does not cover inputs that no small change makes.
+does not explain why the boundary is where it is, and it does not cover inputs that no small change produces.
 """
 
 from typing import ClassVar

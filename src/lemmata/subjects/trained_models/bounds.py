@@ -55,9 +55,8 @@ def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: 
         rows: how many there are.
         trivial: what everybody knows.
 
-    Returns:
-        The smallest factor, by bisection; 1 if the bound says something already, infinite if no number of rows
-        below 2^60 times as many helps.
+    Returns: The smallest factor, by bisection; 1 if the bound is already not vacuous, infinite if no number of rows
+    below 2^60 times as many is enough.
     """
     if bound_at(rows) < trivial:
         return 1.0
@@ -170,7 +169,7 @@ def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[Ab
 
 @functools.lru_cache(maxsize=1)  # asked for by the prediction, the measurement and the factor
 def described(problem: Trained) -> list[Described]:
-    """The model in each of thirty codes, which the first bits of a word tell apart, that of least bound first."""
+    """The model in each of thirty codes, and the smallest bound; the first bits of a word give the code."""
     labels, flat = problem.y.argmax(1), problem.x.reshape(len(problem.x), -1)
     found = []
     for kept, bits in itertools.product(_KEPT, _BITS):

@@ -41,10 +41,10 @@ def noisy_sum(
 
 
 class ReleasedMemberships(Population[Trained]):
-    """n training rows and as many held-out ones, each a unit vector of its own, in two classes by chance.
+    """n training rows and n held-out rows, each a separate unit vector, in two random classes.
 
-    The model is one step of descent from 0 on the mean of -(2y - 1) x'w, with Laplace noise: it claims the privacy that
-    it has, and a row's margin is its membership plus noise, so that no attack by the loss could do better.
+    The model is one step of descent from 0 on the mean of -(2y - 1) x'w, with Laplace noise. It claims exactly the
+    privacy that it has. A row's margin is its membership plus noise, so no attack by the loss can be better.
     """
 
     settings = Space(

@@ -38,7 +38,7 @@ _VECTORS = 9 + _BASIS  # of parameters in float64, which a step of descent holds
 
 
 def direction(problem: Trained, stream: int) -> Float[np.ndarray, " P"]:
-    """J' u of all training rows for normal u: random, and the same whatever order the parameters stand in.
+    """J' u of all training rows for normal u: random, and independent of the order of the parameters.
 
     Args:
         problem: the model with its training rows.
@@ -61,8 +61,8 @@ def sharpness(problem: Trained) -> tuple[float, int]:
 class Moves:
     """Small moves away from the weights, under descent whose slope at the weights themselves is taken off.
 
-    A move d becomes d - rate (g(theta + d) - g(theta)), g the gradient of the objective: the weights stay where they
-    are, whether or not they are a stationary point, and what grows is told by gradients alone.
+    A move d becomes d - rate (g(theta + d) - g(theta)), where g is the gradient of the objective. The weights do not
+    change, whether or not they are a stationary point, and only gradients show which moves grow.
 
     Args:
         problem: the model with its training rows.
@@ -97,8 +97,8 @@ class Moves:
     def grows(self, rate: float) -> bool:
         """Whether four steps make the move alternate in sign and grow; along a negative curvature none alternates.
 
-        The last step's change is compared with the first one's. More steps would tell of negative curvatures alone, if
-        there are any: along them moves grow at every rate.
+        The last step's change is compared with the first one's. More steps would only show negative curvatures, if
+        there are any, because moves along them grow at every rate.
         """
         path, changes = self.start, [self.start]
         for _ in range(_STEPS):

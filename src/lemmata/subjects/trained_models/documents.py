@@ -99,7 +99,8 @@ class LanguageModels(Population[Trained]):
 _LEVEL = 0.95
 _COVERAGE = 0.9
 # One Newton step recovers nine tenths of what these models lose on new documents, and three quarters with a decay of
-# 0.03: 95 % limits missed 8 % of 678 models, drawn from other seeds than those it is judged on, 99 % limits 3 %.
+# 0.03. 95 % limits missed 8 % of 678 models, drawn from other seeds than the models of the verdict; 99 % limits missed
+# 3 %.
 _WIDER = float(stats.norm.ppf(0.995) / stats.norm.ppf(0.975)) ** 2
 
 

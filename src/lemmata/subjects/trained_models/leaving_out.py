@@ -1,4 +1,4 @@
-"""Leaving out: what training rows alone say about rows that the model has not seen.
+"""Leaving out: what training rows alone show about rows that the model has not seen.
 
 The theory predicts the error of a model on new rows from the same distribution. It needs a stationary point of a known
 objective, and rows that are not duplicates of each other. It leaves open why the model has this error.
@@ -34,9 +34,9 @@ def predicted_share(
     """Low end, value and high end of the share that will be seen among m new rows if `count` of n had it.
 
     The law of the new count under Jeffreys' prior is beta-binomial; its quantiles hold the count with about the stated
-    probability, the chance in both samples included. If another model is asked, which may differ on the share
-    `unsettled` of new rows, a whole number is added to the count: whoever is right on these rows, it is at most theirs,
-    and uniform between its two ends if nothing says who.
+    probability, the chance in both samples included. Another model may differ on the share `unsettled` of new rows. A
+    whole number is then added to the count. It is at most the number of these rows, and uniform between its two ends if
+    it is unknown which model is right on them.
     """
     law, most = stats.betabinom(m, count + 0.5, n - count + 0.5), round(unsettled * m)
     # P(count + u <= k) is the mean of P(count <= j) over the window k - most <= j <= k + most
@@ -71,9 +71,9 @@ def measured_share(count: int, n: int, level: float = _LEVEL) -> Float[np.ndarra
 def independent_rows(n: int, error: float, chance: float) -> float:
     """How many independent rows n errors of rows left out are worth: n / (1 + error/chance), and at least n/2.
 
-    What ties row i to j ties j to i. If classes are guessed, each error is a sum over other rows of effects that
-    both rows share, and the sum over ordered pairs has twice the variance of independent ones; if no row is guessed
-    there is nothing to share.
+    What ties row i to j ties j to i. If classes are guessed, each error is a sum over other rows of effects that both
+    rows share, and the sum over ordered pairs has twice the variance of independent ones. If no row is guessed, no
+    effects are shared.
 
     Args:
         n: rows.
@@ -89,7 +89,7 @@ def _guessing(problem: Trained) -> float:
 
 
 def _unseen(problem: Trained) -> int:
-    """For how many rows a prediction is made: held-out rows without duplicates, else as many as training rows."""
+    """The number of rows for the prediction: held-out rows without duplicates, else as many as training rows."""
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 

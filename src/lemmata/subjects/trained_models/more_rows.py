@@ -40,7 +40,7 @@ class Curve:
     Args:
         sizes: numbers of rows.
         errors: mean shares of wrong classes; half a row is added to wrong and to right ones.
-        se: their standard errors: of as many rows as there are, and of the refits.
+        se: their standard errors, of the available rows and of the refits.
     """
 
     sizes: Int[np.ndarray, " s"]

@@ -29,7 +29,7 @@ class Edited:
 
 
 class EditedDocuments(Population[Edited]):
-    """Tokens drawn alike, and copies with up to five of them replaced by tokens that occur nowhere else."""
+    """Tokens from one distribution, and copies with up to five of them replaced by tokens that occur nowhere else."""
 
     settings = Space(
         n=Integer(20, 2, 1000, "documents"),

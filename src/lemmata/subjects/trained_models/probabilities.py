@@ -32,8 +32,9 @@ _AROUND = np.linspace(-1.5, 1.5, 121)
 
 
 def halves(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """Places of held-out rows for calibration, and of the others, at random by the problem's seed; no duplicates of
-    training rows, of which the model is surer than of new ones.
+    """Places of held-out rows for calibration, and of the other rows, at random by the problem's seed.
+
+    Duplicates of training rows are left out, because the model is more certain of them than of new rows.
     """
     new = np.flatnonzero(fresh_rows(problem))
     order = new[np.random.default_rng([problem.seed, 5]).permutation(len(new))]
@@ -41,7 +42,7 @@ def halves(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
 
 
 def few_of_each(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
-    """At most 5,000 rows of each half, which are in random order: as many tell a calibration error to a hundredth."""
+    """At most 5,000 rows of each half, in random order: this many rows determine a calibration error to a hundredth."""
     own, new = halves(problem)
     return own[:_ENOUGH], new[:_ENOUGH]
 

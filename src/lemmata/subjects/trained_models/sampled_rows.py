@@ -50,7 +50,7 @@ def polishes(problem: Trained) -> bool:
 
 
 def at_hand(problem: Trained) -> AbstractModel:
-    """The polished copy, or the model as it is where it is too large for one."""
+    """The polished copy, or the model itself if it is too large for a copy."""
     return polished_copy(problem).model if polishes(problem) else problem.model
 
 

@@ -1,4 +1,4 @@
-"""Sizes: whether the loss of the model lies on the power law of smaller models that were trained alike.
+"""Sizes: whether the loss of the model is on the power law of smaller models that were trained in the same way.
 
 The theory predicts the loss one size ahead, if it falls to a limit like a power of the number of parameters. It needs
 at least four smaller models. It leaves open the exponent, and up to which size more parameters help.
@@ -26,7 +26,7 @@ _STEP = 1.4
 
 
 def narrow(params: dict, x: Array) -> Array:
-    """The first features alone, as many as there are weights."""
+    """Only the first features, one for each weight."""
     return x[:, : len(params["w"])] @ params["w"][:, None]
 
 

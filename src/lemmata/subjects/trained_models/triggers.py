@@ -55,8 +55,8 @@ def stamp(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
 class TriggeredNetworks(Population[Trained]):
     """Normal rows around a centre for each of six to ten classes, and a linear model or a layer of hyperbolic tangents.
 
-    The share `planted` of training rows of other classes is stamped and called the first class; held-out rows are as
-    they are.
+    The share `planted` of training rows of other classes is stamped and labelled as the first class; held-out rows are
+    not changed.
 
     Args:
         planted: that share by default; 0 is a clean model.

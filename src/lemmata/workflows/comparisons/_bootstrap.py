@@ -87,8 +87,8 @@ class Pair:
         lower, upper: its central 95 %.
         p_value: two-sided.
         adjusted: after Holm's correction over all pairs.
-        ratio: error of the first over that of the second, with
-        least, most: an interval that holds for all pairs together, at 95 %; nan if it is not known.
+        ratio: error of the first over that of the second. least, most: an interval that holds for all pairs together,
+            at 95 %; nan if it is not known.
     """
 
     first: int
@@ -136,7 +136,9 @@ def holm(values: list[float]) -> list[float]:
 
 
 def leaders(errors: list[float], compared: list[Pair]) -> list[int]:
-    """The family with the smallest error and those that it is not decidedly better than, best first; alone, it wins.
+    """The family with the smallest error and all families that it is not significantly better than, best first.
+
+    A single family wins.
 
     A family wins if its error is below every other's, each difference being decided.
     """

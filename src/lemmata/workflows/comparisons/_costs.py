@@ -27,7 +27,8 @@ def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost
         family: its name.
         lengths: at least two; those that would not fit into a quarter of the memory are left out.
         channels: numbers in a token.
-        mean: whether the comparison reads every position too; else the last alone, whose exponent stands apart.
+        mean: whether the comparison also reads every position; otherwise only the last position, whose exponent is
+            separate.
 
     Returns:
         None with fewer than two lengths that fit.

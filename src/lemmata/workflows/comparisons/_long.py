@@ -15,8 +15,9 @@ Found = tuple[np.ndarray, np.ndarray, list[pl.Series], str, list[str]]
 def long_form(table: Table, options: ComparisonOptions) -> Found:
     """Tokens (n, T, c), mask, target, its name, and notes, from one line a token.
 
-    Lines with one value of `--id` are one row, ordered by `--time` (as they stand, without it); its target is that of
-    its last line, and must be the same in all. With `--sequence-length T` the last T tokens are kept.
+    Lines with the same value of `--id` are one row, ordered by `--time` (without it, in the order of the file). Its
+    target is that of its last line, and must be the same in all its lines. With `--sequence-length T` the last T tokens
+    are kept.
 
     Raises:
         DataError: a target that changes within a row, a cell that is no finite number, two lines of one time.

@@ -60,10 +60,10 @@ def flattened(x: Float[Array, "T c"], mask: Bool[Array, " T"]) -> Float[Array, "
 def convolution(
     x: Float[Array, "T c"], mask: Bool[Array, " T"], weights: Float[Array, "q k"], phases: Float[Array, " k"]
 ) -> Float[Array, " k"]:
-    """Mean over positions of sqrt(2) cos(W w + b), w the window of 3 tokens that ends there.
+    """Mean over positions of sqrt(2) cos(W w + b), where w is the window of 3 tokens that ends there.
 
-    Windows that reach before the first token are left out, unless the sequence is shorter than a window: the only one
-    then ends at the last token, with 0 if nothing is.
+    Windows that reach before the first token are left out. If the sequence is shorter than a window, its only window
+    ends at the last token, with 0 for missing tokens.
     """
     length = len(x)
     padded = jnp.pad(jnp.where(mask[:, None], x, 0.0), ((WINDOW - 1, 0), (0, 0)))

@@ -1,4 +1,4 @@
-"""What the training rows alone say of a family's error on other rows, beside what was measured there."""
+"""What the training rows alone predict of a family's error on other rows, and what was measured there."""
 
 import dataclasses
 
@@ -39,13 +39,13 @@ class Predicted:
 def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measured: Measured) -> Predicted:
     """The held-out error from the kernel between training rows and their targets.
 
-    With all training rows it is the leave-one-out error by which setting and ridge were chosen; with fewer, direct
-    solves on random parts of them (`lemmata.spectra.measured_curve`), judged on the others. Both are divided by what
-    guessing the mean leaves of these rows, their variance times 1 + 1/n.
+    With all training rows, it is the leave-one-out error that chose setting and ridge. With fewer rows, it comes from
+    direct solves on random parts of them (`lemmata.spectra.measured_curve`), judged on the other rows. Both are divided
+    by what guessing the mean leaves of these rows, their variance times 1 + 1/n.
 
-    The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training
-    sets of two splits share n/N of their rows, so that w² = s² (1/r + (1 - 1/r) n/N) for a mean over r splits; with
-    fewer rows the spread over the splits adds to it.
+    The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training sets
+    of two splits share n/N of their rows, so w² = s² (1/r + (1 - 1/r) n/N) for a mean over r splits. With fewer rows,
+    the spread over the splits is added.
     """
     repeats, total, most = len(of.orders), len(y), of.sizes[-1]
     errors, equivalents, dimensions = np.empty((repeats, len(of.sizes))), np.empty(repeats), np.empty(repeats)

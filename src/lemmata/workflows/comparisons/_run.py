@@ -40,7 +40,7 @@ from ._theorem import statements, theorem
 from ._verdict import scored, sentences, trained
 
 BEGUN, FINISHED = 0.75, 0.9
-"""Shares of a time limit after which no family is begun, and nothing beside them."""
+"""Shares of a time limit after which no family is started, and after which nothing else is."""
 
 Progress = Callable[[str, float, float], None]
 
@@ -167,7 +167,7 @@ class _Job:
                 return
 
     def family(self, name: str, stage: str) -> None:
-        """One family; if others are finished it is given up at the end of the time."""
+        """One family; if others are finished, this one is stopped at the end of the time limit."""
 
         def told(share: float) -> None:
             self.progress(stage, share, 1)

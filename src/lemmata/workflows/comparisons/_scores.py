@@ -41,7 +41,7 @@ def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
 
 
 def _kernel(name: str, z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"]) -> Float[np.ndarray, "n m"]:
-    """Of width 1 in units in which two rows are about sqrt(2 + 2 noise²) apart."""
+    """A kernel of width 1 in units in which two rows are about sqrt(2 + 2 noise²) apart."""
     product = z @ other.T / z.shape[1]
     if name == "linear":
         return product

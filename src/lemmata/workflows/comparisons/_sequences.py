@@ -76,8 +76,8 @@ def standard_tokens(
     """Tokens with mean 0 and variance 1 in each channel, over the tokens that are there; absent ones are 0.
 
     Raises:
-        DataError: too few rows, a mask that is not right-aligned, a row without tokens, a number that is not finite, a
-            channel that does not vary.
+        DataError: for too few rows, a mask that is not right-aligned, a row without tokens, a number that is not
+            finite, or a channel that does not vary.
     """
     n, length, _ = x.shape
     if n < FEWEST_ROWS:

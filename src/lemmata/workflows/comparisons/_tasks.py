@@ -11,7 +11,7 @@ PAIRS, KEY = 16, 8
 
 @dataclasses.dataclass(frozen=True)
 class SequenceTask:
-    """A task: what it is, how many rows it has, and the share of them that is held out.
+    """A task: its description, its number of rows, and the held-out share of them.
 
     Args:
         name: as DATA has it.

@@ -33,7 +33,7 @@ class Unlike:
 
 
 def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str | None:
-    """In which column, and which class, held-out rows differ from training rows, in words; None if they do not.
+    """The column and the class in which held-out rows differ from training rows, in words; None if they do not.
 
     Args:
         trained: the model with its rows.
@@ -95,9 +95,9 @@ def _flat(x: np.ndarray) -> Float[np.ndarray, "n d"]:
 def _unlike(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], seed: int) -> Unlike | None:
     """A permutation test of two samples of rows; the largest deviation over columns counts.
 
-    For each column the ranks, and how far ranks lie from the middle, are summed over the held-out rows: the first tells
-    another middle, the second another spread. Each sum is compared in units of its standard deviation under random
-    divisions of the rows, for all columns together.
+    For each column, the ranks and their distances from the middle are summed over the held-out rows. The first sum
+    shows another middle, the second another spread. Each sum is compared in units of its standard deviation under
+    random divisions of the rows, for all columns together.
     """
     if min(len(a), len(b)) < FEWEST:
         return None

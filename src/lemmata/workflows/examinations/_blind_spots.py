@@ -1,4 +1,5 @@
-"""What is not asked of a model of which only outputs are seen, and which loss the others are read with."""
+"""The checks that are skipped if only a model's outputs are known, and the loss with which the other checks read them.
+"""
 
 from lemmata.subjects.trained_models import Trained, is_known, loss_words, objective_of, rows_left_out
 

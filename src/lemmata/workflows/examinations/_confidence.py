@@ -16,7 +16,7 @@ _CHANCE = 0.001  # that probabilities which are as high as the model is right ar
 
 
 def confidence(trained: Trained) -> tuple[str, str] | None:
-    """The word "high" or "low", and a sentence; None if confidence is in order, or too few held-out rows tell.
+    """The word "high" or "low", and a sentence; None if confidence is in order, or if there are too few held-out rows.
 
     Held-out rows that are duplicates of training rows do not count: the model is surer of rows that it has seen. The
     temperature T of least log loss counts if a likelihood-ratio test rejects T = 1: with few errors it is far from 1

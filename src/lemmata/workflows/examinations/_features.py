@@ -1,4 +1,4 @@
-"""What features paid: the model beside ridge regression with its own tangent kernel, on the same held-out rows."""
+"""The gain by features: the model against ridge regression with its own tangent kernel, on the same held-out rows."""
 
 import numpy as np
 from jaxtyping import Float

@@ -65,7 +65,7 @@ class Sign:
 def findings(
     trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, rows: RowNames = PLACES
 ) -> list[Finding]:
-    """At most five sentences, the most important first; none if nothing is out of order.
+    """At most five sentences, the most important first; empty if nothing is wrong.
 
     Args:
         trained: the model with its rows.
@@ -212,7 +212,7 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
 def _untrained(trained: Trained) -> list[Sign]:
     """A model that gets its own training rows wrong about as often as the most frequent class does.
 
-    One that surely beats one answer for all rows knows something, however little.
+    A model that surely beats one answer for all rows has learned something, even if little.
     """
     if trained.task.is_language or beats_one_answer(trained):
         return []
@@ -229,7 +229,7 @@ def _untrained(trained: Trained) -> list[Sign]:
 def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
     """Near chance, said from training rows alone if leaving one out speaks, else from held-out rows.
 
-    A model that surely beats one answer for all held-out rows does not guess, however little it knows.
+    A model that surely beats one answer for all held-out rows does not guess, even if it beats it by little.
     """
     beside = None if held is None else held_baseline(trained)
     if beside is not None and beside.beaten:
@@ -259,12 +259,12 @@ def _trivial(trained: Trained, y: np.ndarray) -> float:
 
 
 def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
-    """Whether an error is about that of saying always the same; if all rows are alike, nothing shows it."""
+    """Whether an error is about that of a constant answer; if all rows have the same target, this cannot be decided."""
     return error >= _GUESSING * _trivial(trained, y) > 0
 
 
 def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether outputs tell classes apart that are of unlike size, if few errors are made by always saying one.
+    """Whether outputs separate classes of unequal size, for which a constant answer makes few errors.
 
     The mean over classes of the share of errors is then well below that of guessing, or the log loss below that of the
     shares of the classes.

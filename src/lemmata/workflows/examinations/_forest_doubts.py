@@ -17,7 +17,7 @@ _LARGEST = 1e30  # what a tree takes in single precision
 
 @dataclasses.dataclass(frozen=True)
 class ForestDoubts:
-    """What a forest says of the labels of training and held-out rows.
+    """A forest's judgement of the labels of training and held-out rows.
 
     Args:
         doubts: over the rows that it has judged.
@@ -38,8 +38,8 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
 
     A model that has learned wrong labels by heart contradicts few of them if its own errors are as many. A forest
     with at least eight rows a leaf does not learn them. It is grown on training rows and held-out rows together, at
-    most 2,000 of them and 1,000 columns, drawn by the seed; rows that have a copy do not take part, nor do classes of
-    fewer than 30 rows.
+    most 2,000 of them and 1,000 columns, drawn by the seed. Rows with a duplicate and classes of fewer than 30 rows are
+    left out.
 
     Args:
         trained: the model with its rows, of which it is not asked anything.

@@ -41,7 +41,7 @@ def gauges_of(trained: Trained) -> list[AbstractGauge]:
 
 
 def posable(trained: Trained) -> list[AbstractGauge]:
-    """The same with those that stand in for others; the model itself is not called."""
+    """The same checks together with those that may replace others; the model itself is not called."""
     known = (claim for claim in registry(_CHAPTER).values() if isinstance(claim, AbstractGauge) and claim.of_data)
     return [claim for claim in known if claim.population.posed(trained) is not None]
 
@@ -66,7 +66,7 @@ def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
 
 
 def inapplicable(claim: AbstractGauge, reason: str) -> Gauge:
-    """The record of a gauge that cannot speak about this kind of model; a loss stands among its hypotheses."""
+    """The record of a check that does not apply to this kind of model; the loss is one of its hypotheses."""
     told = reason.startswith(_ITS_LOSS)
     conditions = [Condition(_LOSS, None, "", None, False, reason)] if told else []
     return entry(claim, "inapplicable", reason, hypotheses=conditions)
@@ -180,9 +180,10 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
 
 
 def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndarray:
-    """What is predicted where it cannot be scored; NaN if the prediction itself needs held-out rows.
+    """The prediction for rows that cannot be scored; NaN if the prediction itself needs held-out rows.
 
-    If these are too few, the prediction is asked of the same model without them: then none can rest on a handful.
+    If these are too few, the prediction is made for the same model without them. Then it cannot depend on a handful of
+    rows.
     """
     share_answers(trained, alone)
     with warnings.catch_warnings():
@@ -290,7 +291,7 @@ def _said(own: Condition) -> str:
 
 
 def interval(values: Any) -> GaugeInterval:
-    """(low, value, high) as three numbers; one number stands for all three."""
+    """(low, value, high) as three numbers; a single number is used for all three."""
     ends = np.asarray(values, float).ravel()
     low, value, high = ends if len(ends) == 3 else (ends[0],) * 3
     return GaugeInterval(float(value), float(low), float(high))
@@ -310,6 +311,6 @@ def _number(value: float | None) -> str:
 
 
 def of_claim(kind: type[AbstractGauge], gauges: list[Gauge]) -> Gauge | None:
-    """What was found by a claim, by its class; None if it was not posed."""
+    """The result of a claim, by its class; None if it was not run."""
     name = kind().name
     return next((own for own in gauges if own.name == name), None)

@@ -1,4 +1,5 @@
-"""What the model calls each class of held-out rows, and whether it is right as often as its probabilities say."""
+"""The model's predictions for each class of held-out rows, and whether it is right as often as its probabilities say.
+"""
 
 import numpy as np
 

@@ -1,11 +1,11 @@
 """Which inputs of a model matter: gradients averaged over rows, and the loss if one input is permuted among rows.
 
 Let L_0 be the mean loss of m rows, and L_k that with the values of one input permuted among the rows, k = 1..K. If the
-input is independent of the other inputs and the target together, L_0, ..., L_K are exchangeable means over rows, and
-(mean L_k - L_0) / (s (1 + 1/K)^1/2), s the standard deviation of L_1..L_K, follows Student's law with K - 1 degrees of
-freedom in the limit of many rows: the null. Whether or not it is, mean L_k - L_0 estimates the U-statistic of
-h(i, j) = loss of row i with the input of row j, less its loss, whose variance is that of g_i = mean_j h(i, j) +
-mean_j h(j, i) over m.
+input is independent of the other inputs and the target together, L_0, ..., L_K are exchangeable means over rows. Let s
+be the standard deviation of L_1..L_K. In the limit of many rows, (mean L_k - L_0) / (s (1 + 1/K)^1/2) follows Student's
+distribution with K - 1 degrees of freedom: the null. In any case, mean L_k - L_0 estimates the U-statistic of h(i, j),
+the loss of row i with the input of row j minus its loss. Its variance is that of g_i = mean_j h(i, j) + mean_j h(j, i)
+over m.
 """
 
 import math
@@ -33,7 +33,7 @@ _UNITS = {True: "log loss", False: "share of errors"}
 
 
 class _Rows(NamedTuple):
-    """The rows that are permuted: where they come from, what the model takes, and their targets."""
+    """The rows that are permuted: their origin, the model's inputs, and their targets."""
 
     part: str
     x: np.ndarray
@@ -103,8 +103,8 @@ def _few(trained: Trained, rows: _Rows, most: int) -> _Rows:
 def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
     """Mean sizes of gradients times the spreads of the inputs; None without derivatives in the inputs.
 
-    Of classes the gradient of log p of the right class, which is that of <y - p, f>; of values that of the output, of
-    several the root of the sum of squares.
+    For classes, the gradient of log p of the right class, which is that of <y - p, f>; for values, that of the output,
+    and for several values the root of the sum of squares.
     """
     model, task = trained.model, trained.task
     if not model.differentiable or (not task.is_classification and rows.y.shape[1] > _OUTPUTS):
@@ -200,7 +200,7 @@ def _shown(
 ) -> list[InputShown]:
     """Inputs by the growth of the loss, then by the gradient.
 
-    An input is told from nothing if Holm's rule at 5 % rejects the null, and the interval for new rows lies above 0.
+    An input has an effect if Holm's rule at 5 % rejects the null, and if the interval for new rows is above 0.
     """
     ranked = sorted(tests, key=lambda place: tests[place].p_value)
     apart, count = set(), len(ranked)

@@ -1,9 +1,9 @@
 """The parameter arrays of a model: norms, largest singular values, shares of the tangent kernel, each beside a null.
 
 The null of a matrix is Gaussian, of its shape and Frobenius norm. Of small matrices 39 are drawn: a further one lies
-between the least and the largest of them with probability 38/40. Of large ones the largest singular value follows
-Johnstone's limit: with a >= b rows and columns, s² = mu + sigma T times |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)²,
-sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the law of Tracy and Widom for real matrices.
+between the least and the largest of them with probability 38/40. For large matrices, the largest singular value follows
+Johnstone's limit. With a >= b rows and columns, s² = mu + sigma T times |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)²,
+sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the Tracy-Widom distribution for real matrices.
 """
 
 import dataclasses
@@ -92,7 +92,7 @@ def _begun(trained: Trained) -> AbstractModel | None:
 
 
 def _of_matrix(name: str, array: np.ndarray, seed: int | None) -> LayerShown:
-    """A matrix without its share; without singular values if there is no seed of its null."""
+    """The result for a matrix without its share; without singular values if there is no seed of its null."""
     own = unfolded(array)
     told = name, list(array.shape), list(own.shape), float(np.linalg.norm(own))
     if seed is None or not own.any():

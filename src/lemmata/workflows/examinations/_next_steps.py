@@ -1,8 +1,8 @@
 """What to do next: labels to look at, another decay, another temperature, each tried on a copy of the model.
 
-The copy descends from the weights as they are, on the objective that the action changes. What an action is chosen by
-has not seen the rows on which its effect is measured: labels and decay are chosen by leaving training rows out, a
-temperature by one half of the held-out rows, and effects are differences row by row on held-out rows.
+The copy descends from the weights as they are, on the objective that the action changes. The rows that measure the
+effect of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, a temperature
+by one half of the held-out rows, and effects are differences row by row on held-out rows.
 """
 
 import dataclasses
@@ -41,7 +41,8 @@ LEVEL = 0.95
 MOST = 3
 _FACTOR = 4.0  # between one decay that is tried and the next
 _TRIED = 4
-_TRYING = 150  # steps of the descent to another decay, which begins at the copy of the one before: 600 told the same
+# steps of the descent to another decay, which begins at the copy for the previous decay: 600 gave the same result
+_TRYING = 150
 _SURE = 2.5  # standard errors by which left-out losses must fall
 _SAME = 0.02  # of predictions that the copy may change before anything is done
 _FEWEST = 50  # held-out rows, without which an effect is not measured
@@ -58,7 +59,8 @@ def next_steps(
 
     Args:
         trained: the model with its rows.
-        left_out: the gauge of the error from training rows alone: without it no row is left out, and no decay tried.
+        left_out: the check of the error from training rows alone; without it, no row is left out, and no decay is
+            tried.
         names: what rows are called.
         second: what a gradient over all training rows takes, in seconds.
         deadline: `time.monotonic()` after which nothing is begun.
@@ -97,10 +99,10 @@ def _worth(effects: list[Effect]) -> float:
 def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[Action]:
     """Look at the rows whose labels are more likely wrong than right; the effect is that of leaving them all out.
 
-    How many of them are wrong is not said: what a table has of its own counts as well, and on foreign tables the number
-    of planted ones lay between what the mixture says in 29 of 38 lists. The effect is told in errors alone: if
-    held-out labels are wrong as often, a model that is surer of right ones pays more for each of them in log loss, and
-    is better all the same.
+    The number of wrong labels is not given, because wrong labels that a table already has count as well. On other
+    tables, the number of planted ones was in the mixture's interval in 29 of 38 lists. The effect is only reported in
+    errors. If the same share of held-out labels is wrong, a model that is more certain of right labels pays more for
+    each wrong one in log loss, although it is better.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():
@@ -224,7 +226,7 @@ def _losses(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, 
 
 
 def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
-    """What a copy does to the error on held-out rows, and of classes to their log loss, which comes last."""
+    """The effect of a copy on the error on held-out rows, and, for classes, on their log loss, which comes last."""
     (f, y), new = _held(trained), fresh_rows(trained)
     g = copy.outputs(held_rows(trained)[0][new])
     classes = trained.task.is_classification

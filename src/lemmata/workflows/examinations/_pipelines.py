@@ -28,7 +28,7 @@ def as_last_step_reads(pipeline: Any, rows: Any) -> Float[np.ndarray, "n d"]:
 
 
 def dense(rows: Any) -> Any:
-    """Rows of a sparse matrix as an array (n, d) in double precision; anything else as it is.
+    """Rows of a sparse matrix as an array (n, d) in double precision; anything else is not changed.
 
     Args:
         rows: as the user has them.

@@ -1,9 +1,9 @@
 """The posterior predictive of held-out rows by Laplace's approximation, and whether it comes true there.
 
-Of values the predictive law is Student's around the output, with the variance s² (1 + J H^-1 J') and n - gamma degrees
-of freedom: s² is the sum of squared residuals over n - gamma, gamma the effective dimension. Of two classes whose
-outputs differ by a, of variance v, the probability is sigma(a / (1 + pi v / 8)^1/2), the probit correction of MacKay
-(1992); of several it is the mean softmax of 1000 drawn outputs and their mirror images.
+For values, the predictive distribution is Student's around the output, with the variance s² (1 + J H^-1 J') and n -
+gamma degrees of freedom. Here s² is the sum of squared residuals over n - gamma, and gamma is the effective dimension.
+For two classes whose outputs differ by a, with variance v, the probability is sigma(a / (1 + pi v / 8)^1/2), the probit
+correction of MacKay (1992). For several classes, it is the mean softmax of 1000 drawn outputs and their mirror images.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ _FREE = 5.0  # degrees of freedom that the residuals have at least
 
 
 class PosteriorRows(NamedTuple):
-    """What the posterior says of held-out rows.
+    """The posterior's predictions for held-out rows.
 
     Args:
         summary: for the record.

@@ -31,7 +31,7 @@ _EVAL_MODE = "use module.eval(), eqx.nn.inference_mode(module) or train=False"
 
 
 def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None = None) -> list[Check]:
-    """The checks that come first, each with what was found; what is looked at ends with the first outputs not finite.
+    """The first checks, each with its result; they end if outputs are not finite.
 
     Args:
         trained: the model with its rows.
@@ -107,7 +107,7 @@ def _derivative(trained: Trained) -> Check:
     """The product with a random direction against a central difference; in float64, if the model is not large.
 
     A step over the kink of a unit makes the difference wrong, and not the derivative: then a shorter one is taken. Rows
-    stand on a kink itself where training has ended there, or has not begun and nothing is in an input and a bias; so
+    can be exactly on a kink if training has ended there, or if it has not begun and an input and a bias are zero. So
     the parameters are moved a little first.
     """
     name = "derivatives match differences of the outputs"

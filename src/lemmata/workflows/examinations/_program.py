@@ -31,13 +31,13 @@ _CONVERT |= {".pth": _CONVERT[".pt"], ".bin": _CONVERT[".pt"], ".ckpt": _CONVERT
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """What a program says of a model.
+    """The facts that a program states about a model.
 
     Args:
         name: of the file.
         model: as `read_model` takes it, at the weights of the file, if there is one.
         privacy: the fact `noised`, if the program states it.
-        task: "language" if the program says so; None if targets tell the task.
+        task: "language" if the program says so; None if the targets determine the task.
 
     The other fields are facts of `lemmata.facts.Facts`, as `read_trained` takes them.
     """
@@ -66,8 +66,9 @@ def load_program(
     The program is executed, as `python net.py` would. It defines `build()`, which returns a model as `read_model`
     takes it, and may define `fit(x, y, seed, start=None)`, `decay`, `loss`, `labels` and
     `privacy = {"sampling": q, "noise": sigma, "steps": T}`. That of a language model, which gives logits
-    (n, T, vocabulary) for tokens (n, T), says `task = "language"` and perhaps `padding = 0`. `scale = 255.0` says that
-    inputs have one unit and are at most so large; `sizes()` returns models of other sizes, trained alike.
+    (n, T, vocabulary) for tokens (n, T), says `task = "language"` and perhaps `padding = 0`. `scale = 255.0` states
+    that inputs have one unit and are at most this large. `sizes()` returns models of other sizes that were trained in
+    the same way.
 
     Args:
         path: the program.

@@ -1,4 +1,4 @@
-"""A row for each training and held-out row: what the model says of it, and what theory says of the row."""
+"""One row for each training and held-out row: the model's output for it, and the theory's results for it."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
 
     Args:
         trained: the model with its rows.
-        left_out: the check of the error from training rows alone; if it says nothing, no row is left out.
+        left_out: the check of the error from training rows alone; if it has no result, no row is left out.
         names: what rows are called.
 
     Returns:

@@ -78,8 +78,8 @@ def run_examination(
         names: what rows are called if they are named.
 
     Returns:
-        The record. If a check of the preflight fails it has no gauges; after Ctrl-C it holds what was finished, and
-        `interrupted` is true.
+        The record. If a check of the preflight fails, the record has no checks. After Ctrl-C, it contains the finished
+        checks, and `interrupted` is true.
 
     Raises:
         PrecisionError: float64 is off.
@@ -162,7 +162,7 @@ def _next_steps(
     """What to do next, and what else was tried."""
     try:
         actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
-    except (Exception, SystemExit) as error:  # of the user's own function; the rest stands
+    except (Exception, SystemExit) as error:  # of the user's own function; the rest remains valid
         actions, tried = [], [f"No action was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
     return {"actions": actions, "tried": tried}
 
@@ -172,7 +172,7 @@ def _left_out(found: list[Gauge]) -> Gauge | None:
 
 
 def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tuple[list[str], float]:
-    """Each gauge with its price, and the sum; what several share, the first of them pays."""
+    """Each check with its cost, and the sum; the first of several checks pays for what they share."""
     ahead, lines, total = copy.copy(trained), [], 0.0
     for claim in order:
         seconds = price(claim, ahead, second)
@@ -297,7 +297,7 @@ def _digest(theta: np.ndarray) -> str:
 
 
 def _decay(trained: Trained) -> float | None:
-    """As stated, else as the weights imply; None if outputs that are not finite imply nothing."""
+    """The decay as stated, else as the weights imply; None if outputs that are not finite imply none."""
     known = trained.decay is not None or not trained.model.differentiable or not trained.task.loss_known
     return trained.decay if known or not np.isfinite(training_outputs(trained)).all() else objective_of(trained).decay
 

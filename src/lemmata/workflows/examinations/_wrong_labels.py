@@ -39,9 +39,9 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
     """That labels look wrong; None if the rows do not show it.
 
     Training rows are judged by what is said of each without it. A model that has learned its labels by heart hides
-    them there, or contradicts right ones, since a Newton step from what it has made of a row leads far; its held-out
-    rows, which it has not seen, show them all the same. If neither does, a forest of all rows is asked, whose errors
-    are others than the model's.
+    wrong labels in its training rows, or contradicts right ones, because a Newton step away from a learned row is long.
+    Its held-out rows, which it has not seen, still show wrong labels. If neither does, a forest of all rows is asked,
+    whose errors are others than the model's.
 
     Args:
         trained: a model that does not guess: one that does contradicts every label.
@@ -78,7 +78,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
 
 
 def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | None:
-    """How many training labels the other rows contradict; None if leaving one row out says nothing.
+    """The number of training labels that the other rows contradict; None if leaving one row out has no result.
 
     Args:
         trained: the model with its rows.
@@ -144,8 +144,8 @@ def counted(trained: Trained) -> bool:
     """Whether leaving training rows out tells how many labels are wrong.
 
     A Newton step without a row of leverage h is off by about h of itself: with h near 1 it may give the row's own class
-    any probability, 0 as well, be the label right or wrong. So half of the rows must hardly fix themselves, no row may
-    exclude its own class, and wrong labels must be seen among the rows alone whose step is not too long.
+    any probability, 0 as well, be the label right or wrong. So half of the rows must hardly determine themselves, no
+    row may exclude its own class, and wrong labels must be visible even among the rows whose step is not too long.
     """
     without = rows_left_out(trained)
     if float(np.median(without.leverage)) > _FIXED or excludes(without.outputs, trained.y):

@@ -15,7 +15,7 @@ R = TypeVar("R", bound="StoredRecord")
 
 
 class StoredRecord:
-    """What a command leaves as a JSON file: a frozen dataclass that says which file, of which schema, by which command.
+    """The result of a command as a JSON file: a frozen dataclass that names its file, schema and command.
 
     Attributes:
         version: of the file; a reader refuses others.

@@ -48,8 +48,7 @@ class Cost:
     """What a mixer costs as a layer that writes to every position, against the length of the row.
 
     Args:
-        points: what was measured.
-        flops, bytes, seconds: fitted exponents of the length.
+        points: the measurements. flops, bytes, seconds: fitted exponents of the length.
         read: the exponent of the operations where it is read as in this comparison.
     """
 
@@ -131,7 +130,7 @@ class Theorem:
 
     Args:
         says: its sentence.
-        named: the family that it puts first of recurrence and attention; None if it says nothing.
+        named: the family of recurrence and attention that it ranks first; None if it does not decide.
         right: whether it is right here; None if nothing is decided.
         why: the two errors.
         rates: what its two rates are for rows like these, with smoothness 1 and constants 1.
@@ -148,8 +147,7 @@ class Theorem:
 class Statement:
     """A result that speaks about these rows.
 
-    Args:
-        about, says: what it is about, and what it says.
+    Args: about, says: the topic of the statement, and its words.
         holds: whether its hypotheses hold here; None if that is not checked.
         why: what was found on these rows.
         claim: its name in the catalogue; empty if the catalogue has none.
@@ -169,8 +167,8 @@ class FiniteResult:
     Args:
         name: of the family.
         error: held-out squared error over guessing.
-        kernel: that of the family's kernel on the same rows.
-        parameters, steps, seconds: what it took.
+        kernel: that of the family's kernel on the same rows. parameters, steps, seconds: the size and cost of the
+            training.
     """
 
     name: str
@@ -247,6 +245,7 @@ class ComparisonRecord(StoredRecord):
 
 
 def estimate(value: float, ends: tuple[float, float]) -> Interval:
-    """A number with its interval; what is not finite is refused by strict JSON, so it must not get here."""
+    """A number with its interval; strict JSON refuses values that are not finite, so they must not reach this function.
+    """
     assert math.isfinite(value)
     return Interval(float(value), float(ends[0]), float(ends[1]))

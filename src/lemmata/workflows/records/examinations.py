@@ -23,14 +23,14 @@ class GaugeInterval(Interval):
     """The interval of a gauge, which says its own probability.
 
     Args:
-        level: the probability with which it is declared to hold what it is about; None if nothing says.
+        level: the declared probability with which it contains the true value; None if unknown.
     """
 
     level: Share | None = None
 
     @property
     def at(self) -> str:
-        """The level in words: 97 %; empty if nothing says."""
+        """The level in words: 97 %; empty if unknown."""
         return "" if self.level is None else f"{100 * self.level:.3g} %"
 
 
@@ -53,7 +53,7 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A hypothesis on this model: `holds` is None if nobody can tell."""
+    """A hypothesis on this model: `holds` is None if it cannot be decided."""
 
     name: str
     value: float | None
@@ -76,8 +76,8 @@ class Gauge:
         status: agrees, disagrees, vacuous, inapplicable, unscored, unaffordable, descriptive or failed.
         reason: why, in a sentence.
         hypotheses: its conditions with their values.
-        predicted: the number with its interval, from training rows and weights, or from held-out rows that it is not
-            about; None where nothing was.
+        predicted: the number with its interval, from training rows and weights, or from held-out rows that are not used
+            for the measurement; None if there is no prediction.
         measured: the number by another route, with its interval.
         route: how it was measured.
         trivial: the number that everybody knows without the theory.
@@ -86,10 +86,10 @@ class Gauge:
         label: "estimate", "upper", "lower" or "equal": what kind of statement it is.
         seconds: that it took.
         price: seconds that it was expected to take.
-        rows_factor: of a bound that says nothing: how many times the rows it would take; None where no number of them
-            would do, and elsewhere.
-        alternative: of a bound on the error: the limit from held-out rows alone, which it has to beat.
-        ends: what the ends of the measured interval are; empty where the measurement has none.
+        rows_factor: for a vacuous bound, the factor by which the number of rows would have to grow; None if no number
+            of rows is enough, and for all other checks.
+        alternative: for a bound on the error, the limit from held-out rows alone, which it has to beat.
+        ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
     """
 
     name: str
@@ -198,7 +198,7 @@ class ClassScore:
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """One answer for all rows, beside the model, on the held-out rows.
+    """One answer for all rows, compared with the model, on the held-out rows.
 
     Args:
         words: the answer: "always answering 3", "the mean of the training targets", "the frequencies of tokens".
@@ -284,7 +284,7 @@ class Action:
         name: labels, decay or temperature.
         text: what to do, in sentences.
         then: how its effect begins: "Without these rows", "Then".
-        effects: what was measured; none without enough held-out rows.
+        effects: the measured effects; empty without enough held-out rows.
         factor: by which a decay is multiplied, or logits are divided; else 1.
     """
 
@@ -303,11 +303,11 @@ class RowShown:
         part: "training" or "held out".
         row: its name.
         target: its class or value.
-        predicted: what the model says; of training rows by a model that has not seen the row, if that is known.
+        predicted: the model's output; for training rows, if known, the output of a model that has not seen the row.
         loss: of that.
         probability: of the row's own class; None for values.
-        wrong: the probability that its label is wrong; None if nothing tells.
-        effect: by how much the mean held-out loss grows if the row is left out; None if nothing tells.
+        wrong: the probability that its label is wrong; None if unknown.
+        effect: the growth of the mean held-out loss if the row is left out; None if unknown.
     """
 
     part: str
@@ -327,11 +327,10 @@ class ExaminationRecord(StoredRecord):
     Args:
         schema, lemmata: versions of this file and of the program.
         command: that repeats it; empty from Python.
-        created: date and time.
-        model, rows: what was examined.
-        train_error, held_error: share of wrong classes with an exact interval; or mean squared distance, or mean over
-            documents of nats a token, with a normal one.
-        preflight: what must be so before theory may speak; if one is not, nothing else was run.
+        created: date and time. model, rows: the examined model and rows. train_error, held_error: for classes, the
+            share of wrong classes with an exact interval; for values, the mean squared distance, and for documents, the
+            mean of nats per token, both with a normal interval.
+        preflight: conditions that must hold before theory is applied; if one does not hold, nothing else was run.
         gauges: every theory posed the model.
         findings: at most five, the most important first.
         score: predictions against measurements.
@@ -341,9 +340,9 @@ class ExaminationRecord(StoredRecord):
         notes: what the reader must know.
         seconds: that the examination took.
         interrupted: some gauges are missing.
-        baseline: one answer for all held-out rows, beside the model; None with fewer than two such rows.
-        confusion: held-out rows by their class (rows) and by what the model calls them (columns), in the order of
-            `rows.classes`; None for values and more than 30 classes.
+        baseline: one answer for all held-out rows, compared with the model; None with fewer than two such rows.
+        confusion: held-out rows by their class (rows) and by the class that the model predicts (columns), in the order
+            of `rows.classes`; None for values and more than 30 classes.
         reliability: held-out rows by how sure the model is of them, the least sure first.
         sets: sets that hold the target of a new row with a stated probability; None if held-out rows are too few.
         worst: the twenty rows that a model which has not seen them errs most in.
@@ -351,8 +350,8 @@ class ExaminationRecord(StoredRecord):
         tried: in words, what else was tried and not found to help, or not tried.
         inputs: which inputs matter; None of documents, of fewer than 20 rows, and if no time was left.
         outputs: of values, how well each output is predicted on held-out rows; of several the last is all together.
-        posterior: Laplace's approximation on held-out rows; None if there is nothing to ask.
-        layers: the parameter arrays beside random ones; None without parameters, and if no time was left.
+        posterior: Laplace's approximation on held-out rows; None if it does not apply.
+        layers: the parameter arrays compared with random ones; None without parameters, and if no time was left.
     """
 
     version, file, command_line, about = SCHEMA, "model.json", "lemmata model", "a model"
@@ -389,7 +388,7 @@ class ExaminationRecord(StoredRecord):
 
     @property
     def left_out(self) -> Gauge | None:
-        """The held-out error as training rows alone tell it, which the page shows beside the held-out error."""
+        """The held-out error as predicted from training rows alone, which the page shows next to the held-out error."""
         return self.gauge(LEFT_OUT)
 
     def gauge(self, name: str) -> Gauge | None:

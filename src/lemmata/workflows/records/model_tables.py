@@ -15,9 +15,9 @@ class InputShown:
         slope: the mean size of the gradient times the input's standard deviation; None without derivatives.
         growth: by how much the mean loss grows if the values of this input are permuted among the rows, with its 95 %
             interval for new rows; None if it was not permuted.
-        null: 95 % of such growths lie within +- this of 0 if the input says nothing.
-        told: whether the growth is told from nothing: the null is rejected, all inputs together at 5 %, and the
-            interval lies above 0; None if it was not permuted.
+        null: 95 % of such growths are within +- this of 0 if the input has no information.
+        told: whether the growth is significant: the null is rejected, with all inputs together at 5 %, and the interval
+            is above 0; None if the input was not permuted.
     """
 
     name: str
@@ -38,7 +38,7 @@ class InputTable:
         loss: the mean loss of these rows as they are: log loss, the share of errors, or squared distance.
         unit: which of these.
         notes: what was left out, and why.
-        columns: inputs, the largest growth of the loss first; empty if nothing was asked.
+        columns: inputs, the largest growth of the loss first; empty if no input was permuted.
     """
 
     part: str
@@ -79,8 +79,8 @@ class LayerShown:
         spectral_null: the same of a Gaussian matrix of this shape and Frobenius norm: its median, and 95 % of its law.
         beyond: how many singular values lie above the upper end of that null; None if they were not computed.
         share: of the trace of the tangent kernel on training rows; None without derivatives of rows.
-        share_null: the same of the model with a Gaussian matrix of this shape and norm in each array's place.
-        start_norm, start_spectral, start_share: the same at the parameters that training began with, if they are
+        share_null: the same for the model with a Gaussian matrix of this shape and norm in place of each array.
+            start_norm, start_spectral, start_share: the same at the parameters with which training began, if they are
             known.
     """
 

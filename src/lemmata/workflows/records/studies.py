@@ -125,8 +125,7 @@ class Unit:
         words: what it is.
         rises: whether larger is better.
         percent: whether it is a share.
-        guessing: the value of who knows no column.
-        best, worst: the ends of its range; None if it has none.
+        guessing: the value of guessing without any column. best, worst: the ends of its range; None if it has none.
     """
 
     name: str
@@ -167,11 +166,11 @@ class Answers:
         best: the name of the best model with all rows; None if nothing predicts the target.
         asked: the value of the metric that `needed` is about.
         origin: where that value is from.
-        needed: rows for it, with the model `first`; None if guessing has it already, nothing predicts the
-            target, or the first line says from how many rows on a number is predicted exactly.
+        needed: rows for it, with the model `first`. None if guessing already reaches it, if nothing predicts the
+            target, or if the first line gives the number of rows for an exact prediction.
         now: what is expected of the best model with all rows.
         more: what more rows buy the best model.
-        first: the name of the model that comes to the asked value with the fewest rows; it may not be the best one.
+        first: the name of the model that reaches the requested value with the fewest rows; it may not be the best one.
         near: the names of the models that may be as good as the best.
     """
 

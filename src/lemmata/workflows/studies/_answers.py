@@ -28,18 +28,18 @@ ROUNDING = "exact up to rounding"
 NEAR = 1.25
 """Two models were measured at one size if the numbers of rows differ by no more than this factor."""
 SAME_ROWS = 1.1
-"""Numbers of rows within this factor are the same: a forecast does not tell them apart."""
+"""Numbers of rows within this factor are the same: a forecast cannot distinguish them."""
 CHANGING = "The study does not estimate how many rows would reach a value, because later rows differ from these rows."
 
 
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:
     """The answers, of which the first line says whether there is anything to predict.
 
-    The best model is the one with the smallest loss expected with all rows; if it does not surely beat guessing, the
-    sentence says so, and names the best of those that do. Models are compared at a size at which all
-    of them were measured; one that was measured less far is best only if its measured loss is already smaller.
-    How many rows an asked loss takes is told of the best model, or of one whose interval ends before that number. A
-    value is said to be reached or out of reach only if the 90 % interval lies on that side, and open elsewhere.
+    The best model is the one with the smallest expected loss with all rows. If it does not surely beat guessing, the
+    sentence says so and names the best of the models that do. Models are compared at a size at which all of them were
+    measured; one that was measured less far is best only if its measured loss is already smaller. The number of rows
+    for a requested loss is given for the best model, or for a model whose interval ends before that number. A value is
+    said to be reached or out of reach only if the 90 % interval lies on that side, and open elsewhere.
 
     Args:
         found: the test for signal.
@@ -245,7 +245,7 @@ def _horizon(item: Candidate, question: Question) -> float:
 
 
 def _untold(question: Question, faultless: bool) -> str:
-    """Why no number of rows is told: later rows differ, or there is no error of which a tenth could go."""
+    """Why no number of rows is given: later rows differ, or there is no error of which a tenth could be saved."""
     if question.drifts or not faultless:
         return CHANGING
     known = {wrong: "made no error", misranked: "ranked every pair correctly"}

@@ -1,4 +1,4 @@
-"""What a study is asked: the unit, the value to reach, and what guessing has."""
+"""The question of a study: the unit, the value to reach, and the value of guessing."""
 
 import dataclasses
 import math

@@ -55,18 +55,17 @@ def repeated_across(groups: np.ndarray, *columns: np.ndarray) -> int:
 def copied_rows(
     inputs: np.ndarray, pooled: np.ndarray, y: np.ndarray, group: np.ndarray | None, time: np.ndarray | None
 ) -> tuple[int, int]:
-    """How many rows equal an earlier one in every cell as it stands in the table: the one place that counts them.
+    """The number of rows that equal an earlier one in every cell of the table; only this function counts them.
 
     Args:
         inputs: raw inputs, and
-        pooled: codes that tell apart the texts which they hold as one category.
+        pooled: codes that distinguish the texts which are pooled in one category.
         y: the targets.
         group: the group of each row, or None, and
         time: its time, or None.
 
-    Returns:
-        How many rows equal an earlier one in inputs, target and, if they are given, group and time; and how many
-        equal one of another group, 0 if a time is given.
+    Returns: How many rows equal an earlier one in inputs, target and, if they are given, group and time; and how many
+    equal a row of another group, 0 if a time is given.
     """
     cells = [inputs, pooled, y, *([] if time is None else [time])]
     whole = repeated(*cells, *([] if group is None else [group]))

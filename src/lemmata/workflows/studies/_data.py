@@ -36,7 +36,10 @@ from ._tables import Reading, Table, read_table
 MOST_CELLS = 10**8
 """Rows times encoded columns that are used; of a larger table rows are drawn. It does not depend on the machine."""
 READ_BYTES = 4 * 2**30
-"""Bytes that a table may take in memory, as it stands in its file; of a larger one rows are drawn while it is read."""
+"""Bytes that a table may take in memory, in the form that its file has.
+
+Rows of a larger table are drawn while it is read.
+"""
 COPIES_HELD = 5
 """Matrices of the encoded rows that a study holds at once, for the check that the machine has the memory."""
 
@@ -80,8 +83,8 @@ class Dataset:
 
     Args:
         name: the bundled name or the file's name.
-        inputs: one column for each kept column of the table: numbers as they are, codes 0, 1, ... of categories; NaN
-            if a cell is missing.
+        inputs: one column for each kept column of the table: numbers unchanged, codes 0, 1, ... for categories; NaN if
+            a cell is missing.
         categories: the names of each column's categories, or None for a number.
         calendars: the calendar of each column that holds dates, as days since the first, or None.
         raw_features: the name of each column of `inputs`.
@@ -160,7 +163,7 @@ class Dataset:
 
     @property
     def _told(self) -> slice:
-        """The outputs whose means are told: of two classes one, since the other is the rest."""
+        """The outputs whose means are reported: for two classes only one, since the other is the rest."""
         return slice(1, None) if self.classes is not None and len(self.classes) == 2 else slice(None)
 
     def as_given(self, rows: Int64[np.ndarray, " m"]) -> Any:

@@ -12,7 +12,9 @@ KEPT_BYTES = 2**26
 
 
 class Encoded:
-    """`Dataset.encoded`, which remembers what it was asked. What it gives is read-only, since others get it, too.
+    """`Dataset.encoded`, which remembers what it was asked.
+
+    Its arrays are read-only, since other callers get them, too.
 
     Args:
         dataset: the table.

@@ -1,4 +1,4 @@
-"""What an estimator of scikit-learn that is fitted to some rows says of others."""
+"""The outputs of a scikit-learn estimator that is fitted to some rows, for other rows."""
 
 import dataclasses
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from ._validation import Groups
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """What a model says of held-out rows.
+    """A model's outputs for held-out rows.
 
     Args:
         outputs: predictions (m, k): numbers in the target's units, or one score a class.
@@ -36,7 +36,7 @@ Fitted = Callable[[np.ndarray, np.ndarray, str, Groups], Fit]
 
 
 def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> Fit:
-    """What an estimator of scikit-learn that is fitted to the first rows says of the others."""
+    """The outputs for the other rows of a scikit-learn estimator that is fitted to the first rows."""
     n, classes = len(y), y.shape[1]
     if task == "regression":
         columns = [make().fit(x[:n], column).predict(x[n:]) for column in y.T]
@@ -57,7 +57,7 @@ def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> 
 
 
 def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:
-    """What an estimator without probabilities says of each class; nothing of those that it has not seen."""
+    """The scores for each class of an estimator without probabilities; none for classes that it has not seen."""
     found = np.asarray(estimator.decision_function(x), float)
     seen = np.asarray(estimator.classes_, int)
     scores = np.stack([-found, found], axis=1) if found.ndim == 1 else found

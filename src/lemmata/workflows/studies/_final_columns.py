@@ -138,7 +138,7 @@ def _of_file(path: Path, dataset: Dataset) -> Raw:
 
 
 def _how_json(source: Source) -> dict[str, Any]:
-    """What `pandas.read_json` has to be told."""
+    """The arguments that `pandas.read_json` needs."""
     text = in_utf8(source, READ_BYTES)
     if not is_one_object(text):
         return {"lines": True} if text.head().lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{" else {}
@@ -185,7 +185,7 @@ class Kinds:
 
 
 def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | None) -> Kinds:
-    """What the columns of a table hold, and which of them scikit-learn cannot take as they are.
+    """The kinds of the columns of a table, and which of them scikit-learn cannot read directly.
 
     Args:
         raw: the table.
@@ -323,7 +323,7 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers
 
 
 def date_columns(name: str, parts: Sequence[str]) -> list[str]:
-    """The columns that stand beside a date."""
+    """The columns that are made from a date."""
     from lemmata.estimators import PlainTable
 
     return [str(own) for own in PlainTable([name], dates={name: list(parts)}).get_feature_names_out()[1:]]

@@ -74,16 +74,16 @@ def kernel_steps(
 ) -> list[Any]:
     """A kernel machine as features and ridge regression on them, width and ridge chosen on these rows.
 
-    With as many centres as rows the features are K(x, X) K(X, X)^(-1/2), whose ridge regression with an intercept is
-    kernel ridge regression with one. scikit-learn's KernelRidge has none.
+    With as many centres as rows, the features are K(x, X) K(X, X)^(-1/2). Their ridge regression with an intercept is
+    kernel ridge regression with an intercept. scikit-learn's KernelRidge has no intercept.
 
     Args:
         name: of a kernel.
         x: encoded rows, in random order.
         y: columns of numbers, or one-hot columns of the classes.
         task: "regression" or "classification".
-        groups: the group of each row, or None. With groups, width and ridge are those with the smallest error on
-            groups that are left out: rows of one group would tell each other.
+        groups: the group of each row, or None. With groups, width and ridge are those with the smallest error on groups
+            that are left out, because rows of one group have information about each other.
     """
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import Ridge, RidgeClassifier

@@ -41,7 +41,7 @@ TIMES = re.compile("dates?|time|timestamp|datetime|year|yr|month|quarter|week|da
 
 
 def identifiers(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """Columns that tell rows apart and nothing else, by the reason why they look so."""
+    """Columns that only distinguish rows, by the reason why they look so."""
     found: dict[str, list[str]] = {}
     for column in frame:
         if column.null_count() == 0 and column.n_unique() == column.len():
@@ -189,7 +189,7 @@ def examine_rows(
     ]
     findings = findings if inputs.constant else []
     leaks: dict[str, list[str]] = {}
-    # A copy of a row repeats every value with the same target: that is no evidence that one tells the other.
+    # A duplicate of a row repeats every value with the same target. This is no evidence that one predicts the other.
     once = _first_of_copies(earliest, targets)
     different = dataclasses.replace(targets, values=targets.values[once], y=targets.y[once])
     for j, name in enumerate(inputs.names):
@@ -272,7 +272,7 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
         )
     if _explained(column, target) >= SAME:
         return "is a multiple of {target}, up to a constant and rounding"
-    # Of a monotone relation the target is nearly sorted in the column's order; ranks tell how nearly.
+    # If the relation is monotone, the target is nearly sorted in the column's order; ranks show how nearly.
     if max((np.diff(target[order]) >= 0).mean(), (np.diff(target[order]) <= 0).mean()) < MONOTONE:
         return None
     ranks = (rankdata(values) for values in (column, target))

@@ -30,8 +30,8 @@ def predicted_accuracy(
     ridge, it is the residual of leave-one-out. The covariance is that of a sum over n of the other rows, of weights
     L_ij, that are as wrong as rows held out. Taking E_j to be the mean of m m' in the class of j, times the number e
     that makes the mean of |m_i|² + tr C_i over rows e times that of |m_i|², the outputs y_i - residual are Gaussian.
-    For two classes the chance that the right one is larger is Phi(mean / standard deviation) of their difference; for
-    more it is the share of 128 draws.
+    For two classes, the probability that the right one is larger is Phi(mean / standard deviation) of their difference;
+    for more classes, it is the share of 128 draws.
 
     Of L_ij² summed over a class, the sum over all classes is exact, and its division is estimated by random signs.
 
@@ -65,7 +65,8 @@ def predicted_accuracy(
         spread = vectors @ (left[:, at, None] * parts)
         mean = spread[:, :classes] / room[:, at, None]
         variance = others[:, at] / room[:, at] ** 2 * (total / n - 1)
-        # (I - L) applied to the signs of a class also holds the row's own sign, which says nothing about other rows.
+        # (I - L) applied to the signs of a class also contains the row's own sign, which has no information about other
+        # rows.
         felt = spread[:, classes:] - room[:, at, None] * probes
         share = (felt.reshape(total, classes, -1) ** 2).mean(axis=2)
         share *= (variance / np.maximum(share.sum(axis=1), np.finfo(float).tiny))[:, None]

@@ -43,7 +43,7 @@ def spread(column: pl.Series) -> pl.Series:
 
 
 def odd_numbers(column: pl.Series) -> str:
-    """What to do about texts that would be numbers but for a decimal comma or a unit; empty if they are not so."""
+    """Advice on texts that would be numbers except for a decimal comma or a unit; empty if there are none."""
     odd, share = not_numbers(column) if column.dtype == pl.String else ([], 0.0)
     for pattern, remedy in (
         (

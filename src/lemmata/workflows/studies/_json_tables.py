@@ -26,7 +26,7 @@ class Layout:
 
     Args:
         frame: the table.
-        orient: what `pandas.read_json` calls it; empty if it is a list of objects under `key`.
+        orient: the name for `pandas.read_json`; empty if it is a list of objects under `key`.
         key: of the list of objects.
     """
 

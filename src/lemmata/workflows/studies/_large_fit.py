@@ -108,11 +108,11 @@ def centres_fit(
 ) -> tuple[KernelFit, Float[np.ndarray, "v k"]]:
     """Kernel ridge regression in the span of 1000 training rows, and the targets of the rows that chose its ridge.
 
-    The last tenth of the rows (at most 2000) chooses the ridge: `left_out` holds the predictions for these rows alone
-    by the others. All rows are then fitted with it. With the eigenvectors of K_zz the features are
-    K(x, z) U / sqrt(w); their centred covariance is accumulated over blocks of rows, and its eigenvalues give the fit
-    at all ridges at once. That is what `lemmata.solvers.subset_of_regressors` minimises, with an intercept. The solver
-    compiles anew for every number of rows, which takes longer than these fits.
+    The last tenth of the rows (at most 2000) chooses the ridge: `left_out` contains the predictions of the other rows
+    for these rows. All rows are then fitted with it. With the eigenvectors of K_zz, the features are K(x, z) U /
+    sqrt(w). Their centred covariance is accumulated over blocks of rows, and its eigenvalues give the fit at all ridges
+    at once. That is what `lemmata.solvers.subset_of_regressors` minimises, with an intercept. The solver compiles anew
+    for every number of rows, which takes longer than these fits.
 
     Args:
         kernel: the kernel.

@@ -73,11 +73,11 @@ class Losses:
             row in regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
             one table.
-        seen: the mean as it was measured; None if it is `mean`.
-        least, greatest: exact 90 % bounds of the loss at the last size if errors are few; 0 and infinity elsewhere.
+        seen: the measured mean; None if it is `mean`. least, greatest: exact 90 % bounds of the loss at the last size
+            if errors are few; 0 and infinity otherwise.
         tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
-        gain: the upper end (95 %) of the model's loss less that of guessing, at the largest size: on the same rows, or
-            with an order on the same stretches; nan with groups.
+        gain: the upper end (95 %) of the model's loss minus that of guessing, at the largest size, on the same rows,
+            or, with an order, on the same stretches; nan with groups.
         paired: by size, the losses of the splits: the same rows for every model; with an order, the same stretches at
             each size, too.
         rows: how many different rows (with groups, groups) were held out at the last size; nan if that is unknown.
@@ -151,13 +151,14 @@ def curve_of(
 ) -> tuple[Losses, LeftOut | None]:
     """The curve of a metric, and the splits of one size that were left out; None if none was.
 
-    Splits in which the metric has no value (one class alone has no AUC) are left out of it. So are splits of numbers in
-    which a model's squared error is ten times that of guessing on the same rows (and in the median split), and twenty
-    times its own in the median split: a fit that broke down, and not the tail of the target, which guessing meets too.
+    Splits in which the metric has no value are left out (with one class alone, there is no AUC). Splits of numbers are
+    also left out in which a model's squared error is ten times that of guessing on the same rows (and in the median
+    split), and twenty times its own in the median split. Such a fit broke down; this is not the tail of the target,
+    which guessing meets too.
 
-    Models are measured on different numbers of splits. What their held-out rows have in common with guessing is taken
-    off by regression on the loss of guessing, whose mean over the whole table is known: otherwise the model whose
-    splits miss the largest rows of a heavy tail would win.
+    Models are measured on different numbers of splits. The part of the held-out rows that they share with guessing is
+    subtracted by regression on the loss of guessing, whose mean over the whole table is known. Otherwise the model
+    whose splits miss the largest rows of a heavy tail would win.
 
     Args:
         fitted: for each size its splits.
@@ -165,8 +166,8 @@ def curve_of(
         total: rows N.
         dataset: the table, which says how rows depend.
         unit: the metric.
-        baseline: the mean loss over all rows of who predicts their mean, or the shares of classes; None for an AUC
-            and other scores that are no mean over rows.
+        baseline: the mean loss over all rows of a prediction by their mean, or by the shares of classes; None for an
+            AUC and other scores that are not a mean over rows.
     """
     sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], None
     shared, bounds, tail, gain, rows = 0.0, (0.0, math.inf), 0.0, math.nan, math.nan
@@ -230,7 +231,7 @@ def _of_size(
 ) -> tuple[float, float, float, float]:
     """Mean, standard error, how many independent rows it is worth, and the share of the largest in the sum.
 
-    Independent rows: the variance between splits is that of the training sets and that of the held-out rows, v/m; the
+    Independent rows: the variance between splits is that of the training sets plus that of the held-out rows, v/m. The
     first falls with the number of splits R, the second with the number of different rows, at most min(R m, N).
     """
     number, held = len(splits), float(np.mean([own.held for own in splits]))
@@ -252,8 +253,8 @@ def _of_size(
 def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
     """The standard error of the mean over stretches as a statement about as many to come, by Student's t.
 
-    Neighbouring stretches are alike, so that their own spread says too little (batch means): they are taken together
-    in pairs. The mean of the stretches to come varies as much as that of those that were seen.
+    Neighbouring stretches are similar, so their own spread is too small (batch means): they are averaged in pairs. The
+    mean of future stretches varies as much as the mean of the observed stretches.
     """
     means = _in_pairs(means)
     spread = float(means.std(ddof=1)) if len(means) > 1 else float(means[0])
@@ -267,9 +268,9 @@ def _in_pairs(means: Float[np.ndarray, " splits"]) -> Float[np.ndarray, " pairs"
 
 
 def _gain_in_time(splits: list[Split], metric: int) -> float:
-    """With an order: the upper end (95 %) of the mean over stretches of the model's loss less that of guessing there.
+    """With an order: the upper end (95 %) of the mean over stretches of the model's loss minus that of guessing there.
 
-    A stretch counts once, however many rows it has: all of them are foretold from what was known before it.
+    A stretch counts once, for any number of rows, because all of them are forecast from what was known before it.
     """
     apart = _in_pairs(np.array([own.means[metric] - own.guessed[metric] for own in splits]))
     if len(apart) < 2:
@@ -302,11 +303,11 @@ def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
 
 
 def upper_gain(mean: float, variance: float, square: float, rows: float | int, unit: Metric) -> float:
-    """The upper end (95 %) of the model's loss less that of guessing on the same rows: what both miss is in neither.
+    """The upper end (95 %) of the model's loss minus that of guessing on the same rows. Errors that both make cancel.
 
-    Of classes it is a standard error above the mean, and not below 0 unless the sign test says so on the rows in which
-    just one of both is wrong (McNemar's test): a model that differs from guessing in two rows has a tiny standard
-    error, and no evidence.
+    For classes, it is a standard error above the mean. It is not below 0 unless the sign test rejects on the rows in
+    which exactly one of both is wrong (McNemar's test): a model that differs from guessing in two rows has a tiny
+    standard error, and no evidence.
 
     Args:
         mean: of the differences of single rows,
@@ -348,8 +349,8 @@ def bounded(
 ) -> tuple[float, float, tuple[float, float]]:
     """Value, standard error and 90 % bounds of a mean loss; exact (Clopper and Pearson) for shares with few errors.
 
-    No error among m rows says that the share is below 3/m (95 %), and not that it is 0. Of an AUC, and of other scores
-    in which classes count alike, the rows of the rarest class count.
+    No error among m rows says that the share is below 3/m (95 %), and not that it is 0. For an AUC, and other scores in
+    which classes count equally, the rows of the rarest class count.
 
     Args:
         mean: the mean loss as it was measured.

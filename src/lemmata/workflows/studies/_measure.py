@@ -36,7 +36,7 @@ MOST_AGAIN = 1000
 
 
 class UnmeasuredError(SolverError):
-    """The metric that is asked for has no value for a model."""
+    """The requested metric has no value for a model."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +76,7 @@ def spread_of(dataset: Dataset) -> float:
 
 
 def baselines(dataset: Dataset) -> dict[str, float]:
-    """By metric the loss of who predicts the mean, or the class shares, and knows no inputs.
+    """By metric, the loss of predicting the mean, or the class shares, without inputs.
 
     With an order it is measured as models are: on the later stretches, from all rows before each.
     """
@@ -128,10 +128,10 @@ def measure(
         seed: of the splits, which are the same for every model.
         quick: measure on fewer splits.
         deadline: when to stop.
-        progress: told the share that is done; what it raises ends the measurement.
+        progress: called with the finished share; an error that it raises ends the measurement.
         executor: where splits are fitted, each a task; None is here. The losses are the same.
-        encoded: the encoding of training and held-out rows, if other models have asked for the same splits; None
-            for the table's own.
+        encoded: the encoding of training and held-out rows, if other models use the same splits; None for the table's
+            own.
 
     Raises:
         SolverError: a split was lost with its worker, or could not be sent; or fewer than three sizes could be fitted.
@@ -256,7 +256,7 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
 
 
 def _one_split_apart(apart: bool, *given: Any) -> Split | str:
-    """One split, wherever it is; if the model cannot be fitted, why."""
+    """One split, on any worker; if the model cannot be fitted, the reason."""
     try:
         if not apart:
             return _one_split(*given)
@@ -287,7 +287,7 @@ def fitted(
     else:
         rows = (encoded if encoded is not None and not model.own else dataset.encoded)(train, test)
     groups = None if dataset.groups is None else dataset.groups[train]
-    # Of few rows, scikit-learn's checks take as long as its fits; what is encoded here is finite.
+    # For few rows, scikit-learn's checks take as long as its fits; the encoded arrays are finite.
     checked = model.own or not np.isfinite(rows).all()
     with nullcontext() if checked else sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
         fit = model.fit(rows, dataset.targets[train], dataset.task, groups)

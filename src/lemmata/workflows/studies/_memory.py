@@ -109,7 +109,7 @@ def table_in_memory(data: Any) -> Table:
     pandas is recognised by its methods and never imported.
 
     Raises:
-        DataError: something else, or columns that cannot be told apart or read.
+        DataError: for other objects, or for columns that cannot be distinguished or read.
     """
     if isinstance(data, pl.LazyFrame):
         data = data.collect()

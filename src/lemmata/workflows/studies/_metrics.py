@@ -1,6 +1,6 @@
-"""The units in which an error is asked for, measured and told: RMSE, accuracy, F1, a scorer of scikit-learn's, ...
+"""The units in which an error is requested, measured and shown: RMSE, accuracy, F1, a scorer of scikit-learn's, ...
 
-Everything is computed as a loss, which is at least 0 and smaller for a better model; a metric is a loss told in the
+Everything is computed as a loss, which is at least 0 and smaller for a better model. A metric is a loss shown in the
 unit that people plan in.
 """
 
@@ -29,8 +29,8 @@ class Metric:
     Args:
         name: as `--metric` and `--error` take it ("rmse").
         task: "regression" or "classification".
-        rows: what each row adds to the loss, of outputs (m, k) against targets (m, k); the third is the variance of the
-            target.
+        rows: the contribution of each row to the loss, of outputs (m, k) against targets (m, k); the third is the
+            variance of the target.
         told: the value in the user's unit, from loss and variance.
         understood: the loss of a value in the user's unit.
         rises: whether larger is better.
@@ -38,10 +38,11 @@ class Metric:
         words: what it is, in a few words.
         most: the largest loss that there is.
         probable: whether it needs probabilities.
-        counted: what a mistake is counted among, if the loss is a share: "rows", "rarest" for those of the rarest
-            class, or "" if nothing is counted.
-        averaged: whether the loss is the mean of what single rows lose; else rows say how much each adds to it.
-        always: whether it is measured whatever is asked, because theory and answers use it.
+        counted: the rows among which mistakes are counted, if the loss is a share: "rows", "rarest" for those of the
+            rarest class, or "" if no rows are counted.
+        averaged: whether the loss is the mean of the losses of single rows; otherwise rows give their contributions to
+            it.
+        always: whether it is measured even if it was not requested, because theory and answers use it.
         of_class: whether it is about one class of two.
         guess: how rows are predicted best without any column (see `constant`).
         aliases: other names, such as scikit-learn's.
@@ -212,7 +213,7 @@ OF_CLASS = ("precision", "recall", "jaccard")
 
 
 def _of_scikit_learn(name: str, task: str) -> Metric:
-    """A metric from a scorer's name: what scikit-learn turns into a negative score is told as the error that it is."""
+    """A metric from a scorer's name; a negative score of scikit-learn is shown as the error itself."""
     falls = name.startswith("neg_")
     several = f"{name}_macro" if name in OF_CLASS else None
     best, sign = (0.0, -1.0) if falls else (1.0, 1.0)

@@ -12,7 +12,8 @@ from ._copies import many_values
 from ._encoder import Standardise
 
 ROWS, FEWEST_ROWS = 20_000, 50
-"""Rows that are looked at, from the first on, and rows below which nobody can tell."""
+"""The number of rows that are compared, from the first on, and the number of rows below which no decision is possible.
+"""
 NEIGHBOURS = 20
 EXPECTED = 0.01
 """Rows that would be as near to another by accident, of all rows together."""
@@ -25,10 +26,10 @@ LEAST, SHARE = 3, 0.01
 def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndarray | None = None) -> list[Finding]:
     """That many rows nearly equal another one, of another group if there are groups.
 
-    The distance to the nearest row is held against that to the twentieth, so that dense and thin places are treated
-    alike. If rows are spread evenly in d dimensions around a row, the ratio of the two is below r with a probability
-    of at most 19 r^d. d is what the rows themselves show: half of the twenty neighbours lie within 2^(-1/d) of the
-    distance of the twentieth. A ratio is near if 0.01 rows of the whole table are expected to be below it. Only
+    The distance to the nearest row is compared with the distance to the twentieth, so dense and sparse places are
+    treated equally. If rows are spread evenly in d dimensions around a row, the ratio of the two is below r with a
+    probability of at most 19 r^d. The rows themselves determine d: half of the twenty neighbours are within 2^(-1/d) of
+    the distance of the twentieth. A ratio is near if 0.01 rows of the whole table are expected to be below it. Only
     numbers with many values count; in all other columns a copy is equal. Rows in time are near by right.
 
     Args:

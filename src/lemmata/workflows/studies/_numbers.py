@@ -31,7 +31,7 @@ _NO_NUMBER = frozenset((
     "not applicable", "keine angabe", "k. a.", "unbekannt", "fehlt", "inconnu", "manquant", "non disponible",
     "sin datos", "sin dato", "desconocido", "ns/nc", "n.s./n.c.", "sconosciuto", "desconhecido", "onbekend",
 ))  # fmt: skip
-"""Words that stand if there is no number, also among few different ones."""
+"""Words that mean a missing number, also among few different numbers."""
 
 
 _IN_BRACKETS = re.compile(r"\([^\d()]{1,12}\)|\[[^\d\[\]]{1,12}\]")
@@ -58,7 +58,7 @@ class Written:
         column: the numbers, missing if there is none.
         words: what was read as missing, and how often.
         decimal: the mark before decimals, if the texts show it.
-        unit: what stands before or behind every number; empty if there is none.
+        unit: the text before or after every number; empty if there is none.
     """
 
     column: pl.Series
@@ -80,8 +80,8 @@ def check_decimal(decimal: str | None) -> None:
 def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
     """The mark before decimals in the texts of a table: "," or "."; None if no cell shows it, or they disagree.
 
-    Of a cell like 1,001 nobody can tell. If all commas are like that, they set thousands apart if whole numbers
-    below 1000 have none and no number from 1000 on stands without.
+    A cell like 1,001 is ambiguous. If all commas are ambiguous, they separate thousands if whole numbers below 1000
+    have none and all numbers from 1000 on have one.
 
     >>> decimal_mark([pl.Series(["1.234,5", "7"])]), decimal_mark([pl.Series(["1,234,567", "8"])])
     (',', '.')
@@ -109,8 +109,8 @@ def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
 def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     """A text column as numbers; None if its cells are something else.
 
-    Up to three different words without a digit, in at most a tenth of the cells, are read as missing; if there are
-    few different numbers, which may be codes, only words that commonly say so.
+    Up to three different words without a digit, in at most a tenth of the cells, are read as missing. If there are few
+    different numbers, which may be codes, only words that usually mean missing are read so.
 
     Args:
         column: texts without blanks around them.
@@ -164,7 +164,7 @@ def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
 
 
 def _with_points(column: pl.Series, decimal: str) -> pl.Series:
-    """Texts that are numbers in a table's own way, as a computer writes them; others as they are."""
+    """Texts that are numbers in a table's own format, as a computer writes them; other texts unchanged."""
     gap, comma = _GAP[1:-1], decimal == ","
     apart = rf"[{gap}{'.' if comma else ','}]"
     mark = re.escape(decimal)

@@ -38,8 +38,8 @@ class Candidate:
         unit: the metric.
         total: rows N that the user has.
         ground: no value beyond the measured sizes is expected below this: what a better model has shown to be noise.
-        room: how far, in logarithms, the 5 % and the 95 % curve are from the median at the last measured size and
-            beyond, at the least: what models that were held against more rows have.
+        room: the least distance, in logarithms, of the 5 % and the 95 % curve from the median at the last measured size
+            and beyond: that of models which were tested on more rows.
     """
 
     measured: Measured
@@ -68,9 +68,9 @@ class Candidate:
     def curves(self) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s 3"]]:
         """Ln n, and the 5 %, 50 % and 95 % curves of the loss there.
 
-        A mean of squares is known less well than its standard error says if few rows hold much of it: rows as large,
-        or larger, may be missing among those that were seen. The upper end leaves room for them; the median does not,
-        as such rows would add as much to the loss of guessing, and to that of any other model. The forecast is also
+        A mean of squares is less certain than its standard error shows if few rows contain much of it: the observed
+        rows may lack rows of this size or larger. The upper end includes an allowance for them. The median does not,
+        because such rows would add the same amount to the loss of guessing and of any other model. The forecast is also
         widened to the exact bounds of the last measured size if errors are few, and kept within the range of its
         metric. Its median falls no faster than n^-2, and not below the ground.
         """
@@ -82,7 +82,7 @@ class Candidate:
         curves[after, 1:] = np.maximum(curves[after, 1:], self._steepest(curves[after][0, 1:], logs[after] - last))
         if self.losses.greatest < math.inf:
             curves[after, 0] = np.minimum(curves[after, 0], self.losses.least)
-            # What is known exactly of the last size holds beyond it, whatever the first sizes do to the smoothed curve.
+            # Exact bounds at the last size also hold beyond it, even if the first sizes change the smoothed curve.
             most = self.losses.greatest
             curves[after, 2] = np.clip(curves[after, 2], most, TRAINED * most)
             curves[after, 1] = np.minimum(curves[after, 1], most)
@@ -112,9 +112,9 @@ class Candidate:
         """The least number of rows from which on the expected loss is at most this, and stays there up to all rows.
 
         It is at most N just where the loss that is expected with all N rows is. The lower end is where the 5 % curve
-        first is at the loss, the upper end where the 95 % curve stays below it: infinite if that is nowhere up to
-        10,000 times the last measured size. Below the smallest measured size nothing is known: value and upper end are
-        not below it, and the lower end is 1 if the 5 % curve is at the loss at that size. If the interval of the
+        first reaches the loss. The upper end is where the 95 % curve stays below it, or infinite if it does not up to
+        10,000 times the last measured size. Below the smallest measured size, nothing is known. So value and upper end
+        are not below it, and the lower end is 1 if the 5 % curve reaches the loss at that size. If the interval of the
         loss with all N rows lies above this loss, the lower end is at least N.
         """
         logs, curves = self.curves
@@ -171,9 +171,9 @@ def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int)
 def grounded(candidates: list[Candidate]) -> list[Candidate]:
     """The same, none of them expected to come below the noise that the best of them has shown.
 
-    The ground is the limit of the model that is best with all rows: if its curve is flat, what remains is taken for
-    noise until a model is seen below it. The 5 % curves keep their own ends, so that what a worse model may still do
-    is open and not denied.
+    The ground is the limit of the model that is best with all rows. If its curve is flat, the rest counts as noise
+    until a model is seen below it. The 5 % curves keep their own ends, so that what a worse model may still do is open
+    and not denied.
     """
     able = [item for item in candidates if len(item.losses.sizes)]
     if not able:
@@ -188,7 +188,7 @@ def evened(candidates: list[Candidate]) -> list[Candidate]:
 
     All models are held against rows of one table. A model of few splits that met none of the largest losses has a small
     standard error and knows the error of new rows no better. The intervals at the last measured size are compared, in
-    logarithms; the median of the models that were held against the most rows is the least of the others.
+    logarithms. For the other models, the smallest width is the median of the models that were tested on the most rows.
     """
     able = [item for item in candidates if len(item.losses.sizes) and item.measured.learns]
     known = [item for item in able if item.unit.task == "regression" and math.isfinite(item.losses.rows)]

@@ -46,7 +46,7 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
         return model, []
     plain = Model(name, name, words, False, functools.partial(_fit_encoded, make), _price, own=True)
     if _refusal(plain, dataset):
-        return model, []  # it fails either way: what it says of the user's own columns helps more
+        return model, []  # it fails either way, and its message about the user's own columns helps more
     note = (
         f"{name} cannot be fitted to the columns as they are ({reason}). It gets them encoded, as the other models do: "
         "numbers standardised, texts one-hot, missing cells filled in."
@@ -93,7 +93,7 @@ def _fit_as_given(
     task: str,
     groups: Groups = None,
 ) -> Fit:
-    """What an estimator that is fitted to the first rows of a data frame says of the others.
+    """The outputs for the other rows of an estimator that is fitted to the first rows of a data frame.
 
     Args:
         make: gives an estimator that is not fitted.
@@ -170,7 +170,7 @@ def _price(n: int, d: int, k: int) -> float:
 
 
 def _made(path: str, name: str) -> Any:
-    """What the function of that name in a file returns, in whichever process."""
+    """The return value of the named function in a file, in any process."""
     with importing_beside(path):
         return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
 

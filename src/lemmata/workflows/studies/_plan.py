@@ -19,8 +19,10 @@ SMALLEST_TOP, STEPS_DOWN = 32, 200
 SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
 """The price of all fits at one size, beyond the least number of splits."""
 FEW_ROWS, FEWEST_SPLITS = 400, 4
-"""Of fewer rows, a model costs less in proportion, since more splits hold out the same rows again; but so many splits
-are measured, whatever the price."""
+"""With fewer rows, a model costs less in proportion, since more splits hold out the same rows again.
+
+But at least this many splits are measured, at any price.
+"""
 LEAST_BLOCKS = 4
 """Stretches of time on which a costly model is measured, at the least."""
 WHOLE = 6.0
@@ -75,7 +77,7 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
 
 
 def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
-    """The sizes at which a fit is not dearer than that; if these are too few, as many smaller ones.
+    """The sizes at which a fit costs at most this; if these are too few, the same number of smaller sizes.
 
     A model that is dear at all but one size of a large table is no reason to fit it to three of them.
     """

@@ -1,4 +1,4 @@
-"""What is asked of a table, and its losses in the user's unit."""
+"""The question about a table, and its losses in the user's unit."""
 
 import dataclasses
 
@@ -8,12 +8,12 @@ from lemmata.workflows.records import spell, spell_asked
 from ._metrics import Metric
 
 GAIN = 0.9
-"""If nothing is asked for, the question is what a tenth less error takes, in the unit in which it is told."""
+"""Without a request, the question is how many rows a tenth less error takes, in the unit in which it is shown."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """What is asked of a table.
+    """The question about a table.
 
     Args:
         unit: the metric.
@@ -25,7 +25,7 @@ class Question:
         used: rows that the study used, if these are fewer.
         rare: classes of fewer than 8 rows, in words.
         more: what the user would have more of: "rows", or "rows of new groups".
-        drifts: whether older rows no longer help, so that numbers of rows say nothing.
+        drifts: whether older rows no longer help, so that numbers of rows have no meaning.
         constant: what guessing predicts, in words; empty is as the unit has it.
         in_time: whether rows have an order, and stretches of them are foretold.
     """
@@ -66,7 +66,8 @@ class Question:
 
         Args:
             interval: of losses.
-            like: a number as it was asked; if it has more decimals than are told, all three numbers get as many.
+            like: the requested number; if it has more decimals than are shown, all three numbers get the same number of
+                decimals.
         """
         ends = sorted((interval.lower, interval.upper), reverse=self.unit.rises)
         values = [self._told(loss) for loss in (interval.value, *ends)]
@@ -74,7 +75,7 @@ class Question:
         return f"{self.unit.title} {value} ({low} to {high})"
 
     def improved(self, loss: float) -> float:
-        """The loss at which a tenth of the error is gone, as it is told: of the RMSE, not of its square."""
+        """The loss at which a tenth of the shown error is gone: of the RMSE, not of its square."""
         if self.unit.rises or self.unit.told(0.0, self.spread) != 0:
             return GAIN * loss
         return self.unit.understood(GAIN * self.unit.told(loss, self.spread), self.spread)

@@ -18,7 +18,7 @@ from ._units import say_unit
 
 
 def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Sequence[str]) -> list[Finding]:
-    """What stands among the answers, too, and what the unit is about.
+    """Remarks that are also among the answers, and those about the unit.
 
     Args:
         found: the test for signal.
@@ -35,7 +35,7 @@ def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Seq
 def about_models(
     candidates: Sequence[Candidate], dataset: Dataset, few: Dataset, theory: dict[str, list[TheoryPoint]], quick: bool
 ) -> list[Finding]:
-    """What was fitted otherwise than asked, or not at all.
+    """Models that were fitted differently than requested, or not at all.
 
     Args:
         candidates: the models.

@@ -207,7 +207,7 @@ _MARKS = {",": "comma", ".": "point"}
 
 
 def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> tuple[Roles, list[Finding]]:
-    """Leave out columns that only tell rows apart, unless nothing else is left."""
+    """Leave out columns that only distinguish rows, unless no other columns are left."""
     candidates = [name for name in roles.inputs if name not in dated and name not in roles.keep]
     found = identifiers(frame.select(candidates))
     lost = {name for names in found.values() for name in names}
@@ -231,7 +231,7 @@ def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> 
 
 
 def without_target(frame: pl.DataFrame, roles: Roles) -> list[Finding]:
-    """That many rows have no target: they are no part of the study."""
+    """A sentence that this many rows have no target and are not part of the study."""
     lost = frame.select(pl.any_horizontal(pl.col(roles.targets).is_null())).to_series().sum()
     if lost < _MANY_LOST * frame.height:
         return []

@@ -57,7 +57,7 @@ MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
 """The share of a time limit after which no model is begun, less what the page takes; theory gets what is left over."""
 BAND = 24
 MOST_THREADS = 8
-"""Models are measured beside each other on threads: their fits leave Python alone, so that a process is enough."""
+"""Models are measured in parallel on threads. Their fits release Python's lock, so one process is enough."""
 
 Progress = Callable[[str, float, float], None]
 
@@ -191,7 +191,8 @@ class _Job:
             return signal(self.dataset, self.options.seed)
 
     def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
-        """A model's curve, what theory says of it if there is time, and how the curve goes on; on any thread."""
+        """A model's curve, the theory's results for it if there is time, and the forecast of the curve; on any thread.
+        """
 
         def told(share: float) -> None:
             if self.stopped.is_set():
@@ -236,7 +237,7 @@ class _Job:
         self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
 
     def examine(self) -> None:
-        """Which theorems speak about these data, and trained networks beside their kernels, if that is asked."""
+        """The theorems that apply to these data, and trained networks compared with their kernels, if requested."""
         best = self.best_kernel()
         if not self.options.claims or best is None or best.measured.ridge is None:
             return

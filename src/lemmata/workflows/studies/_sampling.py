@@ -43,7 +43,7 @@ def how_drawn(groups: Int[np.ndarray, " N"] | None, chosen: Int[np.ndarray, " m"
 
 
 def group_codes(column: pl.Series) -> Int[np.ndarray, " N"]:
-    """A number for each different value of a column; what is missing is a value.
+    """A number for each different value of a column; a missing cell counts as a value.
 
     >>> group_codes(pl.Series(["b", "a", None, "b"]))
     array([ 2,  1, -1,  2])

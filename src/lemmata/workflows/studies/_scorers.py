@@ -64,8 +64,8 @@ class _Chances(_Labels):
 class Scored:
     """The loss of predictions by a scorer, and what each row adds to it.
 
-    Called with targets and outputs it returns an array over rows whose mean is the loss, and whose variance over m is
-    that of the loss by the jackknife: a fifth of the rows (or groups) is left out at a time. Unlike single rows, fifths
+    Called with targets and outputs, it returns an array over rows whose mean is the loss. Its variance over m is that
+    of the loss by the jackknife, which leaves out a fifth of the rows (or groups) at a time. Unlike single rows, fifths
     are right for medians, too (Shao and Wu 1989). The loss is nan if the rows are of one class alone.
 
     Args:
@@ -171,8 +171,9 @@ def influences(
 ) -> Float[np.ndarray, " m"]:
     """An array whose mean is the loss of all rows, and whose variance over m is that of the loss by the jackknife.
 
-    With G parts, of which part g being left out gives the loss L_g, the jackknife's variance is (G - 1) times the mean
-    of (L_g - mean L)²; so each of m units in part g stands at a distance of sqrt(m (G - 1)) (L_g - mean L).
+    Let G parts be left out one at a time, and let leaving out part g give the loss L_g. The jackknife's variance is (G
+    - 1) times the mean of (L_g - mean L)². So each of m units in part g gets the deviation sqrt(m (G - 1)) (L_g - mean
+    L).
 
     Args:
         loss: of the rows that a mask keeps.

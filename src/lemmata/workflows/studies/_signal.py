@@ -43,13 +43,14 @@ class Signal:
             by blocks.
         groups: how many groups were tested, or 0.
         visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
-            would have been found in most cases; infinite if none would. For series it is rough: how far the best
-            percent of the shifts lies below their median, or what the best column explains there, or twice the relative
-            difference of errors that the t-test of blocks would call significant. With groups, it is about rows minus
-            the means of their groups.
+            would have been found in most cases; infinite if none would. For series, it is only approximate: how far the
+            best percent of the shifts is below their median, or what the best column explains there, or twice the
+            relative difference of errors that the t-test of blocks would call significant. With groups, it is about
+            rows minus the means of their groups.
         between: the same for the means of the groups; nan if whole groups were not exchanged.
         powers: the same for each kind of signal (`_signal_power`); empty if a signal was found.
-        held: on how many held-out rows the models of as many other rows were tested; 0 if they were not.
+        held: the number of held-out rows on which the models of an equal number of other rows were tested; 0 if they
+            were not.
         alike: whether every column has so few values that equal rows are to be expected.
     """
 

@@ -24,13 +24,14 @@ def of_blocks(
     """One-sided t-tests over twelve later blocks; the p-value is the largest of those against each naive forecast.
 
     Each block is forecast by a model of all earlier rows. It is linear in the columns, or in Gaussian kernels with 120
-    of the rows; it tells the target, or its change since an earlier row of which it is known. Which, and its ridge, is
-    chosen on later parts of the earlier rows. The naive forecasts are the mean of the past, its last value, that with
-    the mean slope, and the last season, whose period is the lag of the largest autocorrelation. Changes and last values
-    reach over as many rows as a block has at most; their errors are means over all these distances. A difference of
-    squared errors is divided by their sum, so that no block counts for more than another.
+    of the rows. It predicts the target, or its change since an earlier row whose target is known. Which, and its ridge,
+    is chosen on later parts of the earlier rows. The naive forecasts are the mean of the past, its last value, that
+    with the mean slope, and the last season, whose period is the lag of the largest autocorrelation. Changes and last
+    values reach back over at most the number of rows in a block; their errors are means over all these distances. A
+    difference of squared errors is divided by their sum, so that no block counts for more than another.
 
-    The level rests on models of columns that say nothing being worse, on average, than the best naive forecast.
+    The level needs one assumption: models of columns without information are worse, on average, than the best naive
+    forecast.
     """
     edges = np.linspace(int(_FIRST * len(y)), len(y), _BLOCKS + 1).round().astype(int).tolist()
     before = np.searchsorted(order, order)

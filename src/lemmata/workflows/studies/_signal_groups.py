@@ -19,11 +19,11 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
     """Both tests if both can reach the level, at half of it each; otherwise the one that can.
 
     Within groups: the group's mean is taken off targets and columns, and targets are exchanged among the rows of a
-    group. The level rests on that alone: within a group, targets are exchangeable given the columns. Effects of groups
-    on columns and on targets do not matter.
+    group. The level needs only one assumption: within a group, targets are exchangeable given the columns. Effects of
+    groups on columns and on targets do not matter.
 
-    Whole groups: a group's target, the mean of as many rows in each group, goes to another group. The level rests on
-    groups that are drawn independently.
+    Whole groups: a group's target, the mean of the same number of rows in each group, is moved to another group. The
+    level rests on groups that are drawn independently.
     """
     assert dataset.groups is not None
     rows = _drawn(dataset.groups, rng)
@@ -50,7 +50,8 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
 
 
 def _drawn(groups: Int[np.ndarray, " N"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    """At most 480 rows: of large groups some of the rows, alike for all of them; of many groups some."""
+    """At most 480 rows: if groups are large, the same number of rows from each; if there are many groups, some of them.
+    """
     order = rng.permutation(len(groups))
     _, codes, sizes = np.unique(groups[order], return_inverse=True, return_counts=True)
     chosen = rng.permutation(len(sizes))
@@ -140,7 +141,7 @@ def _least(target: np.ndarray, shuffles: int) -> float:
 
 
 def _different(kinds: list[int]) -> list[list[int]]:
-    """One order for each different arrangement; the first changes nothing."""
+    """One order for each different arrangement; the first is the original order."""
     places = {kind: [i for i, own in enumerate(kinds) if own == kind] for kind in set(kinds)}
     found = [list(range(len(kinds)))]
     for arrangement in _words({kind: len(rows) for kind, rows in places.items()}, len(kinds)):

@@ -97,8 +97,8 @@ def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray
 def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], Float[np.ndarray, "rest arrangements"]]:
     """The part of the targets' variance that is left: leave-one-out with each kernel, and with few columns.
 
-    The few columns are the best one of a linear fit; the best one of which only five quantile bins are known; and
-    the best two and four, each the one that goes best with what is left by those before it. Of texts with many
+    The few columns are: the best one of a linear fit; the best one of which only five quantile bins are known; and the
+    best two and four. Each of these explains the most of what the columns before it leave. Of texts with many
     categories it is the best one whose other rows of the same category predict a row.
     """
     left_out = [_left_out(*system, view.targets) for system in view.systems]
@@ -114,8 +114,8 @@ def _by_text(
 ) -> list[Float[np.ndarray, " arrangements"]]:
     """What is left by the best text if a row is predicted from the others of its category.
 
-    The mean of n others is drawn to 0, the overall mean, as if m more rows stood there: n/(n + m) of it is told. Each m
-    gives one statistic.
+    The mean of n others is shrunk to 0, the overall mean, as if m more rows with this mean were added: n/(n + m) of it
+    remains. Each m gives one statistic.
     """
     n, count = targets.shape[:2]
     flat, total = targets.reshape(n, -1), (targets**2).sum(axis=(0, 2))
@@ -133,9 +133,9 @@ def _by_text(
 def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarray, " arrangements"]:
     """For each arrangement the largest of its statistics, each made comparable.
 
-    A statistic, the logarithm of what is left of the variance, is taken from its median over all arrangements, and
-    divided by the median's distance from the fourth percentile. All arrangements enter alike, the observed one too: the
-    law of the result is exchangeable if that of the statistics is.
+    A statistic is the logarithm of the unexplained variance. Its median over all arrangements is subtracted, and the
+    result is divided by the median's distance from the fourth percentile. All arrangements are treated equally,
+    including the observed one. So the result is exchangeable if the statistics are.
     """
     return _ahead(statistics, statistics)
 
@@ -154,7 +154,7 @@ def outcome(
 ) -> Outcome:  # fmt: skip
     """The share of the arrangements that do at least as well as the observed one, and what would have been found.
 
-    What would have been found is computed if nothing was found at the level, and random numbers are given.
+    The detectable signal is computed if no signal was found at the level, and if random numbers are given.
     """
     parts = [unexplained(view) for view in views]
     statistics = np.concatenate([part for pair in parts for part in pair])

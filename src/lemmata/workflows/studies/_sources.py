@@ -25,7 +25,7 @@ BLANKS = "fields are separated by spaces"
 """The note of a text whose fields were separated by blanks."""
 _UNPACK = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 PACKED = (*_UNPACK, ".zip")
-"""Extensions of a packed file; what it holds has an extension of its own, or is CSV."""
+"""Extensions of a packed file; the file inside has its own extension, or is CSV."""
 _HEAD = 2**20
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
@@ -191,7 +191,7 @@ def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
 
 
 def _encoding(head: bytes, whole: bool) -> str | None:
-    """What a text is written in, by its first bytes; None if it is no text."""
+    """The encoding of a text, by its first bytes; None if it is not text."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding

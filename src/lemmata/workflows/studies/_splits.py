@@ -23,7 +23,7 @@ def split_sizes(
 ) -> list[int]:
     """Numbers of training rows in geometric progression, from N/50 (at least 8) to 4N/5: eight, or five quickly.
 
-    With an order they end at 3N/5; with groups if the largest group leaves no more.
+    With an order, they end at 3N/5; with groups, they end earlier if the largest group leaves fewer rows.
 
     >>> split_sizes(200)
     [8, 12, 19, 29, 44, 68, 104, 160]
@@ -41,8 +41,8 @@ def split_sizes(
 def number_of_splits(total: int, n: int, quick: bool = False, most: float = math.inf) -> int:
     """How many splits are measured at n training rows of N: small sets cost little, and vary most.
 
-    At most 16, fewer above 150 training rows, and as many as it takes until each row has been held out about once; at
-    least 6, or 3 quickly. A costly model has fewer.
+    At most 16, fewer above 150 training rows, and enough to hold out each row about once; at least 6, or 3 in a quick
+    study. A costly model has fewer.
 
     Args:
         total: rows N.
@@ -74,8 +74,8 @@ def split(
 
     Consecutive splits hold out different rows until all have been, and then begin again in another order.
     With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
-    With an order, the n rows before a stretch train, and the stretch is held out: the same stretches for every n, so
-    that all sizes are tested equally far ahead.
+    With an order, the n rows before a stretch are used for training, and the stretch is held out. The stretches are the
+    same for every n, so all sizes are tested equally far ahead.
 
     Args:
         total: rows N.

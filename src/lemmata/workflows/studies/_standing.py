@@ -23,10 +23,11 @@ TIED = 2.0
 def beats_guessing(item: Candidate, question: Question) -> bool:
     """Whether the model learns, and at the largest measured size beats guessing by a standard error.
 
-    On independent rows both are compared row by row, and the 95 % end counts: what a few large rows add to both losses
-    decides nothing. Of numbers the interval may lie below guessing as a whole, too. In time both are compared stretch
-    by stretch besides: a few lucky stretches make no model sure. A model that is expected to be no better than guessing
-    with all rows does not surely beat it, nor does one whose fits broke down in a split, which its curve leaves out.
+    On independent rows, both are compared row by row, and the 95 % end counts. A few large rows that add to both losses
+    do not decide. Of numbers the interval may lie below guessing as a whole, too. In time both are compared stretch by
+    stretch besides: a few lucky stretches make no model sure. A model that is expected to be no better than guessing
+    with all rows does not surely beat it. The same is true for a model whose fits broke down in a split, which its
+    curve leaves out.
     """
     losses = item.losses
     if not may_beat_guessing(item, question) or item.measured.wild is not None:
@@ -60,7 +61,7 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
     """Whether a model may be as good as the best.
 
     Models that were measured on the same rows share most of their errors, so that the interval of the best decides.
-    One that was measured on fewer has an error of its own, and it may be as good though it is expected to be no better
+    A model that was measured on fewer rows has its own error. It may be as good, even if it is expected to be no better
     than guessing. Of classes a difference of two rows decides nothing. None is as good whose whole interval lies above
     the best one's value, or which the best surely beats on splits of both.
     """

@@ -15,8 +15,8 @@ WIDE = 0.5
 def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "rows k"] | None) -> list[str]:
     """The names of those that are compared if none is named.
 
-    Poisson regression stands among them for counts (whole numbers, none below 0), gamma regression for amounts (all
-    above 0, the mean above the median by a tenth of the deviation), an elastic net if columns are many, a lasso for
+    The list includes Poisson regression for counts (whole numbers, none below 0), gamma regression for amounts (all
+    above 0, the mean above the median by a tenth of the deviation), an elastic net for many columns, and a lasso for
     classes if there are at least half as many columns as rows.
     """
     if task == "classification":

@@ -256,7 +256,7 @@ def _fields(lines: list[str], separator: str) -> list[str]:
 
 
 def _no_comment(path: Path, lines: list[str], separator: str) -> None:
-    """Refuse lines of comment above the header; '#' may begin a name if the next line has as many fields."""
+    """Refuse comment lines above the header; '#' may begin a name if the next line has the same number of fields."""
     below = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     if lines[0].startswith("#") and max(below.count(mark) for mark in ",;\t|") != lines[0].count(separator):
         raise DataError(

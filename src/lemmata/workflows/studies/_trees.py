@@ -17,7 +17,7 @@ STOPPED_EARLY, ROUNDS = 2000, 1000
 
 
 def sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """What an estimator for so many training rows says of the others."""
+    """The outputs for the other rows of an estimator that suits this number of training rows."""
     return fit_estimator(functools.partial(make, len(y)), x, y, task)
 
 
@@ -51,7 +51,8 @@ def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Grou
 
 
 def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """What `boosting_of` the training rows says of the others, each column of numbers by a model of its own."""
+    """The outputs of `boosting_of` fitted to the training rows, for the others; each target column has its own model.
+    """
     n = len(y)
     if task == "regression" and y.shape[1] > 1:
         return side_by_side(functools.partial(boosted, kind), x, y, task, groups)

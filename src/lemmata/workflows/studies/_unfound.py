@@ -57,7 +57,7 @@ def _p(found: Signal) -> str:
 
 
 def already(question: Question) -> str:
-    """What is asked is no better than what is known without any column."""
+    """The requested value is no better than guessing without any column."""
     unit = question.unit
     guess, has = question.constant or say_guess(unit, None), tell(unit, question.guessing, question.spread)
     return f"No rows are needed for {question.say_asked()}: guessing {guess} already gives {has}."
@@ -94,10 +94,10 @@ def copied(found: Signal) -> str:
 
 
 def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], useful: Sequence[Candidate]) -> Answers:
-    """If there is no signal, no model is best, and no number of rows is told.
+    """If there is no signal, no model is best, and no number of rows is given.
 
-    A model whose held-out error lies below that of guessing with its whole interval is named all the same: then the
-    test has not seen what the curve shows.
+    A model is still named if its whole interval of the held-out error is below that of guessing: then the test has
+    missed what the curve shows.
     """
     unit = question.unit
     knowing = [item for item in useful if not item.measured.model.naive]

@@ -83,7 +83,7 @@ def rarer(dataset: Dataset) -> int:
 
 
 def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
-    """What is predicted for every row by who knows no column.
+    """The prediction for every row that uses no column.
 
     Args:
         kind: "mean", the class shares of classes; "median"; or "class 2", the third class for every row.
