@@ -89,7 +89,9 @@ def _value(table: NormTable, state: State) -> Array:
 
 
 def norm_table(network: AbstractLayer, face: str, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> NormTable | None:
-    """The table for these points; None if the points have no known values, if they are few, or if no table is accurate.
+    """The table for these points.
+
+    None if the points have no known values, if they are few, or if no table is accurate.
     """
     if len(x) * len(y) < _PAIRS or type(network) is not Serial:
         return None

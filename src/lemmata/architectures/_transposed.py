@@ -67,8 +67,7 @@ class TransposedWindow(Window):
         return (self.size[axis] - 1) * self.dilation[axis] + 1
 
     def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
-        """The padding before and after a line of positions once they are spread apart, and the number of new positions.
-        """
+        """The padding before and after a line of positions when spread apart, and the number of new positions."""
         extent, stride = self._extent(axis), self.strides[axis]
         if self.padding == "VALID":
             more = max(extent - stride, 0)

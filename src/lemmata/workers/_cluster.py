@@ -164,8 +164,7 @@ def _knock(address: str) -> None:
 
 
 def _answer(ask: Callable[[], Any]) -> Any:
-    """The answer, with a time limit, because Dask's client waits for ever for a program that listens without answering.
-    """
+    """The answer, with a time limit, because Dask's client waits for ever for a silent program."""
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def wait() -> None:

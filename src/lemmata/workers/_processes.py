@@ -21,8 +21,10 @@ from ._tasks import told_line
 ATTEMPTS = 3
 """Processes that one task may bring down before it is given up."""
 _HELD = 3 * 2**29, 2**32
-"""Bytes at which a process ends and another follows, for compiled functions fill its memory: between these two, half of
-what the machine has left. The next one compiles anew; and each function takes a few of the 65,530 mappings that a
+"""Bytes at which a process ends and another follows.
+
+Compiled functions fill its memory. Between these two, it is half of the machine's remaining memory. The next one
+compiles anew; and each function takes a few of the 65,530 mappings that a
 process may have."""
 
 

@@ -89,7 +89,9 @@ def check_writing(claim: Claim) -> None:
 
 
 def check_ranges(claim: Claim) -> None:
-    """Check that a verification visits other settings within each declared range; ClaimError if a range has only one.
+    """Check that a verification visits other settings within each declared range.
+
+    ClaimError if a range has only one.
     """
     for name, variable in claim.population.settings().variables.items():
         if (only := _pinned(variable)) is not None:

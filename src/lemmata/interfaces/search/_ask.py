@@ -155,7 +155,9 @@ def _of_term(shelf: Shelf, option: str) -> list[tuple[int, float]]:
 
 
 def mended(shelf: Shelf, term: str) -> str:
-    """The term itself if it is known, begins a known term or starts a phrase; else the commonest of the nearest terms.
+    """The term itself if it is known, begins a known term or starts a phrase.
+
+    Else the commonest of the nearest terms.
     """
     if term in starts():
         return term

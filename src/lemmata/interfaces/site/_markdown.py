@@ -117,8 +117,7 @@ def _table(tokens: Sequence[Token], place: int) -> str:
 
 
 def _words(text: str) -> str:
-    """Prose with its formulas typeset, and the blanks at its ends, which separate it from neighbouring code and links.
-    """
+    """Prose with its formulas typeset, and the blanks at its ends, which separate it from code and links."""
     inside = text.strip()
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :] if inside else ""
     return f"{before}{sentence(inside)}{after}"

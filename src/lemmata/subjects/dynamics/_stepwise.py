@@ -84,8 +84,7 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
 
 @jax.jit
 def _left_over(columns: Float[Array, "d k"]) -> Float[Array, " k"]:
-    """Gram-Schmidt: the length of the rest of each column after its projections on the previous columns are subtracted.
-    """
+    """Gram-Schmidt: the length of each column minus its projections on the previous columns."""
     lengths = []
     for _ in range(columns.shape[1]):
         length = jnp.linalg.norm(columns[:, 0])

@@ -174,7 +174,9 @@ def check_colours(name: str, image: Real[np.ndarray | Array, "..."]) -> None:
 
 
 def check_positions(name: str, positions: Float[np.ndarray | Array, "..."]) -> None:
-    """Refuse values other than rows of two coordinates in the unit square; for traced ones, only the shape is checked.
+    """Refuse values other than rows of two coordinates in the unit square.
+
+    For traced ones, only the shape is checked.
     """
     check_numbers(name, positions)
     if np.ndim(positions) != 2 or np.shape(positions)[1] != 2:

@@ -90,8 +90,7 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
     predict = -3.0
 
     def measure_at(self, problem: WideErfNetwork, key: Key[Array, ""], d: float) -> Array:
-        """By the Funk-Hecke formula: the mean of k(t) P(t), where P is the cubic Gegenbauer polynomial with P(1) = 1.
-        """
+        """By the Funk-Hecke formula: the mean of k(t) P(t), where P is cubic Gegenbauer with P(1) = 1."""
         t, g = _NODES, problem.weight_variance
         law = (1 - t**2) ** ((d - 2) / 2)  # with the nodes' own density, that of cos(x, z)
         cubic = ((d + 2) * t**3 - 3 * t) / (d - 1)

@@ -47,7 +47,9 @@ class PrivacySpent:
 
     @property
     def advantage(self) -> float:
-        """The largest change of the mean of a loss in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps); 1 if nothing is private.
+        """The largest change of the mean of a loss in [0, 1]: 1 - 2 (1 - delta)/(1 + e^eps).
+
+        1 if nothing is private.
         """
         return 1 - 2 * (1 - self.delta) * math.exp(-self.eps) / (1 + math.exp(-self.eps))
 

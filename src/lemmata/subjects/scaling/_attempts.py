@@ -110,7 +110,9 @@ def _mean_limits(each: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _log_likelihood(found: np.ndarray, trials: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Log-likelihood of Beta(a, b) success probabilities, up to a constant; counts that occur often are evaluated once.
+    """Log-likelihood of Beta(a, b) success probabilities, up to a constant.
+
+    Counts that occur often are evaluated once.
     """
     pairs, times = np.unique(np.stack([found, trials - found]), axis=1, return_counts=True)
     total = np.zeros_like(a)

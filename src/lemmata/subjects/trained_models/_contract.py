@@ -191,7 +191,7 @@ class AbstractModel(abc.ABC):
         )
 
     def matrix_factors(self, x: np.ndarray) -> dict[str, tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n C a"]]]:
-        """Of matrices that rows pass, by name: what goes in, and the outputs' derivatives in what comes out.
+        """For matrices that rows are multiplied by, by name: their inputs, and outputs' derivatives in their results.
 
         The interface to a library reports these matrices as far as it can; `factors` checks whether they are right.
         """

@@ -85,6 +85,5 @@ def _link(
 
 
 def _bent(model: AbstractModel, x: np.ndarray) -> bool:
-    """Whether outputs are linear in no layer, as for a logistic function; True also if only outputs are known.
-    """
+    """Whether outputs are linear in no layer, as for a logistic function; True also if only outputs are known."""
     return isinstance(model, BlackBox) or not model.differentiable or not linear_layers(model, x).any()

@@ -1,5 +1,4 @@
-"""Units that can be rescaled: multiply the incoming weights, divide the outgoing ones, and the function stays the same.
-"""
+"""Units that can be rescaled: multiplied incoming weights and divided outgoing ones give the same function."""
 
 import dataclasses
 

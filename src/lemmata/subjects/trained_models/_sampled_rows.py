@@ -1,4 +1,4 @@
-"""Outputs at some training rows of models that have not seen them, by products alone: if no dual matrix fits.
+"""Outputs at some training rows of models that have not seen them, by products if no dual matrix fits.
 
 Consider a stationary point of (1/n) sum_j l_j + (delta/2) |theta|². The model without row i is, to first order in the
 row, theta + d with (sum_{j != i} G_j + n delta) d = J_i'(p_i - y_i), where G_j = J_j' Lambda_j J_j is the Gauss-Newton

@@ -107,7 +107,7 @@ def shift_in_use(trained: Trained) -> Shift:
 
 
 def reference_rows(trained: Trained) -> tuple[str, np.ndarray]:
-    """What deployment rows are compared with: "held-out" rows without duplicates, or "training" rows if those are few.
+    """The reference for deployment rows: "held-out" rows without duplicates, or "training" rows if those are few.
 
     Args:
         trained: a model with its rows.

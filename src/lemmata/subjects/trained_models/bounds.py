@@ -75,7 +75,10 @@ def error_limit(wrong: float | int, rows: float | int) -> float:
 
 
 def held_out_limit(problem: Trained) -> float:
-    """The limit from all held-out rows that are not duplicates, which every other bound must beat; NaN without any."""
+    """The limit from all held-out rows that are not duplicates, which every other bound must beat.
+
+    NaN if there are none.
+    """
     if problem.held is None or not fresh_rows(problem).any():
         return math.nan
     wrong = problem.task.errors(held_outputs(problem)[fresh_rows(problem)], held_rows(problem)[1][fresh_rows(problem)])

@@ -63,7 +63,10 @@ def _threshold(problem: Trained) -> tuple[float, Float[np.ndarray, " m"]]:
 
 
 def _continuous(problem: Trained) -> list[Hypothesis]:
-    """That hardly a calibration row ties with the one at the threshold, as in trees or if a model is always sure."""
+    """The condition that few calibration rows tie with the one at the threshold.
+
+    In trees, or for an always certain model, many tie.
+    """
     if problem.held is None or len(halves(problem)[0]) < _FEWEST:
         return []
     threshold, scores = _threshold(problem)

@@ -10,8 +10,10 @@ from jaxtyping import Float, Int
 DRAWS, LEVEL, RELEVANT = 4000, 0.05, 0.05
 """Bootstrap samples; level of a comparison; the share of the variance below which a difference does not matter."""
 TIMES, ROUNDING = 2.0, 1e-10
-"""A factor between two errors that matters however small both are: what twice the rows buy a model whose error falls as
-1/n; and the error below which all is rounding."""
+"""A factor between two errors that matters even if both are small.
+
+Twice the rows give it to a model whose error falls as 1/n. Also, the error below which everything is rounding.
+"""
 
 
 @dataclasses.dataclass(frozen=True)

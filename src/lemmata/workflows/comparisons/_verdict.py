@@ -9,8 +9,11 @@ from ._bootstrap import RELEVANT
 from ._words import factor, listed, told, told_small
 
 LARGE, NEAR, TINY = 0.5, 0.15, 1e-4
-"""A share of the variance above which the best family has missed something, or there is noise; how far a predicted
-error may be from the measured one before the reason is told; an error of which nothing is left to be predicted."""
+"""Three numbers: a share of the variance above which the best family has missed something, or there is noise.
+
+The largest difference between predicted and measured error for which no reason is given; and an error so small that it
+cannot be predicted.
+"""
 
 
 def predicts(result: FamilyResult) -> bool:

@@ -1,11 +1,13 @@
-"""The checks that are skipped if only a model's outputs are known, and the loss with which the other checks read them.
-"""
+"""The checks that are skipped if only a model's outputs are known, and the loss that the other checks use."""
 
 from lemmata.subjects.trained_models import Trained, is_known, loss_words, objective_of, rows_left_out
 
 
 def seen_by_outputs(trained: Trained) -> list[str]:
-    """That a model without derivatives is seen by its outputs alone, and which questions are therefore not asked."""
+    """A sentence that only the outputs of a model without derivatives are known.
+
+    It names the checks that are therefore skipped.
+    """
     if trained.model.differentiable:
         return []
     classes = trained.task.is_classification

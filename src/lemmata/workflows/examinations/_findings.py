@@ -227,9 +227,10 @@ def _untrained(trained: Trained) -> list[Sign]:
 
 
 def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
-    """Near chance, said from training rows alone if leaving one out speaks, else from held-out rows.
+    """A sentence if the model is near chance.
 
-    A model that surely beats one answer for all held-out rows does not guess, even if it beats it by little.
+    It uses training rows alone if leaving one out has a result, else held-out rows. A model that surely beats one
+    answer for all held-out rows does not guess.
     """
     beside = None if held is None else held_baseline(trained)
     if beside is not None and beside.beaten:
@@ -390,7 +391,7 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """What the theories that spoke leave open: what features paid, then that of the held-out error, each once."""
+    """What the theories with a result leave unexplained, each once: first the gain by features, then the error."""
     spoke = [own for own in gauges if own.status in ("agrees", "disagrees")]
     left_out = of_claim(HeldOutErrorFromTrainingRows, gauges)
     spoke.sort(key=lambda own: (own is not left_out, own.label != "estimate"))

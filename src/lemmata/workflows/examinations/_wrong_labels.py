@@ -24,8 +24,11 @@ from ._row_names import PLACES, Names, RowNames
 
 _EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than one of a thousand sets of right labels
 _FIXED = 0.45
-"""If half of the rows fix more than that share of their own prediction, what is said without a row is the end of a
-long step: networks that learn labels by heart then contradict right labels, too."""
+"""A share.
+
+If half of the rows determine more than this share of their own prediction, the prediction without a row is the end of a
+long step. Networks that learn labels by heart then contradict right labels, too.
+"""
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
 _OF_FOREST = 3.0, 0.03  # the same two; no more than 0.009 in 33 sets of right labels, on seeds from 100 on
@@ -107,7 +110,10 @@ def of_held_rows(trained: Trained) -> LabelDoubts | None:
 
 
 def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
-    """That a forest contradicts labels of training and held-out rows; None if it does not, or those of a class."""
+    """A sentence that a forest contradicts labels of training and held-out rows.
+
+    None if it does not, or if it only contradicts those of a class.
+    """
     found = forest_doubts(trained)
     evidence, doubted = _OF_FOREST
     if found is None or found.doubts.evidence < evidence or found.doubts.low < doubted:

@@ -245,7 +245,9 @@ class ComparisonRecord(StoredRecord):
 
 
 def estimate(value: float, ends: tuple[float, float]) -> Interval:
-    """A number with its interval; strict JSON refuses values that are not finite, so they must not reach this function.
+    """A number with its interval.
+
+    Strict JSON refuses values that are not finite, so they must not reach this function.
     """
     assert math.isfinite(value)
     return Interval(float(value), float(ends[0]), float(ends[1]))

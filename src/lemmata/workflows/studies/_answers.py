@@ -153,7 +153,7 @@ def _beats_on_common_splits(item: Candidate, other: Candidate) -> bool:
 
 
 def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]:
-    """How a model that was measured on fewer rows than the best stands beside it there, as both were measured."""
+    """How a model that was measured on fewer rows than the best compares with it. Both were measured at this size."""
     beside = int(np.argmin(np.abs(np.log(best.losses.sizes / item.reach))))
     both = float(item.losses.measured[-1]), float(best.losses.measured[beside])
     if max(best.losses.sizes[beside], item.reach) > NEAR * min(best.losses.sizes[beside], item.reach):
@@ -195,7 +195,10 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
 def _rows(
     first: Candidate, best: Candidate, useful: Sequence[Candidate], question: Question, loss: float, needed: Interval
 ) -> str:
-    """How many rows the asked loss takes, where the interval of that number ends; else that it is open or unlikely."""
+    """The number of rows that the requested loss takes, where the interval of that number ends.
+
+    Else a sentence that this is open or unlikely.
+    """
     total, like = question.total, ""
     if question.loss is None:
         seen = question.say(loss) != question.say(best.expected(total).value)

@@ -36,10 +36,7 @@ from ._tables import Reading, Table, read_table
 MOST_CELLS = 10**8
 """Rows times encoded columns that are used; of a larger table rows are drawn. It does not depend on the machine."""
 READ_BYTES = 4 * 2**30
-"""Bytes that a table may take in memory, in the form that its file has.
-
-Rows of a larger table are drawn while it is read.
-"""
+"""The largest size of a table in memory, in bytes; rows of a larger table are drawn while it is read."""
 COPIES_HELD = 5
 """Matrices of the encoded rows that a study holds at once, for the check that the machine has the memory."""
 

@@ -280,7 +280,9 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
 
 
 def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str, ...] | None) -> str | None:
-    """Whether a column of two values tells in every row if the target is its most frequent value: who gave anything.
+    """Whether a column of two values shows in every row if the target is its most frequent value.
+
+    An example is who gave anything.
 
     A column of more values may part one class from all others by nature, as the length of a petal does.
     """

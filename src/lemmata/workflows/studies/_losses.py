@@ -325,7 +325,10 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
 
 
 def _sign_test(worse: float, apart: float) -> float:
-    """The chance of at most so many rows among those apart, if each is as likely to be better; between counts too."""
+    """The probability of at most this many rows among the differing rows, if each is equally likely to be better.
+
+    Values between count too.
+    """
     worse, apart = max(worse, 0.0), max(apart, 0.0)
     return float(stats.beta.cdf(0.5, max(apart - worse, 1e-9), worse + 1))
 

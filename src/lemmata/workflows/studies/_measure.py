@@ -336,7 +336,10 @@ def _scored_guess(
 
 
 def _rows(unit: Metric, y, said, spread: float, members, parts: int) -> Float[np.ndarray, " m"]:
-    """What each row adds; a score that is no mean over rows leaves out whole groups for its variance."""
+    """The contribution of each row.
+
+    For a score that is not a mean over rows, whole groups are left out to estimate its variance.
+    """
     if isinstance(unit.rows, Scored):
         return unit.rows(y, said, spread, members, parts)
     return unit.rows(y, said, spread)

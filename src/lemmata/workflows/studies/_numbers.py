@@ -133,7 +133,9 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
 
 
 def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
-    """Texts without the unit that all their numbers have, and that unit; as they are if it is not one and the same.
+    """Texts without the unit that all their numbers have, and that unit.
+
+    Unchanged if they do not have exactly one unit.
 
     >>> without_unit(pl.Series(["66,00 €", "1.200,50 €", None]))[0].to_list()
     ['66,00', '1.200,50', None]

@@ -191,7 +191,9 @@ class _Job:
             return signal(self.dataset, self.options.seed)
 
     def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
-        """A model's curve, the theory's results for it if there is time, and the forecast of the curve; on any thread.
+        """A model's curve, the theory's results for it if there is time, and the forecast of the curve.
+
+        On any thread.
         """
 
         def told(share: float) -> None:
@@ -332,7 +334,10 @@ class _Job:
         return [seen.get(item.measured.model.name, item) for item in self.candidates]
 
     def in_order(self, best: str | None) -> list[Candidate]:
-        """The best model, those that surely beat guessing, and the rest, each by what is expected with all rows."""
+        """The best model, those that surely beat guessing, and the rest.
+
+        Each group is ordered by the expected loss with all rows.
+        """
         place = lambda item: (item.measured.model.name != best, not beats_guessing(item, self.question),
                               item.expected(self.question.total).value)  # fmt: skip
         return sorted(self.shown(), key=place)

@@ -50,7 +50,9 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
 
 
 def _drawn(groups: Int[np.ndarray, " N"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    """At most 480 rows: if groups are large, the same number of rows from each; if there are many groups, some of them.
+    """At most 480 rows: if groups are large, the same number of rows from each.
+
+    If there are many groups, some of them.
     """
     order = rng.permutation(len(groups))
     _, codes, sizes = np.unique(groups[order], return_inverse=True, return_counts=True)
@@ -161,7 +163,10 @@ def _words(stock: dict[int, int], length: int):
 
 
 def _mirrored(sizes: np.ndarray, classes: bool) -> int:
-    """How many arrangements differ from one only in the names of kinds of equal size: no statistic tells them apart."""
+    """The number of arrangements that differ from one only in names of kinds of equal size.
+
+    No statistic distinguishes them.
+    """
     if classes or len(sizes) == 2:
         return math.prod(math.factorial(int(n)) for n in np.bincount(sizes))
     return 1

@@ -152,7 +152,9 @@ def _fits(path: Path, size: int, limit_bytes: int) -> None:
 
 
 def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
-    """The text in UTF-8: of UTF-16 and UTF-32, and of Windows-1252 if it is no UTF-8; its lines end with a newline.
+    """The text in UTF-8, from UTF-16 and UTF-32, and from Windows-1252 if it is not UTF-8.
+
+    Its lines end with a newline.
 
     Args:
         source: a text.

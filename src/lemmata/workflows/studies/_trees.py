@@ -51,7 +51,9 @@ def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Grou
 
 
 def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """The outputs of `boosting_of` fitted to the training rows, for the others; each target column has its own model.
+    """The outputs of `boosting_of` fitted to the training rows, for the others.
+
+    Each target column has its own model.
     """
     n = len(y)
     if task == "regression" and y.shape[1] > 1:
