@@ -111,7 +111,7 @@ def share_interval(successes: float, failures: float, level: float) -> tuple[flo
     """Clopper and Pearson's exact limits of a probability, each at (1 - level)/2 and rounded outward.
 
     Args:
-        successes: how often it was seen; a fraction stands for a survey's effective sample.
+        successes: how often it was seen; a fraction may be given for a survey's effective sample.
         failures: how often it was not.
         level: their confidence.
 

@@ -46,7 +46,7 @@ class Bundled:
         return f"give {first}the path of a {', '.join(SUFFIXES)} file"
 
     def look(self, data: str) -> None:
-        """Refuse the path of a file that is not there; what may be a name is left to its reader.
+        """Refuse the path of a file that does not exist; a possible name is left to its reader.
 
         Raises:
             MissingFileError: if there is no such file.
@@ -61,7 +61,7 @@ class Bundled:
                 raise self.absent(data)
 
     def absent(self, data: str) -> MissingFileError:
-        """That neither a file nor anything bundled has this name."""
+        """The error that neither a file nor a bundled item has this name."""
         if Path(data).suffix or "/" in data or not self.kinds:
             return MissingFileError(
                 f"there is no file {shortened(data)}",
@@ -82,4 +82,4 @@ SETS = Bundled(sets=("digits", "breast_cancer", "wine", "diabetes", "iris"))
 """The sets that scikit-learn brings."""
 
 NO_NAMES = Bundled()
-"""Data that are a file and nothing else."""
+"""Data that must be a file."""

@@ -1,4 +1,4 @@
-"""Which files of Python code run: those that somebody names, and no others that lie in the current folder.
+"""The Python files that may run: only those that somebody names, and no others in the current folder.
 
 It imports at its head only what Python itself has loaded for `python -m`: a folder may hold a `typing.py`.
 """
@@ -21,7 +21,7 @@ SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def forget_current_folder() -> None:
-    """Import nothing from the current folder, in this program and in those that it starts.
+    """Import nothing from the current folder, in this program and in programs that it starts.
 
     `python -m` puts that folder before the standard library, and so does every Python that is started with `-c`, as
     processes of `multiprocessing` are. The folder stays where lemmata itself lies in it.
@@ -58,7 +58,7 @@ class _Source(importlib.machinery.SourceFileLoader):
         return super().source_to_code(data, shown, _optimize=_optimize)
 
     def path_stats(self, path: "str") -> "dict":
-        """Nothing, without which Python neither reads nor writes a cache."""
+        """Raise, so that Python neither reads nor writes a cache."""
         raise OSError("not cached")
 
 
@@ -77,7 +77,7 @@ def executed(path: "str | Path", name: str, *, registered: bool = False) -> "Mod
 
     Args:
         path: the file, whose name ends in .py.
-        name: of the module; what UTF-8 lacks in it is escaped.
+        name: of the module; characters that UTF-8 lacks are escaped.
         registered: whether the module is found by that name, as dataclasses and modules of Flax look theirs up.
 
     Raises:

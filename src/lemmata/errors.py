@@ -1,4 +1,4 @@
-"""Errors that say what was wrong, what was found, which rule it broke, and what to do.
+"""Errors that give the reason, the value, the rule, and the remedy.
 
 Catch `LemmataError` for all of them. Each is also the builtin error that NumPy or scikit-learn would raise there:
 
@@ -91,7 +91,7 @@ class SolverError(LemmataError, RuntimeError):
 
 
 class EntryPointWarning(UserWarning):
-    """Another package offers claims that cannot be loaded; they are left out, and the rest works."""
+    """Another package offers claims that cannot be loaded; they are left out, and everything else works."""
 
 
 class ContradictionWarning(UserWarning):
@@ -99,7 +99,7 @@ class ContradictionWarning(UserWarning):
 
 
 class InterpolationWarning(UserWarning):
-    """A fit that is asked to interpolate misses its own rows: its Gram matrix is singular up to rounding."""
+    """A fit that should interpolate misses its own rows, because its Gram matrix is singular up to rounding."""
 
 
 class CalibrationWarning(UserWarning):

@@ -27,7 +27,7 @@ class Fact:
         note: what else is to be said of it in Python.
         command: how the command line is told.
         given: the hypothesis of gauges that cannot do without it, in words; empty if none is such.
-        default: what leaving it out means.
+        default: the meaning of leaving it out.
     """
 
     what: str
@@ -38,7 +38,7 @@ class Fact:
 
     @property
     def sentence(self) -> str:
-        """What it is, with a capital letter, for a text that goes on."""
+        """The fact, with a capital letter, for a text that continues."""
         return self.what[0].upper() + self.what[1:]
 
 

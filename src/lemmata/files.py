@@ -23,10 +23,10 @@ else:
 FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
 """The system's errors for a disk that is full or broken."""
 MODEL = ".skops"
-"""What a file with a fitted model ends in."""
+"""The extension of a file with a fitted model."""
 _DRAFT = re.compile(r"\.lemmata-[0-9a-f]{32}\.draft")
 _DAY = 86400.0
-_FAR = 2**30  # where Windows locks a byte, which nobody reads or writes then
+_FAR = 2**30  # where Windows locks a byte that nobody reads or writes
 _KINDS = (
     (stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
@@ -37,7 +37,7 @@ def open_file(path: str | Path) -> BinaryIO:
     """Open a file for reading. Every reader of a file that a user names opens it here.
 
     A named pipe would let its reader wait for ever, and a device may never end. The file is opened without waiting and
-    then looked at, so that nothing can take its place in between.
+    then checked, so nothing can replace it in between.
 
     Args:
         path: of the file.
@@ -125,7 +125,7 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
     Args:
         path: of the file.
         error: what the system said.
-        rule: what is kept to; by default that a file is whole.
+        rule: the rule that must hold; by default, that a file is written completely.
     """
     full = "free space there, or choose another directory"
     closed = "make the directory writable, or choose another one"

@@ -139,8 +139,8 @@ class Gelu(AbstractLayer):
 class Sin(AbstractLayer):
     r"""sin(alpha u + beta), alpha = `frequency`, beta = `phase`.
 
-    E[phi phi] = [exp(-alpha² (xx + yy - 2k) / 2) - cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2 with k = nngp, and
-    E[phi' phi'] = alpha² [exp(-alpha² (xx + yy - 2k) / 2) + cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2.
+    Let k = nngp. Then E[phi phi] = [exp(-alpha² (xx + yy - 2k) / 2) - cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2
+    and E[phi' phi'] = alpha² [exp(-alpha² (xx + yy - 2k) / 2) + cos(2 beta) exp(-alpha² (xx + yy + 2k) / 2)] / 2.
     """
 
     frequency: float = 1.0
@@ -179,8 +179,8 @@ class Cos(AbstractLayer):
 
 
 def _sine_moments(frequency: float, double_phase: float):
-    # With E the exponentials of the squares of the difference and of the sum, E(near) - E(far) cancels for small k:
-    # it is sign(k) max(near, far) (1 - exp(-2 alpha² |k|)).
+    # Let E be the exponentials of the squares of the difference and of the sum. E(near) - E(far) cancels for small k;
+    # it equals sign(k) max(near, far) (1 - exp(-2 alpha² |k|)).
     square, even, odd = frequency**2, 0.5 * (1.0 - double_phase), 0.5 * (1.0 + double_phase)
 
     def moments(pair):

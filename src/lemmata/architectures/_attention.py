@@ -36,8 +36,8 @@ class Attention(AbstractLayer):
     Let X be the s x c matrix of a field, and let q, k, v be `query_std`, `key_std` and `value_std`. Head h has queries
     Q = q X W_Q / sqrt(c), keys K = k X W_K / sqrt(c), values V = v X W_V / sqrt(c), logits G, weights zeta(G) and
     output zeta(G) V. One dense layer of w = `weight_std` and b = `bias_std` maps the outputs of all heads, side by
-    side, to `width` outputs. All weights are standard normal. With d = `key_width`, g = q k, N = nngp and T = ntk of
-    the input, and as heads, key and value widths go to infinity:
+    side, to `width` outputs. All weights are standard normal. Let d = `key_width` and g = q k, and let N = nngp and T =
+    ntk of the input. As heads, key and value widths go to infinity,
 
     * `scaling="1/d"`: G = Q K^T / d, if queries and keys share their weights (else G tends to 0). The logits tend
       to g N(x, x), so nngp' = (v w)² zeta N zeta^T + b² and ntk' = 2 nngp' - b² + (v w)² zeta T zeta^T.
@@ -224,7 +224,7 @@ class Attention(AbstractLayer):
         return state.replace(nngp=nngp, ntk=ntk, fan_in=self.width, law=state.law.drawn(), means=None)
 
     def _moments(self, state: State, left: State, right: State) -> tuple[Moments, Moments]:
-        """Both new moments, nngp' and ntk', between x and y; axes of positions come last."""
+        """Both new moments, nngp' and ntk', between x and y; the axes of positions are last."""
         share, embedded = self._embedded(state)
         given = [_positions_last(part, state.grid) for part in (state.nngp, state.ntk, left.nngp, right.nngp)]
         key_nngp, key_ntk, key_x, key_y = (share * part + embedded for part in given)
@@ -275,7 +275,7 @@ def _positions_first(matrices: Moments, grid: Grid) -> Float[Array, "..."]:
 
 
 def _beside_pairs(logits: Logits) -> Logits:
-    """Matrices of x alone as rows, and of y alone as columns, if `xy` holds all pairs of inputs."""
+    """Matrices that depend on x only as rows, and on y only as columns, if `xy` has all pairs of inputs."""
     if logits.xy.ndim == 3:
         return logits
     rows = (part[:, None] if part.ndim == 3 else part for part in (logits.xx, logits.sees_x))

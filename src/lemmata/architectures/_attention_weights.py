@@ -63,7 +63,7 @@ class Averages(NamedTuple):
 
 
 class Contracted(NamedTuple):
-    """What the averages are contracted with, between x and y: of values, and of what keys are made of."""
+    """The arrays with which the averages are contracted, between x and y: of values, and of the inputs of keys."""
 
     nngp: Moments
     ntk: Moments
@@ -150,9 +150,9 @@ def softmax_averages(z: Moments, u: Moments, parts: Contracted) -> Averages:
 def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
     """The averages for softmax over Gaussian logits, Cov(G_ac(x), G_bd(y)) = Q_ab Q_cd, by Monte Carlo.
 
-    With Q = L L^T over the positions of both inputs and Z standard normal, the blocks x x and y y of L Z L^T have that
-    law. All pairs share the same Z, each with both signs and for both orders of the two inputs. So the estimate is
-    unbiased, depends on the two inputs alone, and does not change if x and y are exchanged.
+    Let Q = L L^T over the positions of both inputs, and let Z be standard normal. The blocks x x and y y of L Z L^T
+    have that distribution. All pairs share the same Z, each with both signs and for both orders of the two inputs. So
+    the estimate is unbiased, depends on the two inputs alone, and does not change if x and y are exchanged.
     """
     normal = _normal(logits, key, draws)
     shape = logits.xy.shape
@@ -191,9 +191,9 @@ def _drawn_in_order(logits: Logits, parts: Contracted, normal: Float[Array, "dra
 def joint_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
     """The averages from logits that are drawn for all inputs at once, where y are x and `xy` holds all their pairs.
 
-    The logits are blocks of L Z L^T with L L^T the covariance of all positions of all inputs, Z standard normal with
-    both signs: exact in law, and a mean of positive semidefinite matrices. Costs (n s)² numbers and (n s)³ operations
-    a draw for n inputs of s positions.
+    The logits are blocks of L Z L^T, where L L^T is the covariance of all positions of all inputs and Z is standard
+    normal with both signs. Their distribution is exact, and the result is a mean of positive semidefinite matrices.
+    Costs (n s)² numbers and (n s)³ operations a draw for n inputs of s positions.
     """
     n, size = logits.xy.shape[0], logits.xy.shape[-1]
     everything = jnp.swapaxes(logits.xy, 1, 2).reshape(n * size, n * size)
@@ -221,7 +221,7 @@ def _mean_over_draws(
     right: Callable[[Array], Array],
     draw: Callable[[Array], Array] = lambda z: z,
 ) -> Averages:
-    """The mean over draws of both signs; as many at once as keep the arrays small."""
+    """The mean over draws of both signs; as many are computed at once as keep the arrays small."""
     shape, count = parts.nngp.shape, len(draws)
     block = math.gcd(count, 2 ** max(0, (_DRAWN_ENTRIES // math.prod(shape)).bit_length() - 1))
 

@@ -101,7 +101,9 @@ def is_bent(network: AbstractLayer, fan_in: int) -> bool:
 
 
 def bent_push(network: AbstractLayer, face: str, fan_in: int) -> Callable[[State], Array] | None:
-    """One kernel from the state of the inputs, by a loop that carries what one layer needs; None for other networks.
+    """One kernel from the state of the inputs, by a loop that stores only what one layer needs.
+
+    None for other networks.
 
     It computes what the pushes of the layers do, in fewer operations on pairs and compiled once for all layers.
     """
@@ -114,8 +116,8 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
 
     With c the correlation after a dense layer, s = 1 - c, A and B the variances and t = ntk / sqrt(A B),
 
-        s' = 2 sin²((alpha - beta) / 2) + P (1 - d),    P = cos alpha cos beta,
-        t' = gradient P d + bias_gradient / sqrt(A' B') + P (share kappa0 + line) t,
+        s' = 2 sin²((alpha - beta) / 2) + P (1 - d), with P = cos alpha cos beta, and t' = gradient P d + bias_gradient
+        / sqrt(A' B') + P (share kappa0 + line) t,
 
     where d is the correlation after the bend, of which `_bend` gives 1 - d. Nothing cancels at nearly parallel points.
     """

@@ -145,11 +145,11 @@ class AbstractBranches(AbstractLayer):
 class Parallel(AbstractBranches):
     r"""The sum of branches that see the same input and have independent parameters: h(x) = sum_b h_b(x).
 
-    If at most one branch has outputs whose mean, given the input, is not 0, the products of different branches
-    have mean 0, both those of values and those of derivatives by the input, and their averages over coordinates vanish
-    as the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the variances add. A branch has mean 0 if its
-    last Dense layer is followed by odd maps only: Identity, LayerNorm, RMSNorm, Dropout, Erf, Sign, Gabor, Sin
-    without a phase, Monomial and Hermite of odd degree, Polynomial of odd powers. One block of a residual network is
+    Suppose that at most one branch has outputs whose mean, given the input, is not 0. Then the products of different
+    branches have mean 0, both of values and of derivatives by the input, and their averages over coordinates vanish as
+    the width grows. So nngp = sum_b nngp_b, ntk = sum_b ntk_b and the variances add. A branch has mean 0 if its last
+    Dense layer is followed by odd maps only: Identity, LayerNorm, RMSNorm, Dropout, Erf, Sign, Gabor, Sin without a
+    phase, Monomial and Hermite of odd degree, Polynomial of odd powers. One block of a residual network is
     `Parallel([Identity(), Serial([Relu(), Dense(n)])])`.
 
     The sum is Gaussian if every branch is; an activation may follow it only then. Every branch needs the same number of
@@ -181,12 +181,12 @@ class Parallel(AbstractBranches):
 
 
 def residual(layer: AbstractLayer) -> Parallel:
-    """The layer x + layer(x), for a layer with as many outputs as inputs that ends in Dense (see `Parallel`)."""
+    """The layer x + layer(x), for a layer that ends in Dense and has as many outputs as inputs (see `Parallel`)."""
     return Parallel([Identity(), layer])
 
 
 def law_around(outside: Law, pushed: list[State], gaussian: bool, centred: int) -> Law:
-    """The law of what is made of branches, seen from the level around them."""
+    """The distribution of the result of branches, seen from the surrounding level."""
     fresh = min(branch.law.fresh for branch in pushed)
     return dataclasses.replace(
         outside,

@@ -26,9 +26,9 @@ class Concatenate(AbstractBranches):
 
         nngp = sum_b (d_b / d) nngp_b,    ntk = sum_b (d_b / d) ntk_b,
 
-    the variances and means likewise. The branches need not satisfy any condition. They may pass on the inputs of the
-    network or depend on each other, because the next Dense layer mixes their coordinates with independent weights. It
-    is the layer of DenseNets (Huang et al., 2017), `Concatenate([Identity(), Serial([Conv(k, 3), Relu()])])`.
+    the variances and means in the same way. The branches need not satisfy any condition. They may pass on the inputs of
+    the network or depend on each other, because the next Dense layer mixes their coordinates with independent weights.
+    It is the layer of DenseNets (Huang et al., 2017), `Concatenate([Identity(), Serial([Conv(k, 3), Relu()])])`.
 
     Coordinates of different branches have different laws, so no activation follows. An activation after the
     concatenation is not needed, because it acts on each coordinate alone. Put the same activation at the end of every

@@ -24,12 +24,12 @@ class Contract(AbstractLayer):
     The form names axes by letters, as `numpy.einsum` does: those of the array, those of the positions, and those of the
     new positions. `"gh,hw->gw"` is a matrix along the first axis of a grid, `"h,hw->w"` a weighted sum over it,
     `"h,hw->hw"` multiplies by weights, `"k,hw->hwk"` makes scaled copies, `"ghij,ij->gh"` is any linear map of a grid.
-    `...` stands for the axes of positions that have no letters, `",...->..."` multiplies by a number. Then
+    `...` matches the axes of positions that have no letters; `",...->..."` multiplies by a number. Then
 
         nngp'(P, Q) = sum_{p, q} A(P, p) A(Q, q) nngp(p, q),
 
-    and ntk' likewise; if no positions are summed over, equal positions of x and y are enough. Coordinates stay
-    Gaussian if they were.
+    and the same formula for ntk'. If no positions are summed over, equal positions of x and y are enough. Coordinates
+    stay Gaussian if they were.
 
     The form has no axis for coordinates. An array has a fixed size, but the number of coordinates goes to infinity, so
     there would be no limit. An orthogonal matrix or a permutation for every width would not change the moments. A
@@ -190,7 +190,7 @@ class Contract(AbstractLayer):
         return new.with_grid(left=left, right=right, **self._masks(grid))
 
     def _of_one(self, array: Array, values: Shaped[Array, "..."], side: int, grid: Grid) -> Float[Array, "..."]:
-        """The contraction of values that belong to x (side 0) or to y (side 1) alone."""
+        """The contraction of values that depend only on x (side 0) or only on y (side 1)."""
         count = len(grid.sites)
         if not grid.pairs:
             return self.along(array, values, count, 0)

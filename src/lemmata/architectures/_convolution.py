@@ -32,7 +32,7 @@ class Patches(AbstractLayer):
     window: Window
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; the window's grid, with count times as many coordinates."""
+        """No parameters; the output has the window's grid, and count times as many coordinates."""
         *sites, c = field_shape("Patches", fan_in)
         return (), (*self.window.over("Patches", tuple(sites)), self.window.count * c)
 
@@ -83,13 +83,13 @@ class Flatten(AbstractLayer):
     """One vector from all positions of a field: the moments are means over equal positions.
 
     Its coordinates belong to different positions, so they are not Gaussian: a Dense layer comes before an activation.
-    Vectors stay as they are.
+    Vectors are not changed.
     """
 
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; as many outputs as the field has numbers."""
+        """No parameters; the number of outputs is the number of entries of the field."""
         return (), fan_in if isinstance(fan_in, int) else math.prod(fan_in)
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_out"]:

@@ -20,8 +20,8 @@ def correlation(
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """The scale s = sqrt(xx yy) and the correlation nngp / s in [-1, 1]; (0, 0) if a variance is 0.
 
-    A correlation within a few units of rounding of 1 or -1 is read as exactly that: the angle is a square root there,
-    so the rounding of a state would otherwise turn equal inputs into inputs at an angle of sqrt(eps).
+    A correlation within a few units of rounding of 1 or -1 is replaced by 1 or -1. The angle is a square root there, so
+    the rounding of a state would otherwise turn equal inputs into inputs at an angle of sqrt(eps).
     """
     scale = safe_sqrt(xx) * safe_sqrt(yy)  # the product of two variances may leave the range of the type
     ratio = nngp / jnp.where(scale > 0, scale, 1.0)

@@ -43,7 +43,7 @@ class _Sums(NamedTuple):
 
 
 class _Sides(NamedTuple):
-    """The shapes of the variances of u and of v, which stand in the rows of one array; once if they are the same."""
+    """The shapes of the variances of u and of v, which are rows of one array; only one shape if they are equal."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]

@@ -41,7 +41,9 @@ class Exp(AbstractLayer):
 
 
 class Softmax(AbstractLayer):
-    r"""d softmax(alpha x) over the d coordinates of x, alpha = `scale`; in a field, over those of every position.
+    r"""d softmax(alpha x) over the d coordinates of x, with alpha = `scale`.
+
+    In a field, over the coordinates of every position.
 
     The factor d makes the mean of the outputs 1 at every point and keeps each of them of order 1.
 
@@ -77,8 +79,8 @@ class Softmax(AbstractLayer):
 class Gaussian(AbstractLayer):
     r"""exp(-alpha u²), alpha = `scale` >= 0.
 
-    E[phi phi] = D^(-1/2) with D = (1 + 2 alpha xx)(1 + 2 alpha yy) - 4 alpha² nngp², the determinant of
-    I + 2 alpha times the covariance of the pair, and E[phi' phi'] = 4 alpha² nngp D^(-3/2), its derivative in nngp.
+    E[phi phi] = D^(-1/2), where D = (1 + 2 alpha xx)(1 + 2 alpha yy) - 4 alpha² nngp² is the determinant of I + 2 alpha
+    times the covariance of the pair. Its derivative in nngp is E[phi' phi'] = 4 alpha² nngp D^(-3/2).
     """
 
     scale: float = 1.0
@@ -106,7 +108,7 @@ class Gaussian(AbstractLayer):
 class Gabor(AbstractLayer):
     r"""exp(-u²) sin(u), a sine in a Gaussian window.
 
-    With A = 1 + 2 xx, B = 1 + 2 yy, D = A B - 4 nngp², q = nngp / D and g = exp((A + B) / (4D) - 1/2) / sqrt(D)
+    Let A = 1 + 2 xx, B = 1 + 2 yy, D = A B - 4 nngp², q = nngp / D and g = exp((A + B) / (4D) - 1/2) / sqrt(D). Then
 
         E[phi phi] = g sinh q,    E[phi' phi'] = g [(4q + 2q (A + B) / D) sinh q + ((A B + 4 nngp²) / D²) cosh q]:
 

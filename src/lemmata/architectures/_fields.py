@@ -16,7 +16,10 @@ from ._window import Window
 
 
 def own_state(x: Float[Array, "n *sites c"], pairs: bool) -> State:
-    """The state of every field with itself: all pairs of positions, or each position alone; of batch shape (n,)."""
+    """The state of every field with itself, for all pairs of positions or for each position alone.
+
+    Of batch shape (n,).
+    """
     bare = _own(x, pairs)
     return bare.with_grid(left=bare, right=bare) if pairs else bare
 

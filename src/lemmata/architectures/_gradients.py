@@ -39,7 +39,7 @@ class Factor(eqx.Module):
 
 
 class Function(eqx.Module):
-    """A function f(params, x) of one point as an object with `apply`; `constants` are the leaves held fixed."""
+    """A function f(params, x) of one point as an object with `apply`; `constants` are the fixed leaves."""
 
     f: Any
     constants: Any = None

@@ -146,7 +146,7 @@ def graph_network(
             ReLU only sees positive inputs, so the network is linear in them.
         outputs: outputs of the readout.
         aggregate: the sum over neighbours in every block; None is `Aggregate(self_loops=1.0)`.
-        pool: what makes a vector of the nodes; None is `GlobalSumPool()`.
+        pool: the layer that maps the nodes to a vector; None is `GlobalSumPool()`.
 
     Raises:
         SettingError: for a depth below 1, and for the same reasons as `Dense`.

@@ -135,7 +135,7 @@ def _weights_of_sums(v: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarra
 def _solutions(t: np.ndarray, squares: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The even and the odd psi of the orders squares * J at t / sqrt(J), (blocks, nodes, orders) each.
 
-    In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0; Taylor series follow it from node to node.
+    In t the equation is psi'' + (squares + 1/(2 J) - t²/(4 J²)) psi = 0; Taylor series solve it from node to node.
     """
     j = starts[:, None]
     orders, constant, square = j * squares, squares + 0.5 / j, 0.25 / j**2

@@ -38,7 +38,7 @@ class Carried(NamedTuple):
 
 @runtime_checkable
 class Step(Protocol):
-    """What a positively homogeneous layer does to the kernels; hashable.
+    """The effect of a positively homogeneous layer on the kernels; hashable.
 
     Attributes:
         bends: whether the angle changes, which costs an activation.
@@ -146,7 +146,7 @@ def _plain(*values: object) -> bool:
 def is_homogeneous(network: AbstractLayer) -> bool:
     """Whether the network is known to be positively homogeneous of degree 1: f(a x) = a f(x) for every a >= 0.
 
-    Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y alone. The known layers are
+    Then nngp(x, y) and ntk(x, y) are |x| |y| times a function of the angle between x and y. The known layers are
     `Dense` without biases, `Relu`, `LeakyRelu`, `ABRelu` and `Serial` of these, with settings that are plain finite
     numbers, and the layers registered with `homogeneous_steps`. For any other layer, also a subclass of these, the
     answer is no.

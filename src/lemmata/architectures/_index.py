@@ -99,7 +99,7 @@ class Index(AbstractLayer):
         grid, places = state.grid, self.over(state.grid.sites)
         if grid.mask_x is not None:
             self._check_masked()
-        # what belongs to one input alone has one entry along the other's axes
+        # values of one input have a single entry along the axes of the other input
         ones = tuple(0 if isinstance(place, int) else slice(None) for place in places) if grid.pairs else ()
         indices = {BOTH: (*places, *places) if grid.pairs else places, OF_X: (*places, *ones)}
         pick = lambda values, axes: values[indices.get(axes, (*ones, *places))]

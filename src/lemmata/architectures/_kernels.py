@@ -30,7 +30,7 @@ class AbstractNetworkKernel(AbstractKernel):
 
     @property
     def cheap_points(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether a series may stand for the recursion, whose many steps have smaller tiles of their own."""
+        """Whether a series may replace the recursion, whose many steps have their own smaller tiles."""
         return is_homogeneous(self.network)
 
     def __call__(self, x: Float[Array, "*d"], y: Float[Array, "*d"]) -> Float[Array, ""]:

@@ -28,7 +28,7 @@ class Pair(NamedTuple):
     def square_of_difference(self) -> Float[Array, "..."]:
         """A + b - 2k as (sqrt a - sqrt b)² + 2 sqrt(a b) v, which does not cancel."""
         one, other = safe_sqrt(self.a), safe_sqrt(self.b)
-        # A root has no derivative at 0, but there nothing cancels.
+        # A root has no derivative at 0, but nothing cancels there.
         plain = self.a + self.b - 2.0 * self.k
         apart = jnp.where(self.k < 0, 2.0 - self.v, self.v)
         return jnp.where((self.a > 0) & (self.b > 0), (one - other) ** 2 + 2.0 * one * other * apart, plain)
@@ -64,7 +64,7 @@ class Widened(NamedTuple):
             the pair.
         one: 1/A.
         other: 1/B.
-        slope: the relative change of 1 / sqrt(rest) with the versine, at most.
+        slope: the largest relative change of 1 / sqrt(rest) with the versine.
     """
 
     rho: Float[Array, "..."]

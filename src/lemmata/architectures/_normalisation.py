@@ -64,7 +64,7 @@ class LayerNorm(AbstractLayer):
     Raises:
         SettingError: for an epsilon that is negative or not finite.
 
-    `push` raises SettingError if a state does not tell the means over coordinates.
+    `push` raises SettingError if a state does not determine the means over coordinates.
     """
 
     epsilon: float = 0.0

@@ -20,9 +20,9 @@ class WidthExponents:
       width. The inputs keep their usual factor, h = fan_in^(-1/2) d^-a w x.
 
     Under gradient descent and gradient flow the triples (a, b, c) and (a + u, b - u, c - 2u) are one and the same
-    network for every u. So a layer holds its parameters in the form with c = 0, w times d^(c/2), and then one rate for
-    all layers is right: descent needs no table of rates, and the tangent kernel of these parameters is the one that
-    weighs each layer by its rate.
+    network for every u. So a layer stores its parameters in the form with c = 0, w times d^(c/2), and then one rate is
+    right for all layers. Descent needs no table of rates, and the tangent kernel of these parameters weighs each layer
+    by its rate.
 
     Args:
         a: exponent of the factor.
@@ -108,10 +108,10 @@ def by_role(parameterization: NetworkParameterization) -> tuple[Parameterization
 
 
 class Scales(NamedTuple):
-    """What a parameterisation amounts to in a layer of given widths.
+    """The numbers to which a parameterisation reduces in a layer of given widths.
 
     h = multiplier w x + bias_multiplier b, if the entries of w have standard deviation `deviation` and those of b
-    `bias_deviation`; all parameters learn at one rate.
+    `bias_deviation`; all parameters have one learning rate.
 
     Attributes:
         multiplier, deviation: of the weights.

@@ -14,7 +14,9 @@ from ._window import Padding, Size, Window
 
 
 class AveragePool(AbstractLayer):
-    """Means over windows: nngp'(p, q) is the mean of nngp over all pairs of places of the two windows, ntk' likewise.
+    """Means over windows: nngp'(p, q) is the mean of nngp over all pairs of places of the two windows.
+
+    The same formula holds for ntk'.
 
     Places on a padding of zeros count as zeros. Coordinates stay Gaussian if they were.
 
@@ -84,7 +86,7 @@ class GlobalAveragePool(AbstractLayer):
     whole = True
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
-        """No parameters; as many outputs as the field has coordinates at a position."""
+        """No parameters; the number of outputs is the number of coordinates of the field at a position."""
         return (), field_shape(type(self).__name__, fan_in)[-1]
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, " fan_in"]:

@@ -49,8 +49,8 @@ def at_places(state: State, pick: Callable[[Shaped[Array, "..."], int], Any], si
 
     Args:
         state: before.
-        pick: the values of an array at the old positions that the new ones are; its second argument says which axes of
-            positions the array has.
+        pick: maps an array at the old positions to the new positions; its second argument says which axes of positions
+            the array has.
         sites: the new grid; () for a vector from one position.
     """
     state = state if sites else at_filled(state)

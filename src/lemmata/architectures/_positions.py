@@ -27,14 +27,14 @@ class PositionalEmbedding(AbstractLayer):
     * `"concat"`: h(p) = (x(p), e(p)) with c + k coordinates, where k = `channels` (or c). Then nngp' and ntk' are
       weighted means: those of x have weight c / (c + k), and sigma² R has weight k / (c + k).
 
-    A fixed table, sinusoidal say, is part of the inputs: add it to them. In `Attention(positions=...)` embeddings go to
-    queries and keys and not to values; put this layer before Attention to have them in all three.
+    A fixed table, sinusoidal say, is part of the inputs: add it to them. In `Attention(positions=...)`, embeddings are
+    added to queries and keys but not to values. To have them in all three, put this layer before Attention.
 
     Args:
         kind: `"sum"` or `"concat"`.
         std: sigma.
         decay: a function of the distance, written in numpy or JAX, with decay(0) = 1 for vectors of variance sigma².
-        channels: how many coordinates e has; if not given, as many as x.
+        channels: the number of coordinates of e; if not given, that of x.
 
     Raises:
         SettingError: for an unknown kind, a negative `std`, or `channels` below 1.

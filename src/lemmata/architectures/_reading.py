@@ -36,7 +36,10 @@ def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
 
 @singledispatch
 def check_points(network: AbstractLayer, x: Array) -> None:
-    """Refuses points that the network cannot read, beside their shapes; a layer registers its rule. Here: none."""
+    """Refuse points that the network cannot read, for reasons other than their shapes; a layer registers its rule.
+
+    Here: none.
+    """
 
 
 def as_read(network: AbstractLayer, x: Array) -> Array:

@@ -146,7 +146,7 @@ def arc_cosine_kernels_of_degree(
 
         g_{n+1} = g_n (1 - v) + v [1 - r_n (2 - v) (1 - g_{n-1})],
 
-    whose terms are not negative, since r_n <= 1/3; so an angle that 1 - k_n tells is not lost near 0.
+    whose terms are not negative, since r_n <= 1/3; so an angle that 1 - k_n determines is not lost near 0.
     """
     share, bow = _acute_arcs(versine)
     cosine, square = jnp.where(obtuse, versine - 1.0, 1.0 - versine), versine * (2.0 - versine)

@@ -27,8 +27,8 @@ class Law:
             level; -1 if their mean is not known to be 0.
         level: how many layers of branches (`Parallel`, `Multiply`, `Concatenate`) surround this one.
         wide: whether averages over coordinates settle at their means as the network widens; not so at its inputs.
-        fresh: the innermost level of branches inside which the coordinates were drawn, independently and all with one
-            law, given everything outside that level; -1 if they do not have one law.
+        fresh: the innermost level of branches inside which the coordinates were drawn independently from one
+            distribution, given everything outside that level; -1 if they do not have one distribution.
     """
 
     gaussian: bool = True
@@ -178,7 +178,7 @@ class State(eqx.Module):
         return self.with_grid(left=left, right=right)
 
     def with_law(self, law: Law) -> "State":
-        """The state, and those of inputs with themselves, under another law."""
+        """The state, and the states of inputs with themselves, with another `Law`."""
         return self.replace(law=law).with_sides(lambda side: side.replace(law=law))
 
     def through(self, layer: Any) -> "State":

@@ -25,8 +25,8 @@ class StateSpace(AbstractLayer):
     constant during each step. It becomes h_n(t) = a_n h_n(t-1) + g_n b_n u(t) with a_n = exp(D l_n) and g_n = (a_n - 1)
     / l_n. With w = `weight_std` the output is
 
-        y(t) = w sqrt(2/N) Re sum_n c_n h_n(t) + `skip_std` d u(t) = sum_{s <= t} k(s) u(t - s),
-        k(s) = w sqrt(2/N) Re sum_n c_n b_n g_n a_n^s (+ `skip_std` d at s = 0).
+        y(t) = w sqrt(2/N) Re sum_n c_n h_n(t) + `skip_std` d u(t) = sum_{s <= t} k(s) u(t - s), where k(s) = w
+        sqrt(2/N) Re sum_n c_n b_n g_n a_n^s (+ `skip_std` d at s = 0).
 
     Every channel has b_n and c_n of its own, complex with real and imaginary parts of variance 1/2, and d standard
     normal. So k is independent of u and of the other channels, and
@@ -43,13 +43,13 @@ class StateSpace(AbstractLayer):
 
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 
-    Outputs have mean 0 but are no Gaussian process: a product of k and u is not. A Dense layer, which mixes the
-    channels, comes before an activation. At the inputs of a network there are too few channels for averages over
-    them to settle, so a Dense layer comes before it, too.
+    Outputs have mean 0 but are not a Gaussian process, because a product of k and u is not Gaussian. A Dense layer,
+    which mixes the channels, comes before an activation. At the inputs of a network, there are too few channels for
+    averages over them to settle, so put a Dense layer before this layer, too.
 
     Args:
         poles: their number N, for l_n = -1/2 + i pi n with n = 0 ... N - 1; or the poles themselves.
-        steps: time steps, of which the channels take one after another in turn; R is then a mean over them, too.
+        steps: time steps, which the channels use in turn; R is then also a mean over them.
         weight_std: w.
         skip_std: standard deviation of the direct path from u(t) to y(t); none at 0.
         train_poles: whether the poles are trained.

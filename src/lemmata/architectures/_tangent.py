@@ -25,7 +25,7 @@ from ._gradients import (
 )
 from ._shapes import of_shapes, traced
 
-# Bytes held beside points, parameters and result, if the caller sets no other number.
+# Bytes in memory besides points, parameters and result, if the caller does not set another number.
 _WORKING_SET = 2**28
 # A symmetric kernel is computed in this many rows of blocks, so only little more than half of it is computed. No block
 # has fewer rows than this, counted with their outputs, because products of shorter blocks are slower than twice as
@@ -46,17 +46,17 @@ def tangent_gram(
 ) -> Inexact[Array, "n m k k"] | Inexact[Array, "n m k"] | Inexact[Array, "n m"]:
     """The finite tangent kernel Theta(x_i, y_j)_ab = <df_a(x_i)/dparams, df_b(y_j)/dparams>.
 
-    The gradients of `Dense` layers are products (output gradient times input) and are never formed: a network of
-    layers costs one gradient by the outputs of each layer for each point and output, and one matrix product for each
-    layer. The gradients of other layers with parameters are formed. For a plain function either all gradients are
-    formed, or one at a time, along which the outputs are differentiated: whichever takes fewer operations. The plan of
-    a result above 1 GiB is printed to standard error.
+    The gradients of `Dense` layers are products (output gradient times input) and are never formed. So a network of
+    layers costs, for each layer, one gradient by its outputs for each point and output, and one matrix product. The
+    gradients of other layers with parameters are formed. For a plain function, either all gradients are formed, or one
+    at a time, along which the outputs are differentiated. The method with fewer operations is used. The plan of a
+    result above 1 GiB is printed to standard error.
 
     Args:
         network: a function f(params, x) of one point, or an object with such an `apply`; layers of this subpackage use
             a faster algorithm. Outputs of any shape count as k = their number.
-        params: its parameters, a tree of arrays, at which the kernel is taken; leaves that are not floating-point
-            numbers are held fixed.
+        params: the parameters at which the kernel is computed, a tree of arrays; leaves that are not floating-point
+            numbers are fixed.
         x: points of any shape, one a row.
         y: other points; `None` means `x` itself, and then half of the blocks are computed.
         output: give only the kernel (n, m) of this output.
@@ -125,7 +125,7 @@ def tangent_product(
         v: the vector, one row of the shape of an output for each point of y.
         x: points of the result.
         y: points of the vector; `None` means `x` itself.
-        working_set: bytes of activations that are held at once; at least those of one point.
+        working_set: bytes of activations that may be in memory at once; at least those of one point.
 
     Raises:
         ShapeError: if v does not fit the points y and the outputs, and for the same reasons as `tangent_gram`.
@@ -148,7 +148,9 @@ def combined_gradient(
     *,
     working_set: int = _WORKING_SET,
 ) -> Any:
-    """The gradient of sum_ia v_ia f_a(x_i) by the floating-point parameters, in batches of points; None for the others.
+    """The gradient of sum_ia v_ia f_a(x_i) by the floating-point parameters, in batches of points.
+
+    None for the other parameters.
 
     With v the residuals f(x) - y it is the gradient of squared loss. Arguments and errors are those of
     `tangent_product`.
@@ -260,7 +262,7 @@ def _blocked(
         plan = ResultPlan("tangent kernel", shape, basis.dtype.itemsize, other=working_set)
         plan.require(x, remedy="product(x, v) needs no kernel; outputs='mean', fewer points or float32")
     if prefers_vectors(network, params, x, basis, which):
-        # Beside the activations, a tile of all pairs of outputs, as it is computed, and in two further orders.
+        # Besides the activations: a tile of all pairs of outputs, as it is computed, and in two further orders.
         rows = min(
             entries // (8 * activations_of_a_point(network, params, x)), math.isqrt(entries // (6 * len(basis) ** 2))
         )

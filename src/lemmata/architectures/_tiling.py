@@ -15,8 +15,8 @@ from ._reading import as_read, check_points
 
 # What computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable
-# Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, if smaller tiles leave less below the
-# diagonal; entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
+# Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
+# diagonal. Also entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
 _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 
@@ -81,8 +81,8 @@ def _rectangle(entries: Entries, x: Array, y: Array | None) -> Array:
 def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
     """The matrix of a set of points, exactly symmetric, with this diagonal.
 
-    Two programs: in one, entries would be computed anew for the transpose, if products and sums may be fused
-    otherwise.
+    Two programs are used. In a single program, entries would be computed again for the transpose, because products and
+    sums may be fused differently.
     """
     # If a series stands for the recursion, a matrix that may be a tile of `gram` is computed whole.
     series = isinstance(entries, NetworkEntries) and is_homogeneous(entries.network)

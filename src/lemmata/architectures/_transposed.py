@@ -18,13 +18,13 @@ from ._window import Padding, Size, Window
 class TransposedWindow(Window):
     """The window of a transposed convolution: it slides by 1 over a grid whose positions have been moved apart.
 
-    Position i of a line of n stands at s i, with s the stride and zeros in between. With e the dilation, place o of the
-    window at position p shows what stands at p + e o - a. Let E = (size - 1) e + 1 be the window's extent. The offset a
-    is E - 1 under `"VALID"`. Otherwise it is the smaller of E - 1 and (E + s - 2) / 2, rounded up.
+    Position i of a line of n is moved to s i, where s is the stride, with zeros in between. With the dilation e, place
+    o of the window at position p shows the value at p + e o - a. Let E = (size - 1) e + 1 be the window's extent. The
+    offset a is E - 1 under `"VALID"`. Otherwise it is the smaller of E - 1 and (E + s - 2) / 2, rounded up.
 
     Args:
         size: its extent along each axis of the grid.
-        strides: how far positions are moved apart; 1 if not given.
+        strides: the distance between neighbouring positions after spreading; 1 if not given.
         dilation: the distance of neighbours inside it; 1 if not given.
         padding: `"SAME"` surrounds the line by zeros and gives n s positions p; `"CIRCULAR"` joins its ends and gives
             the same number. `"VALID"` surrounds it by zeros too, and has all n s + max(E - s, 0) positions that
@@ -106,8 +106,8 @@ class ConvTranspose(Serial):
         width: the number of output channels.
         window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
         weight_std, bias_std, parameterization: as of `Dense`.
-        strides: how many times finer the grid becomes along each axis; 1 if not given.
-        dilation, padding: as of `TransposedWindow`, but `"SAME"` if not given.
+        strides: how many times finer the grid becomes along each axis; 1 if not given. dilation, padding: as in
+            `TransposedWindow`, but `"SAME"` if not given.
 
     Raises:
         SettingError: for the same reasons as `Window` and `Dense`.

@@ -189,7 +189,10 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
 
 
 def _apart(one: Array, other: Array) -> Array:
-    """The difference of two numbers of one sign; 0 if it is rounding, so that an angle of equal points stays 0."""
+    """The difference of two numbers of one sign.
+
+    0 if it is a rounding error, so that an angle of equal points stays 0.
+    """
     difference = one - other
     return jnp.where(jnp.abs(difference) > 8.0 * jnp.finfo(difference.dtype).eps * one, difference, 0.0)
 

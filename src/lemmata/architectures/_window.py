@@ -116,7 +116,10 @@ class Window(eqx.Module):
         return jnp.concatenate(self.shown(x, [(axis,) for axis in range(len(self.size))]), axis=-1)
 
     def shown(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> list[Float[Array, "..."]]:
-        """The values at each place of the window, for all its positions; `groups` as in `total`."""
+        """The values at each place of the window, for all its positions.
+
+        `groups` has the same meaning as in `total`.
+        """
         padded = values
         for axis, group in enumerate(groups):
             padded = self._padded(padded, axis, group)
@@ -130,7 +133,7 @@ class Window(eqx.Module):
         return [at(places) for places in itertools.product(*map(range, self.size))]
 
     def _frame(self, length: int, axis: int) -> tuple[int, int, int]:
-        """What is added before and after a line of positions, and how many windows then fit."""
+        """The padding before and after a line of positions, and the number of windows that then fit."""
         span, stride = (self.size[axis] - 1) * self.dilation[axis] + 1, self.strides[axis]
         if self.padding == "VALID":
             return 0, 0, max(0, (length - span) // stride + 1)

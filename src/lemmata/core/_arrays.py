@@ -27,7 +27,9 @@ def known(array: ArrayLike) -> np.ndarray | None:
 
 
 def check_numbers(name: str, array: ArrayLike) -> None:
-    """Refuse an array that is empty, of less than single precision, or not finite; a traced one by its shape alone.
+    """Refuse an array that is empty, of less than single precision, or not finite.
+
+    For a traced one, only the shape is checked.
 
     Args:
         name: of the array, for the message.

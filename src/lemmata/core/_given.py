@@ -24,7 +24,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
         values: what was given.
 
     Raises:
-        DataError: for what is not an array, as a list of rows of different lengths, and for masked entries.
+        DataError: for objects that are not arrays, such as a list of rows of different lengths, and for masked entries.
         PrecisionError: for a tensor that NumPy cannot read.
     """
     if np.ma.is_masked(values):
@@ -95,14 +95,13 @@ def _missing(value: Any) -> bool:
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:
-    """The same of finite real numbers; columns of booleans beside columns of numbers become 0 and 1.
+    """The same array, of finite real numbers; columns of booleans next to columns of numbers become 0 and 1.
 
     Args:
         name: what it is, for the message.
         values: what was given.
 
-    Raises:
-        ShapeError, PrecisionError, DataError: for anything else; the message names an entry that is no number.
+    Raises: ShapeError, PrecisionError, DataError: for anything else; the message names an entry that is not a number.
     """
     array = real_numbers(name, array_of(name, values))
     check_numbers(name, array)
@@ -110,14 +109,14 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
 
 
 def real_numbers(name: str, array: np.ndarray) -> np.ndarray:
-    """An array of objects, all of which are real numbers, as one of numbers; others stay.
+    """An array of objects that are all real numbers as an array of numbers; other arrays are not changed.
 
     Args:
         name: what it is, for the message.
         array: of any type.
 
     Raises:
-        DataError: for a text or another entry that is no number; the message names it.
+        DataError: for a text or another entry that is not a number; the message names it.
     """
     if array.dtype.kind not in "OUS":
         return array

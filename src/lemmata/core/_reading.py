@@ -3,9 +3,9 @@
 The `__init__` of a subpackage ends with `read_arguments(__name__)`. Each public function, and each method of a public
 class, then reads the arguments that are annotated as arrays before its own code sees them. Lists, frames, tensors and
 arrays of another library or type become arrays of the annotated kind. Texts, complex numbers if real ones are meant,
-ragged lists, None, and another number of axes are refused in one line that names the argument. An array of JAX is
-passed on as it is, so that a reading changes no result. If a function then fails in another library's words, the
-argument whose shape or type does not fit is named.
+ragged lists, None, and another number of axes are refused in one line that names the argument. A JAX array is passed on
+unchanged, so reading it changes no result. If a function then fails in another library's words, the argument whose
+shape or type does not fit is named.
 """
 
 import dataclasses
@@ -202,6 +202,9 @@ def _read_in_class(kind: type) -> None:
 
 
 def _converted_fields(kind: type) -> dict[str, Any]:
-    """The annotations of fields that become arrays when an object is made; Equinox says what may come instead."""
+    """The annotations of fields that become arrays when an object is made.
+
+    Equinox defines what may be passed instead.
+    """
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     return {each.name: each.type for each in fields if each.metadata.get("converter") in (jnp.asarray, np.asarray)}

@@ -11,7 +11,7 @@ from lemmata.errors import MemoryPlanError
 
 from ._memory import available_bytes
 
-# Results of fewer bytes than the first number are never asked about, those of more than the second are announced.
+# Results with fewer bytes than the first number are never checked; results with more than the second are announced.
 _SMALL, _ANNOUNCED = 2**26, 2**30
 
 
@@ -55,7 +55,7 @@ class ResultPlan:
 
         Args:
             near: the array on whose device the result will be; None means this machine.
-            remedy: what the caller can do where it is refused.
+            remedy: the advice to the caller if it is refused.
 
         Raises:
             MemoryPlanError: if the plan needs more bytes than are free; the message states both.

@@ -16,7 +16,7 @@ def check_executor(executor: object) -> None:
     """Refuse what is no executor.
 
     Args:
-        executor: what must be one; None is the caller's own process.
+        executor: the object that must be an executor; None is the caller's own process.
 
     Raises:
         SettingError: for any other value.

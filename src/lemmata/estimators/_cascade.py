@@ -93,8 +93,7 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
         random_state: seed, RandomState or None, for first values and the order of rows.
 
     Attributes:
-        cascade_: the cascade, an output a column.
-        scale_, shift_: inputs are X / scale_ - shift_.
+        cascade_: the cascade, with one output for each column. scale_, shift_: inputs are X / scale_ - shift_.
         offset_: the mean of the targets.
         target_scale_: what centred targets are divided by.
 
@@ -148,8 +147,8 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
 class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
     """Classification with cascades of packages of polyharmonic splines, trained in the space of functions.
 
-    One cascade a class is fitted to 1 for its rows and -1 for the others (one cascade for two classes), and the class
-    of the largest output is predicted. Inputs are divided by their range and centred. See `CascadeRegressor`.
+    For each class, one cascade is fitted to 1 for its rows and -1 for the others (one cascade for two classes). The
+    class with the largest output is predicted. Inputs are divided by their range and centred. See `CascadeRegressor`.
 
     Args:
         widths: of the packages behind the first one; () is a single package. Equal neighbours start as the identity.
@@ -202,7 +201,7 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
         return self
 
     def decision_function(self, X):
-        """The outputs (m, k) for k > 2 classes; for two classes the one output, positive for the second (m,)."""
+        """The outputs (m, k) for k > 2 classes; for two classes, the one output (m,), positive for the second class."""
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 

@@ -122,7 +122,7 @@ def _best(
 
 
 def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np.ndarray, " p"]:
-    """The first rows in an order with different points; fewer if there are no more."""
+    """The first rows in an order that are different points; fewer if there are no more."""
     taken = count
     while True:
         drawn = points[order[:taken]].reshape(min(taken, len(order)), -1)

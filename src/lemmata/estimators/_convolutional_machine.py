@@ -137,7 +137,10 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         return (points / self.scale_).reshape(len(points), *self._grid)
 
     def decision_function(self, X):
-        """The posterior means (m, k) for k > 2 classes; for two, their difference, positive for the second (m,)."""
+        """The posterior means (m, k) for k > 2 classes.
+
+        For two, their difference (m,), positive for the second class.
+        """
         check_is_fitted(self)
         images = self._images(points_of(self, X))
         with jax.enable_x64(True):

@@ -30,8 +30,8 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
 
     Args:
         layers: of learned Gram matrices, at least 1.
-        nu: the weight of each layer's divergence, in nats of all rows' log likelihood; 0 leaves layers free, infinity
-            keeps them at the prior, the sparse Gaussian process of an infinitely wide network.
+        nu: the weight of each layer's divergence, in nats of all rows' log likelihood. 0 does not restrict the layers;
+            infinity keeps them at the prior, the sparse Gaussian process of an infinitely wide network.
         inducing: how many inducing points, at most; rows chosen at random to start with.
         steps: of Adam.
         learning_rate: of Adam.
@@ -42,8 +42,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         classes_: the labels.
         machine_: the trained machine.
         weights_: of its outputs, (inducing, k), a column a class; one column for two classes.
-        objective_: before each step, in nats a row.
-        shift_, scale_: inputs are (X - shift_) / scale_.
+        objective_: before each step, in nats per row. shift_, scale_: inputs are (X - shift_) / scale_.
 
     Example:
         >>> import numpy as np
@@ -116,7 +115,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         return (points - self.shift_) / self.scale_
 
     def decision_function(self, X):
-        """The outputs (m, k) for k > 2 classes; for two classes the one output, positive for the second (m,)."""
+        """The outputs (m, k) for k > 2 classes; for two classes, the one output (m,), positive for the second class."""
         check_is_fitted(self)
         scaled = self._scaled(points_of(self, X))
         with jax.enable_x64(True):

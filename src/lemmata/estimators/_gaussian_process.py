@@ -36,8 +36,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     that of the network's initial outputs. Standard deviations are returned in the units of the targets.
 
     On centres z the posterior is the variational one (Titsias, 2009), that of a process whose values at z carry all
-    that the rows say. With psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal with entries a_j, its variance
-    is K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). It approximates the posterior variance from neither side for sure;
+    that the rows say. Let psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal with entries a_j. Its variance is
+    K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). It approximates the posterior variance from neither side for sure;
     far from the centres it is the prior's, as it should be.
 
     Args:
@@ -56,7 +56,8 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         jitter_: the amount that had to be added to the diagonal besides the noise; on centres, to the diagonal of their
             own Gram matrix.
         offset_: the mean of the targets, a number or (k,).
-        target_scale_: what centred targets are divided by, a number or (k,); 1 for a column constant to rounding.
+        target_scale_: the number by which centred targets are divided, a number or (k,); 1 for a column that is
+            constant up to rounding.
 
     Example:
         >>> import numpy as np
@@ -129,7 +130,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             # The density of y is that of the scaled targets times their scale, the root of the weight, in every column.
             density = -0.5 * (np.sum(flat * alpha) + flat.shape[1] * (system.log_determinant() + len(y) * _LOG_2_PI))
             self.log_evidence_ = self.log_evidence_bound_ = float(density) + volume
-            if rows is not given:  # without noise, rows that contradict each other have no density
+            if rows is not given:  # without noise, contradictory rows have no density
                 self.log_evidence_ = self.log_evidence_bound_ = -math.inf
             self._coefficients, self._factor = alpha.reshape(self._targets.shape), system.factor()
         return self
@@ -177,7 +178,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _posterior(
         self, kernel: NNGPKernel, x: np.ndarray, cross: np.ndarray, variances: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Means and variances in units of the scaled targets; variances are 0 if they are not asked for."""
+        """Means and variances in units of the scaled targets; variances are 0 if they are not requested."""
         stored = vars(self).get("_solution")  # of estimators that were stored before there were centres
         mean = cross @ (self._coefficients if stored is None else stored.coefficients)
         if not variances:

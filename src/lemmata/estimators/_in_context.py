@@ -28,8 +28,8 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
     the examples and of the query, run proximal gradient on the Lasso (1/N) |y - Phi rho|² + penalty |rho|_1, and read
     <phi, rho> out (Li et al., 2025, Lemma 4, with the factor N that their Attn2 lacks).
 
-    Its theory speaks of inputs in the unit ball: inputs are divided by the largest norm of a training row; targets are
-    centred and divided by their standard deviation.
+    Its theory is about inputs in the unit ball. So inputs are divided by the largest norm of a training row; targets
+    are centred and divided by their standard deviation.
 
     Args:
         functions: a class of `lemmata.functions`; None is Gaussian bumps of width 1/2 in the ball.

@@ -69,9 +69,9 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(self, X, y, sample_weight=None):
         """Solve for the training rows.
 
-        A row of weight w counts as w rows do: it adds w (f - y)² to the squared loss, which is to say that its ridge is
-        ridge / w. The offset is the weighted mean. Rows of weight 0 are left out. If the ridge is chosen, the
-        leave-one-out error leaves a row out with all of its weight, and counts it by that.
+        A row of weight w counts like w rows: it adds w (f - y)² to the squared loss, so its ridge is ridge / w. The
+        offset is the weighted mean. Rows of weight 0 are left out. If the ridge is chosen, the leave-one-out error
+        leaves a row out with all of its weight, and counts it by that.
 
         Args:
             X: inputs (n, d).
@@ -249,9 +249,9 @@ class KernelRegressor(AbstractKernelRegressor):
             own Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
-        price_: the least and the most of the squared error that the exact fit is estimated to save, as shares; (0, 0)
-            if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
-            of the centres.
+        price_: the smallest and the largest share of the squared error that the exact fit is estimated to save; (0, 0)
+            if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all of the
+            centres.
 
     Example:
         >>> import numpy as np
@@ -303,9 +303,9 @@ class TangentKernelRegressor(AbstractKernelRegressor):
             own Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
-        price_: the least and the most of the squared error that the exact fit is estimated to save, as shares; (0, 0)
-            if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all
-            of the centres.
+        price_: the smallest and the largest share of the squared error that the exact fit is estimated to save; (0, 0)
+            if the fit is exact. They come from leave-one-out errors on 2,000 rows with a quarter, a half and all of the
+            centres.
 
     Example:
         >>> import numpy as np

@@ -10,8 +10,8 @@ import numpy as np
 def numpy_leaves(tree: Any) -> Any:
     """The tree with NumPy arrays of numbers in place of JAX's.
 
-    A JAX array of float64 becomes float32 where it is copied to a process, or loaded in one, in which JAX's x64 is off;
-    a NumPy array does not. What is fitted is kept like this.
+    A JAX array of float64 becomes float32 if it is copied to a process, or loaded in a process, in which JAX's x64 is
+    off. A NumPy array does not. What is fitted is kept like this.
 
     Args:
         tree: a kernel, a spectrum, parameters.

@@ -24,7 +24,7 @@ _NAME = re.compile(r"(relu|erf|gelu)-([1-9]\d?)|softmax")
 class NetworkKernel(Kernel):
     """The tangent kernel of an infinitely wide network, by its name, for estimators of scikit-learn.
 
-    It has nothing to be learnt and holds two plain settings, so that an estimator that has it can be stored anywhere.
+    It has no parameters to learn and two plain settings, so an estimator that contains it can be stored anywhere.
     `SklearnKernel` takes any kernel of lemmata.
 
     Args:
@@ -47,7 +47,7 @@ class NetworkKernel(Kernel):
         True
     """
 
-    __module__ = "lemmata.estimators"  # files that hold one do not depend on where it stands
+    __module__ = "lemmata.estimators"  # files with such an object do not depend on where the class is defined
 
     def __init__(self, network="relu-1", radius=1.0, sigma=1.5):
         self.network = network

@@ -51,7 +51,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         [(1.5, 19723.0), (None, None)]
     """
 
-    __module__ = "lemmata.estimators"  # files that hold one do not depend on where it stands
+    __module__ = "lemmata.estimators"  # files with such an object do not depend on where the class is defined
 
     def __init__(self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None):
         self.columns = columns

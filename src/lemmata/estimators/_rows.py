@@ -55,7 +55,7 @@ class Rows(NamedTuple):
     def merged(self) -> "Rows":
         """The rows, those with equal inputs and targets as one of their summed weight, in the order of their first.
 
-        Least squares is the same, and a row that stands twice is left out as one of weight 2 is.
+        Least squares is the same, and a row that occurs twice is left out like one row of weight 2.
         """
         axis = 0 if self.targets.ndim > 1 else None  # NumPy below 2.3 takes no strings along an axis
         _, target = np.unique(self.targets, axis=axis, return_inverse=True)

@@ -68,7 +68,7 @@ class SklearnKernel(Kernel):
         Args:
             X: points (n, d).
             Y: other points; None means X itself.
-            eval_gradient: whether derivatives are wanted, of K(X, X) alone.
+            eval_gradient: whether to compute derivatives, only for K(X, X).
 
         Raises:
             SettingError: for a gradient with other points Y.
@@ -146,7 +146,7 @@ class SklearnKernel(Kernel):
 
 
 def _rounded(leaf: Any) -> Any:
-    """Six digits of a JAX array that is one number or a few; other leaves as they are."""
+    """Six digits of a JAX array with one number or a few; other leaves unchanged."""
     if not (isinstance(leaf, jax.Array) and leaf.ndim <= 1 and leaf.size <= _SHOWN):
         return leaf
     rounded = [float(f"{float(number):.6g}") for number in jnp.atleast_1d(leaf)]

@@ -35,14 +35,14 @@ _SMALLEST = float(_TIMES[-1] / np.finfo(float).max)
 class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Regression with a two-layer softmax network trained for a time, or with its kernel at infinite width.
 
-    With `width=None` predictions are those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
-    exp(sigma² <x, x'>), exactly. With a width, they are those of a network with that many hidden units, drawn at the
-    symmetric initialisation and trained by gradient descent on all rows. It is trained m times as long, because its
-    tangent kernel is m times the kernel of one output. So the same time means the same training. Training stops before
-    it interpolates unless `time` is long.
+    With `width=None`, predictions are exactly those of gradient flow df/dt = -K (f - y) with K(x, x') = <x, x'>
+    exp(sigma² <x, x'>). With a width, they are those of a network with that many hidden units, drawn at the symmetric
+    initialisation and trained by gradient descent on all rows. It is trained m times as long, because its tangent
+    kernel is m times the kernel of one output. So the same time means the same training. Training stops before it
+    interpolates unless `time` is long.
 
-    The theory of these networks speaks of inputs in the unit ball and targets of length at most 1: inputs are divided
-    by the largest norm of a training row, targets are centred and divided by the largest norm that is left.
+    The theory of these networks is about inputs in the unit ball and targets of length at most 1. So inputs are divided
+    by the largest norm of a training row. Targets are centred and then divided by their largest norm.
 
     Args:
         width: hidden units, even; None is the limit of infinite width.

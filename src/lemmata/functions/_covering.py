@@ -28,7 +28,7 @@ def log_ball_cover(dimension: int, epsilon: float) -> float:
 
 
 def log_pair_cover(dimension: int, epsilon: float) -> float:
-    """D log(1 + 4/epsilon) + log(1 + 2/epsilon): an epsilon-cover (23) of all pairs (f, x), whatever the class.
+    """D log(1 + 4/epsilon) + log(1 + 2/epsilon): an epsilon-cover (23) of all pairs (f, x), for any class.
 
     As |f(x) - f(0)| <= C_F, there are at most this many cells of diameter epsilon in x and length C_F epsilon in f(x) -
     f(0). One pair from each cell that is not empty gives a cover.

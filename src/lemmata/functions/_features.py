@@ -72,8 +72,8 @@ def features_of(
 def step_density(t: Float[Array, "*s"], length: Float[Array, "*#s"], theta: Float[Array, "*#s"]) -> Float[Array, "*s"]:
     """gamma(t): how steps at t add up to g(z) = (cos(length z + theta) - cos(theta)) / length on [-1, 1].
 
-    g(z) is the integral of gamma over t < z: gamma = g' on [-1, 1], and sign g(-1) on an interval of length |g(-1)|
-    below -1 (li2025incontext, equation 82). |gamma| <= 1.
+    g(z) is the integral of gamma over t < z. On [-1, 1], gamma = g'; on an interval of length |g(-1)| below -1, gamma =
+    sign g(-1) (li2025incontext, equation 82). |gamma| <= 1.
 
     Args:
         t: thresholds in [-2, 1].

@@ -1,4 +1,4 @@
-"""Linear functions: spectra of short frequencies stand for the one at 0."""
+"""Linear functions: spectra at short frequencies approximate the one at 0."""
 
 import math
 

@@ -67,7 +67,7 @@ def spectral_moment(
     The standard error compares neighbouring strata. `truncation` continues the last two half decades geometrically
     beyond |omega| = 1e6; frequencies below 1e-6 are left out. A moment is called infinite if these half decades hold
     more than 1e-6 of the value and do not fall by a tenth, because spectra with slower tails cannot be distinguished
-    from infinite ones. Atoms and lines of F are not seen: they have no density.
+    from infinite ones. Atoms and lines of F are not detected, because they have no density.
 
     Args:
         transform: F, or a bound of it, one value a row; f(x) = integral of exp(i <omega, x>) F(omega).
@@ -104,7 +104,7 @@ def spectral_moment(
 
 
 def _continued(last: float, before: float, value: float, what: str) -> float:
-    """What lies beyond the last shell, by a geometric series."""
+    """The part beyond the last shell, by a geometric series."""
     if last <= _NEGLIGIBLE * value:
         return last
     if last >= _GROWING * before:
@@ -128,7 +128,7 @@ def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> S
     what the last octaves of frequencies promise beyond the grid. Noise in the values is read as roughness.
 
     Args:
-        values: f on the product grid with m values a dimension, m a multiple of 4.
+        values: f on the product grid with m values in each dimension, where m is a multiple of 4.
         side: half the length of the cube's edge, more than 1.
 
     Raises:

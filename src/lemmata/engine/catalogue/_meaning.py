@@ -1,9 +1,9 @@
-"""What a piece of code means: its syntax tree without what a result cannot depend on.
+"""The meaning of a piece of code: its syntax tree without the parts on which no result can depend.
 
 Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose), the
 words of claims, and which builtin errors an error of lemmata also is. Names of local variables, of positional
 parameters, and of lemmata's functions, classes and constants are replaced by their definitions. Names of attributes and
-of keywords stay: which object they are asked of is not known from the text.
+of keywords stay, because the text does not show to which object they belong.
 """
 
 import ast
@@ -43,7 +43,7 @@ class Meaning:
     """A piece of code.
 
     Args:
-        tokens: the normalised tree; a node in it is what a name stands for.
+        tokens: the normalised tree; a node in it is the definition that a name refers to.
         names: the attributes that it asks for, and words that may be names of attributes.
         data: strings of several words that it compares or looks up.
     """

@@ -114,9 +114,8 @@ def modules(holding: Iterable[str]) -> Iterator[Module]:
 def resolved(module: Module | None, name: str) -> Node | str | None:
     """The definition that a name of a module refers to.
 
-    Returns:
-        the definition in lemmata, through imports and the lists of names of packages; the dotted name of anything that
-        is imported, a module of lemmata's included; None for a name that the module does not bind.
+    Returns: the definition in lemmata, through imports and the lists of names of packages; the dotted name of anything
+    that is imported, also of a module of lemmata; None for a name that the module does not define.
     """
     seen: set[tuple[str, str]] = set()
     while module is not None:

@@ -21,7 +21,7 @@ ALONE = "in component"
 
 
 def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of mutations for the claim as it was judged; None if there is none, or of other code.
+    """The record of mutations for the claim as it was judged; None if there is none, or if it belongs to other code.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -41,7 +41,7 @@ def is_weak(record: dict[str, Any] | None) -> bool:
 
 
 def told_mutations(record: dict[str, Any] | None) -> str:
-    """What mutations found, in a sentence; empty if there were none.
+    """The result of mutations, in a sentence; empty if there were none.
 
     Among the components that were mutated alone, it names the one whose neighbour is farthest.
 
@@ -106,8 +106,8 @@ def told_neighbour(own: dict[str, Any]) -> str:
 def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]], str]) -> dict[str, dict[str, list]]:
     """For each group of claims, how many mutations of each size were made, and how many noticed.
 
-    Only claims that count are in it: supported, neither vacuous nor loose. Beside the sizes, `claims` is how many there
-    are, and "1.25 alone" is of one component.
+    It only includes claims that are supported, and neither vacuous nor loose. Beside the sizes, `claims` is how many
+    there are, and "1.25 alone" is of one component.
 
     Args:
         found: records of mutations by the claims' names.

@@ -1,4 +1,4 @@
-"""The catalogue: what every claim says, which is read from the code once and kept, with its record.
+"""The catalogue: the words of every claim, which are read from the code once and cached, with its record.
 
 Only Python knows the words of claims, so reading them needs JAX and some seconds. The list is made when it is first
 needed, and again if a file of lemmata has changed. It is stored in the user's cache.
@@ -26,7 +26,7 @@ ENTRY_POINT = "lemmata.words"
 
 @functools.cache
 def catalogue() -> dict[str, Any]:
-    """What claims say, by name, and the statements of sources, by key.
+    """The words of claims, by name, and the statements of sources, by key.
 
     >>> sorted(catalogue())
     ['claims', 'sources']
@@ -65,7 +65,7 @@ def judged(words: dict[str, Any]) -> dict[str, Any]:
     """The verdict on a claim, with its defaults filled in, and the fingerprint; empty if there is no verdict.
 
     Args:
-        words: what the claim says.
+        words: the words of the claim.
     """
     record = records().get(words["name"])
     if record is None:
@@ -84,7 +84,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def cost(entry: dict[str, Any]) -> float:
-    """About how many seconds a verification of a claim takes, by its entry; 0 if nothing is known."""
+    """The approximate time in seconds of a verification of a claim, from its entry; 0 if unknown."""
     return costs().get(entry["class"], 0.0)
 
 
@@ -96,7 +96,7 @@ def _path(name: str) -> pathlib.Path:
 
 
 def _key() -> str:
-    """What changes when a file of lemmata does."""
+    """A key that changes if a file of lemmata changes."""
     facts = []
     for path in sorted(ROOT.rglob("*")):
         if path.suffix in (".py", ".toml", ".bib"):

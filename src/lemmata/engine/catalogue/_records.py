@@ -1,7 +1,7 @@
 """Records of the last verification and search of every claim, one file for each section.
 
 A record holds what cannot be read from the code: status, figures, the control's distance, the search, and the
-fingerprint of the code that was judged. It holds no times and no versions, so that a change of a file is a change of a
+fingerprint of the code that was judged. It contains no times and no versions, so a change of a file is a change of a
 verdict. How long a claim takes stands in `costs.json`, roughly.
 """
 
@@ -24,7 +24,7 @@ SECTIONS = ROOT / "subjects"
 FOLDER = "records"
 COSTS = pathlib.Path(__file__).with_name("costs.json")
 _RESTORE = "restore the file from version control"
-_FAR = 4  # a cost is written anew where it is off by more than this factor
+_FAR = 4  # a cost is written again if it is wrong by more than this factor
 
 
 def spelled(class_name: str) -> str:
@@ -68,11 +68,12 @@ def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
 
 
 def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str, Any]]) -> None:
-    """Replace records of one section in one step; those of its other claims stay.
+    """Replace records of one section in one step; those of its other claims are kept.
 
     Args:
         place: subject.section.
-        classes: the claims of the section by the names of their classes, in its order; records of others go.
+        classes: the claims of the section by the names of their classes, in its order; records of other classes are
+            removed.
         given: new records, by the names of classes.
 
     Raises:

@@ -26,8 +26,8 @@ def described(entry: dict[str, Any]) -> dict[str, Any]:
 
     `tightness` is a word for the typical problem of the last verdict. `search` is the record of a search for the worst
     problem, and `loose` says whether the search needed less than a tenth of the constant. `walk` is the record of a
-    walk through the declared ranges, `mutations` that of its wrong neighbours, and `weak` says whether a far one of
-    them passes.
+    walk through the declared ranges, and `mutations` that of its wrong neighbours. `weak` says whether a distant
+    neighbour is not refuted.
 
     Args:
         entry: an entry of the catalogue, or that of a claim that is not in it.

@@ -90,7 +90,7 @@ def changed_beneath(record: dict[str, Any], now: Fingerprint) -> list[str]:
 
 
 def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
-    """The state in words; empty if the verdict is one on the code as it is, or there is none."""
+    """The state in words; empty if the verdict is on the current code, or if there is none."""
     state = compared(record, now)
     if record is None or state is State.CURRENT:
         return ""

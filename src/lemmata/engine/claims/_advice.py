@@ -8,7 +8,7 @@ MOST_TRIALS = 10**7
 
 
 def advice_on(verdict: Any) -> str:
-    """What to do about a verdict, by its status and what its reason says.
+    """The advice for a verdict, by its status and the words of its reason.
 
     Args:
         verdict: with `status`, `reason`, `requested`, `interrupted` and `remedy`.

@@ -19,9 +19,9 @@ from ._trials import trial_key
 
 
 def check_answers(claim: Claim, file: str | None = None) -> None:
-    """Check what a claim's methods answer: of one in JAX their shapes and types alone, of others their values.
+    """Check the results of a claim's methods: for a claim in JAX only their shapes and types, for others their values.
 
-    A method that raises ends the check: its trials tell what it raised.
+    If a method raises an error, the check ends, because its trials will report the error.
 
     Args:
         claim: the claim.

@@ -26,7 +26,7 @@ def sent(claim: Claim) -> Claim | str:
 
 
 def received(claim: Claim | str) -> Claim:
-    """The claim that was sent; the process that sent it has said what is amiss with other packages."""
+    """The claim that was sent; the sending process has reported faults of other packages."""
     if isinstance(claim, Claim):
         return claim
     with warnings.catch_warnings():
@@ -41,7 +41,7 @@ def sent_run(run: Run, claim: Claim, seed: int) -> Run:
 
 
 def run_came_back(run: Run, other: Run) -> None:
-    """What a worker's runner found is added to the one that it was sent by, if that keeps anything."""
+    """The findings of a worker's runner are added to the runner that sent it, if that runner stores any."""
     if hasattr(run, "add"):
         run.add(other)  # pyright: ignore[reportFunctionMemberAccess]
 
@@ -57,7 +57,7 @@ def trials_apart(
         claim: the claim.
         wanted: settings, each with the number of trials.
         seed: of all randomness.
-        report: told how many trials have come back.
+        report: called with the number of trials that have returned.
     """
     own = sent_run(run, claim, seed)
     tasks = [(place, (sent(claim), setting, trials, seed, own)) for place, (setting, trials) in enumerate(wanted)]

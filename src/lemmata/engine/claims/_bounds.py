@@ -39,7 +39,7 @@ class AbstractBound(Relation):
 
     @abc.abstractmethod
     def empty(self, predicted: np.ndarray) -> np.ndarray:
-        """If the bound is infinite on the side on which it says nothing."""
+        """Whether the bound is infinite on its vacuous side."""
 
     @property
     def aim(self) -> float:
@@ -96,7 +96,7 @@ class AbstractBound(Relation):
         return trials_to_support(self.aim, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """NaN or infinity anywhere, but for a bound that is infinite on the side on which it says nothing."""
+        """Whether NaN or infinity occurs, except for a bound that is infinite on its vacuous side."""
         predicted = columns(sample.predicted)
         lost = ~(np.isfinite(predicted) | self.empty(predicted)).all(axis=1)  # pyright: ignore
         return not_finite(sample.measured) | lost
@@ -192,13 +192,14 @@ class AtLeast(AbstractBound):
 class Witness(Relation):
     """The object that the statement constructs attains at least the predicted value, with the given probability.
 
-    The construction is refuted if it succeeds less often than stated (with probability 1: if it fails once,
-    beyond rounding), and supported if its rate of success is shown to be at least the stated one less
+    The construction is refuted if it succeeds less often than stated. If the probability is 1, one failure beyond
+    rounding is enough. It is supported if its rate of success is shown to be at least the stated one minus
     `resolution`, and at least half of the stated one.
 
     The probability is that of each problem: below 1, each problem is tried twice. If no problem fails with a
-    probability above q = 1 - probability, both tries fail with probability at most q²; more refutes, and support
-    needs that share shown to be at most q² + resolution. So successes that are those of some problems alone are none.
+    probability above q = 1 - probability, both tries fail with probability at most q². A larger rate refutes. Support
+    needs that this rate is shown to be at most q² + resolution. So it is not enough that only some of the problems
+    succeed.
     """
 
     probability: float = 1.0

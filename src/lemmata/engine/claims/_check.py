@@ -131,7 +131,7 @@ def _check_words(claim: Claim) -> None:
 
 
 def _pinned(variable: Variable) -> Any:
-    """The one value of a variable's corners, if its range has others; None elsewhere."""
+    """The single value of a variable's extra settings, if its range has others; otherwise None."""
     values = sorted(set(variable.corners or ()))
     wide = len(variable.options) > 1 if isinstance(variable, Choice) else variable.low < variable.high
     return values[0] if wide and len(values) == 1 else None
@@ -198,7 +198,7 @@ def _check_methods(claim: Claim) -> None:
 
 
 def check_verdict(claim: Claim, verdict: Verdict) -> None:
-    """Check that a verdict is the expected one and rests on enough; ClaimError elsewhere."""
+    """Check that a verdict is the expected one and has enough trials; otherwise ClaimError."""
     if verdict.judged == 0:
         raise _broken(
             claim, f"no trial was judged: {verdict.status}, {verdict.reason}", "at least one trial that can be judged"
@@ -258,7 +258,7 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
 
 
 def _check_loose(claim: Claim, verdict: Verdict) -> None:
-    """A loose control may be rare only if the bound comes near to what is measured in a twentieth of the trials."""
+    """A loose control may be rare only if the bound is close to the measured value in a twentieth of the trials."""
     _check_resolution(claim, verdict, "use a smaller margin and resolution")
     share, slack = verdict.control.violating, verdict.slack
     if share is None or share >= TENTH or slack is None or verdict.status is Status.VACUOUS:

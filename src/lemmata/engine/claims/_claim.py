@@ -24,7 +24,7 @@ P = TypeVar("P")
 
 
 class Status(enum.StrEnum):
-    """What a verification can end with."""
+    """The possible results of a verification."""
 
     SUPPORTED = "supported"
     VACUOUS = "vacuous"
@@ -98,7 +98,7 @@ class Claim(eqx.Module, Generic[P]):
         readings: the ways in which they may be read, each with what comes of it.
         stated: the kind of the statement, if the source's locator does not show it.
         trials: the budget where support depends on the spread of a measurement; bounds and identities derive theirs.
-        traced: True where the methods are JAX functions, so that trials run as jit(vmap) over keys.
+        traced: True if the methods are JAX functions, so that trials run as jit(vmap) over keys.
         of_data: False if the population can take a user's data but the claim does not say anything about them, like a
             step of a proof or a numerical fact.
         expected: the status that verification must end with. It is refuted for false words of a source, which need

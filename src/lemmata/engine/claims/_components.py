@@ -33,7 +33,7 @@ def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
 
     Args:
         wrong: which components of each trial contradict the statement, shape (T, C).
-        mute: which of them say nothing.
+        mute: which of them give no information.
     """
     speaks = ~mute | np.any(wrong, axis=1, keepdims=True)
     return int(speaks.sum(axis=0).min(initial=len(wrong)))

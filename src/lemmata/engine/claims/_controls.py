@@ -36,7 +36,7 @@ def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, ea
     relation, against = claim.relation, dataclasses.replace(sample, predicted=false)
     judged = relation.judge(against, level)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # components whose distance means nothing in any trial
+        warnings.simplefilter("ignore", RuntimeWarning)  # components whose distance has no meaning in any trial
         distance = np.nanmedian(relation.distance(sample.predicted, false), axis=0)
     known = distance[~np.isnan(distance)]
     near, far = (float(known.min()), float(known.max())) if known.size else (None, None)

@@ -51,7 +51,7 @@ def check_declared(cls: type[Claim], file: str | None = None) -> None:
         file: that it stands in, for errors.
 
     Raises:
-        ClaimError: for the first attribute that is missing or amiss; the message names it.
+        ClaimError: for the first attribute that is missing or wrong; the message names it.
     """
     check_complete(cls, file)
     own = _Declared(cls, file)

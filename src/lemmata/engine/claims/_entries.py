@@ -72,12 +72,12 @@ def state_of(claim: Claim) -> State:
 
 
 def is_stale(claim: Claim) -> bool:
-    """Whether there is no verdict on the code as it is."""
+    """Whether there is no verdict on the current code."""
     return state_of(claim) is not State.CURRENT
 
 
 def words_of(claim: Claim) -> dict[str, Any]:
-    """What a claim says, as plain values."""
+    """The words of a claim, as plain values."""
     control = {"statement": claim.control.statement, "loose": claim.control.loose}
     settings = claim.population.settings()
     module = sys.modules.get(type(claim).__module__)

@@ -28,8 +28,8 @@ class Equal(Relation):
     """measured = predicted up to rounding, in every trial and every component.
 
     The tolerance of a component is 32 eps times the claim's condition number times the larger of its two values. With
-    `block` its trailing axes share their largest value: entries of a matrix that come from sums which cancel, say.
-    Support means that the rate of problems if equality fails is below `resolution`.
+    `block`, its trailing axes share their largest value, for example if the entries of a matrix come from sums that
+    cancel. Support means that the rate of problems if equality fails is below `resolution`.
     """
 
     resolution: float = 0.1
@@ -49,7 +49,10 @@ class Equal(Relation):
         return blocks((self._ratios(sample) > 1).reshape(sample.measured.shape), self.unit)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """One inequality beyond rounding refutes; trials count for the component that speaks in the fewest of them."""
+        """One inequality beyond rounding refutes.
+
+        The number of trials is that of the component that gives information in the fewest of them.
+        """
         wrong, worst = self.against(sample), float(self._ratios(sample).max(initial=0.0))
         mute = np.zeros_like(wrong) if sample.silent is None else sample.silent
         failures, trials = int(wrong.any(axis=1).sum()), counted(wrong, mute)
@@ -121,8 +124,8 @@ class EqualInMean(Relation):
     The expectation is over the measurement, for every problem: each problem is measured twice with independent keys.
     The mean over problems is judged against the margin, and so is the difference between problems. The product of the
     two differences estimates the square of a problem's own mean without bias, so errors that differ in sign from
-    problem to problem do not average out. With `over="problems"` the statement is about the mean over the population
-    alone.
+    problem to problem do not average out. With `over="problems"`, the statement is only about the mean over the
+    population.
 
     An exact statement has margin 0; an asymptotic one declares how far its setting may be from the limit. Support
     needs the interval of the mean within margin + resolution. If a spread is declared, the root mean square of the
@@ -193,7 +196,7 @@ class EqualInMean(Relation):
         return dataclasses.replace(mean, reason=text)
 
     def compare(self, sample: Sample) -> bool | None:
-        """A single trial says nothing about a mean."""
+        """A single trial gives no information about a mean."""
         return None
 
     def budget(self, level: float) -> int | None:

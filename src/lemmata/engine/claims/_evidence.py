@@ -1,4 +1,4 @@
-"""Evidence that may be added to: e-values, which stay valid however a run is continued.
+"""Evidence that can be extended: e-values, which stay valid for any continuation of a run.
 
 An e-value of a statement is a number that is on average at most 1 if the statement is true. A product of e-values of
 independent sessions is an e-value, whenever and for whatever reason the next session begins. By Ville's inequality, the
@@ -44,8 +44,8 @@ def misses(relation: Relation, sample: Sample) -> int:
 def count_e_value(count: int, trials: int, allowed: float) -> float:
     """The e-value of a rate of misses of at most `allowed`, after so many misses in so many trials.
 
-    It is the likelihood of the counts, averaged over rates above the allowed one by Jeffreys' law J cut to them, over
-    their likelihood at the allowed rate a,
+    It is a ratio of likelihoods of the counts. The numerator is averaged over rates above the allowed one by Jeffreys'
+    prior J, cut to them. The denominator is the likelihood at the allowed rate a,
 
         e = int_a^1 q^k (1 - q)^(n - k) dJ(q) / (a^k (1 - a)^(n - k)).
 

@@ -29,7 +29,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Examination:
-    """What one problem says about one claim.
+    """The result of one problem for one claim.
 
     Args:
         name: the claim.
@@ -40,8 +40,8 @@ class Examination:
         ratio: predicted / measured.
         trivial: the value every reader already knows, of the same component.
         vacuous: the share of components in which the bound is beyond the trivial value; None if there is none.
-        agrees: prediction and measurement compare as stated; None if a single problem cannot tell.
-        culprit: if a hypothesis fails, the likeliest cause.
+        agrees: whether prediction and measurement compare as stated; None if a single problem cannot decide.
+        culprit: if a hypothesis fails, the likely cause.
     """
 
     name: str

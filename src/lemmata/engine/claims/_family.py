@@ -16,15 +16,15 @@ MEAN_TRIALS = 256
 
 @functools.cache
 def family_size() -> int:
-    """The power of two at or above the number of claims in the catalogue, so that budgets change seldom."""
+    """The power of two at or above the number of claims in the catalogue, so that budgets rarely change."""
     return 2 ** math.ceil(math.log2(max(len(records()), 256)))
 
 
 def budget_of(claim: Claim, level: float = LEVEL) -> int:
     """Trials of a claim: what support needs at its share of the family's level, or what it declares beyond that.
 
-    A bound without a violation in n trials has a rate below r at confidence 1 - a if (1 - r)^n <= a; here a is
-    half of the level over the number of claims.
+    A bound without a violation in n trials has a rate below r at confidence 1 - a, if (1 - r)^n <= a. Here a is half of
+    the level over the number of claims.
     """
     needed = claim.relation.budget(level / 2 / family_size())
     return max(claim.trials or (0 if needed else MEAN_TRIALS), needed or 0)

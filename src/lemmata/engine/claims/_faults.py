@@ -50,8 +50,8 @@ def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
 def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     """What is NaN or infinite, of trials whose hypotheses hold.
 
-    A bound may be infinite on its vacuous side, and then its control may be infinite, too. A trivial value may
-    be infinite on that side where it is so in every trial: nothing is known of that component.
+    A bound may be infinite on its vacuous side, and then its control may be infinite, too. A trivial value may be
+    infinite on that side if it is so in every trial, because nothing is known of that component.
     """
     sample = Sample(
         *(np.asarray(part) for part in (results.predicted, results.measured, results.condition))  # pyright: ignore

@@ -43,8 +43,7 @@ class JudgingTask:
     """A claim to judge.
 
     Args:
-        claim: the claim.
-        seed, budget, corners, level, setting: as of `verify`.
+        claim: the claim. seed, budget, corners, level, setting: as in `verify`.
     """
 
     claim: Claim
@@ -93,7 +92,7 @@ def run_keyed(
     around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     executor: Executor | None = None,
 ) -> Generator[Judged]:
-    """Judge claims, each in a process that is ended if a trial takes longer than the limit; the others go on.
+    """Judge claims, each in a process that is ended if a trial takes longer than the limit; the other claims go on.
 
     In JAX, a trial is part of a compiled call, so the limit applies to the call, with its compilation. A process that
     ends by itself, killed or out of memory, is reported in the same way: the verdict is `failed`, and names setting,
@@ -103,7 +102,8 @@ def run_keyed(
         tasks: drawn when a process is free, so that a generator may end with the time that there is. A process first
             takes claims of the section that it judged last, because it has compiled their functions. Then it takes
             claims of a section that no other process works on.
-        limit: seconds a trial; None for any, and in this process if there is one job and `most` is None.
+        limit: seconds for each trial; None for no limit, and to judge in this process if there is one job and `most` is
+            None.
         most: seconds a task, once its process has begun; None for any.
         jobs: how many processes.
         run: the function that runs trials; it must be picklable. If it raises a `DataError`, for example because a
@@ -174,7 +174,7 @@ def _apart(tasks: Iterable[JudgingTask], executor: Executor, run: Run) -> Iterat
 
 
 class _Worker:
-    """A process, what it does, and when it is late."""
+    """A process, its task, and its deadline."""
 
     def __init__(self, limits: tuple[float | None, float | None], run: Run, around: Callable, place: tuple[int, int]):
         self._limit, self._most = (own or float("inf") for own in limits)

@@ -19,8 +19,8 @@ class AbstractLadder(Relation):
     """A statement about one value a rung.
 
     Args:
-        along: what the rungs are, in a word or a symbol.
-        rungs: Python numbers, so that sizes that come from them may set shapes.
+        along: the meaning of the sizes, in a word or a symbol.
+        rungs: the sizes as Python numbers, so that they may set shapes.
         replicates: how often each problem is measured. If the claim's problems differ by more than its `spread`, 2
             measurements can separate this difference from noise.
     """
@@ -234,12 +234,12 @@ class Rate(AbstractLadder):
 class Limit(AbstractLadder):
     """measured -> predicted along a ladder: the mean difference at the last rung is within `margin`.
 
-    What a difference has beyond the margin is stated to fall at least like rung^(-slowest). If the last size is still
-    outside the margin, its excess is compared with that of two sizes before. An excess that has fallen less than
+    The part of a difference beyond the margin is stated to fall at least like rung^(-slowest). If the last size is
+    still outside the margin, its excess is compared with that of two sizes before. An excess that has fallen less than
     required, for example a plateau, refutes the statement. An excess that falls as fast leaves it undecided.
 
-    The statement is about each problem: support also needs that the problems' own differences at the last rung are
-    within `spread` in root mean square (twice margin + resolution if none is declared).
+    The statement is about each problem. So support also needs that the problems' own differences at the last size are
+    within `spread` in root mean square. If none is declared, twice margin + resolution is used.
     """
 
     margin: float = 0.05
@@ -310,9 +310,9 @@ class Order(AbstractLadder):
     """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each rung to the next.
 
     A step within rounding is none. The statement is about each problem: if a step is reversed in some ladders,
-    support needs these shown to be fewer than half. A step is refuted if its mean is shown to have the other sign,
-    or its interval is on the other side and more than half of the ladders are shown to be reversed there. With
-    `over="problems"` the statement is about the mean over the population alone.
+    support needs these shown to be fewer than half. A step is refuted if its mean is shown to have the other sign. It
+    is also refuted if its interval is on the other side and more than half of the sequences are shown to be reversed
+    there. With `over="problems"`, the statement is only about the mean over the population.
     """
 
     over: str = "measurements"
@@ -391,6 +391,6 @@ class Order(AbstractLadder):
 
 
 def slope(at: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Least-squares slope of each row of values, shape (T, rungs), over where they were taken."""
+    """Least-squares slope of each row of values, shape (T, rungs), over the sizes at which they were measured."""
     centred = at - at.mean()
     return values @ centred / (centred @ centred)

@@ -62,7 +62,7 @@ def mean_against(
 
 
 def untold(sample: np.ndarray, exact: bool = False) -> str:
-    """Why a sample cannot tell its mean, in words; empty if it may."""
+    """The reason why a sample cannot determine its mean, in words; empty if it can."""
     count = len(sample)
     if count < 2 or exact:
         return ""
@@ -94,8 +94,7 @@ def of_squares(own: np.ndarray, level: float, allowed: float, exact: bool) -> tu
         allowed: the largest root that is allowed.
         exact: the numbers have no sampling error.
 
-    Returns:
-        what is shown, and an interval of the root, of the column where it is largest.
+    Returns: the result, and an interval of the root, for the column where it is largest.
     """
     share = level / own.shape[1]
     shown = [mean_interval(column, share, exact) for column in own.T]

@@ -50,7 +50,7 @@ class Mutant:
     Args:
         what: it is, in words.
         size: which mutations it is counted with: "1.05", "1.25", "0.1", "0.2", "sign", "effect" or "roles".
-        part: the component that alone is mutated; None if all are.
+        part: the only component that is mutated; None if all are.
         sample: the trials, with its prediction.
     """
 
@@ -106,7 +106,7 @@ def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool
 
 
 def parts(relation: Relation, sample: Sample) -> list[int]:
-    """The components that are mutated alone; none if there is one, or one is judged."""
+    """The components that are mutated alone; empty if there is only one, or if only one is judged."""
     count = columns(sample.predicted).shape[1]
     if count == 1 or isinstance(relation, (Estimate, AbstractLadder)):
         return []
@@ -121,7 +121,7 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
         false: the predictions of the control.
         way: in which it is wrong.
         amount: by how much, in the unit of the way.
-        part: the component that alone is moved; None for all.
+        part: the only component that is moved; None for all.
     """
     own = columns(sample.predicted)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -140,7 +140,7 @@ def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) 
         sample: the trials.
         false: the predictions of the control.
         way: in which it is wrong.
-        part: the component that alone is moved; None for all.
+        part: the only component that is moved; None for all.
     """
     gone = moved(sample, false, way, FARTHEST[way.unit], part)
     return not np.array_equal(gone.predicted, sample.predicted)
@@ -245,7 +245,7 @@ def nearest_refuted(
         false: the predictions of the control.
         level: of a refutation.
         way: in which it is wrong.
-        part: the component that alone is moved; None for all.
+        part: the only component that is moved; None for all.
 
     Returns:
         The amount, as a factor less 1, an exponent or a share; None if the farthest one is not refuted.

@@ -27,7 +27,7 @@ class Neighbour:
     """The nearest statement that the trials refute, in one way of being wrong.
 
     Args:
-        part: the component that alone is wrong; None if all are.
+        part: the only component that is wrong; None if all are.
         way: what is done to it.
         unit: of the amount.
         amount: a factor less 1, a difference of exponents, or a share of the way to the control; None if even the
@@ -42,7 +42,7 @@ class Neighbour:
 
 @dataclasses.dataclass(frozen=True)
 class Mutations:
-    """What the trials of a claim say of its wrong neighbours.
+    """The verdicts of a claim's trials on its wrong neighbours.
 
     Args:
         relation: the name of its class.
@@ -79,7 +79,7 @@ def mutate(
     Args:
         claim: the claim.
         seed: seed of all randomness, as of `verify`.
-        budget: number of trials; None for as many as `verify` runs.
+        budget: number of trials; None for the number that `verify` runs.
         level: of a verdict, as of `verify`, which spends half of it on the default setting.
         run: what runs trials.
 
@@ -111,7 +111,7 @@ def mutate(
 
 
 def _left(claim: Claim, status: Status) -> str:
-    """Why a claim does not count for the score: it says nothing, or little, or what is false."""
+    """The reason why a claim does not count for the score: it is vacuous, loose, or false."""
     if status is not Status.SUPPORTED:
         return str(status)
     if claim.expected is not Status.SUPPORTED:
@@ -161,8 +161,8 @@ def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
 def drawn(claims: Iterable[Claim], count: int, seed: int = 0) -> list[Claim]:
     """A sample of claims over all relations and subjects, the cheapest ones of each first.
 
-    Claims of one relation and one subject are a group. Groups are gone through in turn, in an order that the seed
-    draws, and each gives its cheapest claim that is left; of equally cheap ones the seed chooses.
+    Claims of one relation and one subject are a group. The groups take turns, in an order that the seed draws. Each
+    gives its cheapest remaining claim; the seed chooses between equally cheap ones.
 
     Args:
         claims: to draw from.

@@ -38,13 +38,13 @@ class Prospect:
 
         Let m trials have reduced the variance of a mean to v / m. n more trials reduce it to v / (m + n), and reduce
         the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. The 1 is the prior belief before any trial. So
-        255 first trials are worth 4 bits, and 256 beside 255 known ones half a bit.
+        the first 255 trials are worth 4 bits, and another 256 after 255 known ones are worth half a bit.
         """
         return self.nearness * math.log2(1 + self.fresh / (self.known + 1)) / 2
 
 
 def nearness(verdict: Verdict | None) -> float:
-    """Twice the probability that fresh trials, as many again, move a verdict's interval over the end of its band.
+    """Twice the probability that the same number of new trials moves a verdict's interval over the end of its band.
 
     Let the interval be away from that end by z of its half-widths, which are q standard errors each. The mean of fresh
     trials differs by sqrt(2) standard errors, so the probability is 2 P(N > z q / sqrt(2)), which is 1 at the end. It
@@ -56,7 +56,7 @@ def nearness(verdict: Verdict | None) -> float:
     lowest, highest = verdict.band
     if verdict.status is Status.REFUTED:
         clear = max(low - highest, lowest - high)
-    else:  # an end that both share is the end of what is possible, as a rate of 0
+    else:  # a common end is the end of the possible range, for example a rate of 0
         clear = min([end for end in (low - lowest, highest - high) if end], default=math.inf)
     half = (high - low) / 2
     if clear <= 0 or not math.isfinite(half):
@@ -74,5 +74,8 @@ def by_information(prospects: Iterable[Prospect]) -> list[Prospect]:
 
 
 def longest_first(prospects: Iterable[Prospect]) -> list[Prospect]:
-    """Those that took longest first: where all are judged, several processes then end at nearly the same time."""
+    """The claims that took longest come first.
+
+    If all claims are judged, several processes then end at nearly the same time.
+    """
     return sorted(prospects, key=lambda own: -own.seconds)

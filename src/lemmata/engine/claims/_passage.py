@@ -14,7 +14,7 @@ class Passage:
         first: the place of the first character, counted from 0.
         after: the place behind the last one.
         digest: of the words, see `digest_of`.
-        says: what they say, in words that their author would accept.
+        says: the meaning of the words, in terms that their author would accept.
         right_if: the hypothesis, the constant or the meaning under which they would be right.
         formula: as it is printed, if there is one.
     """

@@ -32,7 +32,7 @@ class Population(eqx.Module, Generic[P]):
             selection by hypotheses changes what a verdict is about.
     """
 
-    if TYPE_CHECKING:  # as in `Claim`, questions are no class variables here
+    if TYPE_CHECKING:  # as in `Claim`, questions are not class variables here
         settings: Any = eqx.field(init=False)
         drops: ClassVar[float]
         pose: Question[[Any], P | None] | None = eqx.field(init=False)
@@ -71,5 +71,5 @@ class Population(eqx.Module, Generic[P]):
         return None if self.pose is None else self.pose(problem)
 
     def cause(self, problem: P) -> str | None:
-        """The likeliest cause in this problem when a hypothesis fails (duplicate rows, say), if it can be named."""
+        """The likely cause in this problem when a hypothesis fails, for example duplicate rows; None if unknown."""
         return None if self.culprit is None else self.culprit(problem)

@@ -11,8 +11,8 @@ class Question(Protocol[Asked, Answer]):
     """A method, by its arguments and its answer.
 
     A class that declares `measure: Question[[P, Key[Array, ""]], Any] | None` lets its subclasses define the method
-    `measure(self, problem, key)`, whatever they name the arguments, or none. `Callable` does not say so: type checkers
-    take `self` for the first argument of a method that stands for it.
+    `measure(self, problem, key)`, with any names of the arguments, or without this method. `Callable` cannot express
+    this, because type checkers would take `self` for the first argument of such a method.
     """
 
     def __call__(self, owner: Any, /, *asked: Asked.args, **named: Asked.kwargs) -> Answer: ...

@@ -34,7 +34,8 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
         if inspect.isclass(value)
         and value.__module__ == module.__name__
         and not name.startswith(("_", "Abstract"))
-        and Claim in value.__mro__  # asked first: issubclass asks all subclasses of Claim before it says no
+        # checked first, because issubclass asks all subclasses of Claim before it returns False
+        and Claim in value.__mro__
         and issubclass(value, Claim)
     ]
     return [_complete(cls, getattr(module, "__file__", None))() for cls in own]
@@ -236,7 +237,7 @@ def find(name: str) -> list[Claim]:
     exact = [claim for claim in matches if claim.name == name] or matches
     exact = exact or [claim for claim in known.values() if type(claim).__name__ == name]
     section = [claim for full, claim in known.items() if full.startswith(name + ".")]
-    if section and not any(claim.name == name for claim in exact):  # a chapter is meant before the end of a path
+    if section and not any(claim.name == name for claim in exact):  # a chapter has priority over the end of a path
         return section
     if len(exact) == 1:
         return exact

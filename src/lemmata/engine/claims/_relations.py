@@ -72,7 +72,7 @@ class Judgement:
         band: the interval, in the unit of the estimate, within which the statement is supported.
         reason: the figures in a sentence.
         needed: trials that could settle it, where it is undecided.
-        violating: the share of trials that alone contradict the statement; None if a single trial cannot.
+        violating: the share of trials that alone contradict the statement; None if a single trial cannot do this.
         apart: the interval is outside the band, but a tail that no trial has shown could bring the mean back. This is
             too little to refute a statement, and enough to show that the trials distinguish it from another one.
     """
@@ -108,7 +108,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def compare(self, sample: Sample) -> bool | None:
-        """Whether one trial agrees; None if a single trial cannot tell."""
+        """Whether one trial agrees; None if a single trial cannot decide."""
 
     def against(self, sample: Sample) -> np.ndarray | None:
         """Which components contradict the statement by themselves, shape (T, C); None if a single trial cannot.
@@ -148,7 +148,7 @@ class Relation(abc.ABC):
 
     @abc.abstractmethod
     def shown(self, sample: Sample) -> tuple[float, float]:
-        """One predicted and one measured number that stand for a single trial."""
+        """One predicted and one measured number that represent a single trial."""
 
     @property
     @abc.abstractmethod

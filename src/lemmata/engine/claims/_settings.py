@@ -17,12 +17,11 @@ class Integer:
     """A whole number between `low` and `high`, both included.
 
     Args:
-        default: the default.
-        low, high: the region in which the claims speak.
+        default: the default. low, high: the region to which the claims apply.
         meaning: what it is, in words.
         step: the number is a multiple of this.
-        corners: the cheap part of the region from which verifications draw other cases; None is half to twice the
-        default.
+        corners: the cheap part of the region, from which verifications draw extra settings; None is half to twice the
+            default.
     """
 
     default: int

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special, stats
 
 _FARTHEST = 200.0
-"""Intervals from the mean at which a tail is taken to end of which a sample shows too little."""
+"""If a sample shows too little of a tail, the tail is assumed to end at this many intervals from the mean."""
 
 
 def failure_limits(failures: int, trials: int, level: float) -> tuple[float, float]:
@@ -29,8 +29,8 @@ def mean_interval(sample: np.ndarray, level: float, exact: bool = False) -> tupl
     Args:
         sample: independent numbers.
         level: probability with which the interval may miss the mean.
-        exact: the numbers have no sampling error. Elsewhere a sample that does not vary has no interval: an event that
-            is rarer than one in its size cannot be seen in it.
+        exact: the numbers have no sampling error. In all other cases, a sample that does not vary has no interval,
+            because it cannot show events that are rarer than one in its size.
     """
     sample = np.asarray(sample, float)
     count = len(sample)
@@ -77,7 +77,7 @@ def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[
 
 
 def stretch(sample: np.ndarray) -> float:
-    """How many times as far the upper end of a mean's interval must be for what the sample shows of its upper tail.
+    """The factor by which the upper end of a mean's interval must move away, given the upper tail of the sample.
 
     Three figures tell a heavy tail. Hill's estimate 1/a of its index, over the quarter of the sample that is farthest
     above the median. The largest deviation, squared, over what normal numbers give, 2 log(n) / n of all squares. And in
@@ -113,7 +113,7 @@ def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
 
 
 def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
-    """Lower confidence limit of a mean of numbers that are never below `least`, whatever their law: by betting.
+    """Lower confidence limit of a mean of numbers that are never below `least`, for any distribution, by betting.
 
     Suppose the mean of no number is above m. For each stake b in [0, 1], the capital prod (1 + b (x_i - m) / (m -
     least_i)) is at most 1 on average, and so is its average over stakes. It reaches 1/level with probability at most

@@ -22,7 +22,7 @@ from ._hypothesis import Hypothesis
 
 # Trials are small: most claims spend their time in compilation, which this level nearly halves, and XLA's older emitter
 # of fused loops shortens by a quarter. In jaxlib 0.10 two batches of linear systems in one program may wait for each
-# other's threads for ever, unless one is solved after the other. Later releases may not know these options.
+# other's threads for ever; so one is solved after the other. Later releases may not know these options.
 COMPILER: dict[str, int | bool | str] = {"xla_backend_optimization_level": 1}
 _RELEASE = tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2]))
 if (0, 8) <= _RELEASE <= (0, 10):
@@ -35,7 +35,7 @@ Values = Any  # jax.Array inside a trial, np.ndarray once it is finished
 
 
 class Outcome(eqx.Module):
-    """What one trial found; under vmap, what a batch found."""
+    """The result of one trial; under vmap, of a batch."""
 
     hypotheses: list[Hypothesis]
     holds: Values
@@ -110,7 +110,7 @@ def trial(claim: Claim, setting: dict, key: jax.Array) -> Outcome:
 
 
 def _untraced(claim: Claim, setting: dict, seed: int, number: int, x64: bool) -> Outcome | str:
-    """One trial of a claim in ordinary Python, in whatever thread or process the executor runs it."""
+    """One trial of a claim in ordinary Python, in any thread or process that the executor uses."""
     with jax.enable_x64(x64):
         try:
             return jax.tree.map(np.asarray, trial(claim, setting, trial_key(claim, seed, number)))
@@ -198,7 +198,7 @@ def _numbered(hypotheses: list[Hypothesis]) -> dict[tuple[str, int], Hypothesis]
 
 
 def _along(one: Hypothesis, parts: list[Hypothesis | None], sizes: list[int]) -> Hypothesis:
-    """One hypothesis over all trials, NaN in those that have no part of it."""
+    """One hypothesis over all trials, with NaN for trials that do not have it."""
 
     def over(value: Callable[[Hypothesis], Values]) -> np.ndarray:
         own = [

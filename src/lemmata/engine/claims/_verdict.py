@@ -32,7 +32,7 @@ class Corner:
 
 @dataclasses.dataclass(frozen=True)
 class ControlVerdict:
-    """What the same trials say about the neighbouring false statement.
+    """The result of the same trials for the neighbouring false statement.
 
     Args:
         status: refuted, if the trials have power.
@@ -51,7 +51,7 @@ class ControlVerdict:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What a verification found; `bool` of it is not defined on purpose: read the status.
+    """The result of a verification. `bool` of it is deliberately undefined: read the status.
 
     Args:
         name, source: the claim.
@@ -113,7 +113,7 @@ class Verdict:
         return max(self.corners, key=lambda corner: (order.get(corner.status, 0), corner.gap), default=None)
 
     def to_json(self) -> dict:
-        """The verdict as plain JSON values; what is not finite becomes null."""
+        """The verdict as plain JSON values; numbers that are not finite become null."""
         record = {**dataclasses.asdict(self), "source": str(self.source), "remedy": advice_on(self)}
         return plain_json(record)
 

@@ -50,13 +50,13 @@ def verify(
 
     A claim that needs data of an optional package which is not installed is inapplicable, and says which.
 
-    The number of trials is fixed beforehand. A refutation of a true statement happens with probability at most
-    `level`: half of it is spent on the case itself, half on the corners, other settings drawn by the seed, of which one
-    that is refuted refutes. The promise is exact for bounds, constructions, estimates and means of measurements with
-    declared `ends`. For other means, rates, limits and orders, the verdict uses limits that hold for the rare events
-    and the heavy tails that docs/trust.md lists. Without any assumption on the distribution, no limits hold. The
-    claim's control, a neighbouring false statement, is judged on the same trials. If it is not refuted, the power of
-    the budget is too low, and a statement that would be supported stays inconclusive.
+    The number of trials is fixed beforehand. A true statement is refuted with probability at most `level`. Half of the
+    level is spent on the case itself. The other half is spent on the extra settings, which the seed draws: if one of
+    them is refuted, the claim is refuted. The promise is exact for bounds, constructions, estimates and means of
+    measurements with declared `ends`. For other means, rates, limits and orders, the verdict uses limits that hold for
+    the rare events and the heavy tails that docs/trust.md lists. Without any assumption on the distribution, no limits
+    hold. The claim's control, a neighbouring false statement, is judged on the same trials. If it is not refuted, the
+    power of the budget is too low, and a statement that would be supported stays inconclusive.
 
     Args:
         claim: the claim.
@@ -135,7 +135,7 @@ def _in_turn(
     claim: Claim, wanted: list[tuple[dict, int]], seed: int, executor: concurrent.futures.Executor | None,
     run: Callable[..., Trials], report: Callable[[int, int], None],
 ) -> Iterator[Trials]:  # fmt: skip
-    """The trials at one setting after the other; those of a claim in JAX have all run in the executor before."""
+    """The trials, one setting after the other; for a claim in JAX, all have run in the executor before."""
     done = 0
 
     def moved(count: int, total: int = 0) -> None:
@@ -151,7 +151,7 @@ def _in_turn(
 
 
 def _stayed(run: Callable[..., Trials], claim: Claim, setting: dict, trials: int, *rest: Any) -> Trials:
-    """Trials; those of a claim whose own code ends the program have failed."""
+    """Trials; if a claim's own code ends the program, they have failed."""
     try:
         return run(claim, setting, trials, *rest)
     except SystemExit as error:
@@ -165,7 +165,8 @@ def verdicts_of(
 ) -> Iterator[Verdict]:  # fmt: skip
     """Verify claims one after the other, or each in an executor; verdicts are returned as they finish.
 
-    A claim that is lost, since its worker ended again and again or the executor died, is failed, and the rest goes on.
+    A claim is lost if its worker ended again and again, or if the executor died. It is then failed, and the others go
+    on.
 
     Args:
         claims: of different names; drawn when there is a worker for them.
@@ -230,8 +231,7 @@ def verify_all(
     inconclusive. Ctrl-C ends the run: the claims that were not begun are missing from the list, and count in the
     family. Arguments are those of `verify`; in an executor each claim is a task.
 
-    Returns:
-        A verdict for each claim; its level is the one that Holm's procedure held its p-value against.
+    Returns: A verdict for each claim; its level is the one with which Holm's procedure compared its p-value.
     """
     found: dict[str, Verdict] = {}
     try:

@@ -63,7 +63,7 @@ def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: fl
     Args:
         claim: the claim.
         seed: seed of the places and of all trials.
-        budget: trials at each place; None for as many as support needs.
+        budget: trials at each place; None for the number that support needs.
         level: the probability that a true claim is refuted anywhere on its walk.
     """
     found = places(claim.population.settings(), seed)
@@ -71,9 +71,9 @@ def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: fl
 
 
 def walk_record(claim: Claim, walked: Iterable[Judged]) -> dict[str, Any]:
-    """What is recorded of a walk: how many settings came out how, and where the claim did not hold.
+    """The record of a walk: the number of settings with each result, and where the claim did not hold.
 
-    Settings that took longer than they might are counted as unfinished: nothing is known of the claim there.
+    Settings that exceeded the time limit count as unfinished: nothing is known of the claim there.
 
     Args:
         claim: the claim.

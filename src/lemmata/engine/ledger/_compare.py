@@ -59,7 +59,7 @@ def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
 
 
 def changes_in(ledger: Ledger, run: int) -> list[Change]:
-    """The claims of a run whose verdict is another one than the ledger's last before it, of whichever run."""
+    """The claims of a run whose verdict differs from the ledger's last verdict before it, from any run."""
     runs = {row["id"]: row for row in ledger.query("SELECT * FROM runs WHERE id <= ?", run)}
     last: dict[str, Any] = {}
     before: dict[str, Any] = {}

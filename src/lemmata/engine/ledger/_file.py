@@ -57,7 +57,7 @@ class FullDiskError(FileError):
 class Ledger:
     """An open ledger; `open_ledger` opens one.
 
-    Every write is a transaction of its own: a process that is killed loses what it has not written, and nothing else.
+    Every write is a separate transaction: a process that is killed only loses what it has not written.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection):
@@ -228,7 +228,7 @@ def _make(connection: sqlite3.Connection) -> None:
 
 
 def _recognised(path: Path) -> bool:
-    """Whether a ledger stands there; looked at without changing it.
+    """Whether the file is a ledger; checked without changing it.
 
     Raises:
         DataError: if the file at this path is not a ledger.

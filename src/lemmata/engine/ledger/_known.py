@@ -40,13 +40,13 @@ _SECONDS = 10.0  # of a claim that nobody has timed, if no claim was
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What a ledger and the catalogue know of a claim as its code is.
+    """What a ledger and the catalogue know about the current code of a claim.
 
     Args:
         claim: the claim.
         seed: of the session that a run would judge.
         verdict: of that session, if it stands already.
-        last: the last verdict, of whichever session; None if there is none.
+        last: the last verdict, from any session; None if there is none.
         sessions: seeds of which the ledger has a verdict.
         trials: at the default setting, over all sessions.
         waiting: trials of that session that are known.
@@ -126,7 +126,7 @@ def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
 
 
 def evidence_of(ledger: Ledger, claim: Claim) -> float:
-    """The e-value against a claim, of all sessions that the ledger has of its code as it is.
+    """The e-value against a claim, from all sessions in the ledger with its current code.
 
     If a single trial can be a miss, the misses at the default setting are counted over all sessions, and the misses at
     the extra settings over each session. A case and its extra settings share the weight in the same way as the level.

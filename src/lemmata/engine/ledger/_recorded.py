@@ -34,8 +34,8 @@ def recorded_trials(
 ) -> Trials:  # fmt: skip
     """Trials of a claim at a setting: those that the ledger knows are read, the others run and written as they finish.
 
-    A trial is known by its claim, the fingerprint of the code that it runs, its setting, seed and number, and for
-    claims in JAX by how many trials its compiled call took, on which last digits depend.
+    A trial is identified by its claim, the fingerprint of the code that it runs, its setting, seed and number. For
+    claims in JAX, it is also identified by the number of trials in its compiled call, on which last digits depend.
 
     Args:
         path: of the ledger.

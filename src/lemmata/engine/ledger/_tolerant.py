@@ -1,4 +1,4 @@
-"""Trials that go on without a ledger if it can no longer be written."""
+"""Trials that continue without a ledger if it can no longer be written."""
 
 import dataclasses
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from lemmata.errors import DataError
 
 @dataclasses.dataclass
 class TolerantTrials:
-    """What runs trials as another runner does, and runs them without recording if the ledger cannot be written.
+    """Runs trials like another runner, and runs them without recording if the ledger cannot be written.
 
     Args:
         run: what runs trials and records them.

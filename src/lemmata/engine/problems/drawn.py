@@ -30,7 +30,7 @@ class Law:
 
     Args:
         drawn: a function of a key, a shape and the ends.
-        words: the law in words; {0} and {1} are the ends.
+        words: the distribution in words; {0} and {1} are the ends.
         ends: numbers that the law is made with, names of settings, or variables.
         shape: of the array; names of settings are sizes.
         times: a factor of all numbers, or the name of a setting.
@@ -118,7 +118,8 @@ def positive(field: str, why: str = "") -> Condition:
 class Drawn(Population[Any]):
     """Problems of one class, whose fields are drawn independently of each other.
 
-    With one law it is drawn with the problem's key; with several, each has a key that is split off, in their order.
+    With one distribution, it is drawn with the problem's key. With several, each has its own key, split off in their
+    order.
 
     Args:
         of: the class of the problems.
@@ -182,7 +183,7 @@ class Drawn(Population[Any]):
         return self.of(**drawn)
 
     def pose(self, problem: object) -> Any:
-        """What a user's problem poses, or None."""
+        """The problem that a user's problem becomes, or None."""
         return None if self.poser is None else self.poser(problem)
 
     def hypotheses(self, problem: Any) -> list[Hypothesis]:

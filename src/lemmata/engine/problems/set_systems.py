@@ -94,7 +94,7 @@ class ClassPairs(Population[ClassPair]):
 
 
 class SignArchitecture(eqx.Module):
-    """Widths of a network of sign units without thresholds, and rows; `weights` counts the parameters."""
+    """The widths of a network of sign units without thresholds, and the rows; `weights` counts the parameters."""
 
     widths: tuple[int, ...] = eqx.field(static=True)
     rows: int = eqx.field(static=True)

@@ -22,7 +22,7 @@ _CORRECTIONS = 8
 _SHORTEST = 1e-12
 _SQUARED = 200  # numbers of which a quadratic model is kept
 _MODELLED = 80  # steps with such a model
-_FAR = 1e6  # what the quadratic model is told if there is no number
+_FAR = 1e6  # the value that the quadratic model gets if there is no number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Ascent:
         return None
 
     def _modelled(self, start: Point, arrays: Any, key: Key[Array, ""]) -> Point:
-        """Sequential quadratic programming from a point, which bends where gradient steps go to and fro."""
+        """Sequential quadratic programming from a point, which turns where gradient steps would go back and forth."""
         size = max(float(np.sqrt(np.mean(start.z**2))), 1e-3)
         best, last = start, start
 

@@ -156,7 +156,10 @@ class Chances:
         return Seen(value, 0.0, setting, place if verdict.status is Status.REFUTED else None)
 
     def confirmed(self, place: Place) -> Counterexample | None:
-        """What seems to fail, verified on fresh randomness; each attempt spends half of the level that is left."""
+        """A statement that seems to fail is verified on new randomness.
+
+        Each attempt spends half of the remaining level.
+        """
         self.attempts += 1
         budget = place.number or None
         place = dataclasses.replace(place, seed=place.seed + _FRESH, number=0)

@@ -126,7 +126,7 @@ def unnumbered(drawn: Drawn) -> Bool[np.ndarray, " R"]:
 
 
 def formed(value: Float[Array, "..."], form: Int[Array, ""], key: Key[Array, ""]) -> Float[Array, "..."]:
-    """A field in one of `FORMS` forms: as it is, small, large, signs, sparse, equal, whole, and the like.
+    """A field in one of `FORMS` forms: unchanged, small, large, signs, sparse, equal, whole, and the like.
 
     Extreme cases of classical inequalities are of such forms more often than chance meets them.
     """

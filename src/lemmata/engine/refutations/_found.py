@@ -1,4 +1,4 @@
-"""What a search ends with: a counterexample, or what survived it."""
+"""The result of a search: a counterexample, or the surviving claim."""
 
 import dataclasses
 import inspect
@@ -52,7 +52,8 @@ class Counterexample:
         alone: whether one problem contradicts the statement. It is False for statements with a probability, or about
             means or rates. A verification at that setting and seed refutes these; then `predicted` and `measured` are
             the end of its band and its statistic. budget, level: of that verification.
-        unstored: why the search could not be stored any more; empty if it was, or if that was not asked for.
+        unstored: the reason why the search could no longer be stored; empty if it was stored, or if this was not
+            requested.
     """
 
     claim: str
@@ -189,7 +190,7 @@ class Untested:
 
 
 Searched = Counterexample | Survived | Untested
-"""What a search ends with."""
+"""The possible results of a search."""
 
 
 def address(claim: Claim) -> str:

@@ -55,23 +55,22 @@ def refute(
     Optuna chooses settings and learns where the statement is nearly false. At each setting, problems are drawn. From
     the nearest ones, projected gradient ascent on log(measured/predicted) moves the fields that the population calls
     `free`. If the claim is not written in JAX, an evolution strategy moves them. What is found is confirmed on fresh
-    randomness and against rounding, and then made simpler. A statement with probability, in the mean or about a rate is
-    searched over settings alone, and refuted by a second verification with another seed.
+    randomness and against rounding, and then made simpler. For a statement with probability, about a mean or about a
+    rate, only settings are searched, and a second verification with another seed refutes it.
 
-    At least one setting is searched, whatever the budget. Ctrl-C ends the search with what it has searched, and is
-    raised if that is nothing. If the storage can no longer be written, the search goes on without it and prints a
-    warning.
+    At least one setting is searched, for any budget. Ctrl-C ends the search with the results so far; if there are none,
+    it is raised. If the storage can no longer be written, the search goes on without it and prints a warning.
 
     Args:
         claim: the claim.
-        budget: seconds to search, once the storage is open; confirming takes some more, and simplifying as many as
-            `simplify`.
-        setting: settings that stay as they are.
+        budget: seconds to search, once the storage is open; confirming takes additional time, and simplifying takes up
+            to `simplify`.
+        setting: settings that are fixed.
         seed: of all randomness.
         executor: where the searches run. There are as many seeds as workers. None runs one search, here.
         without: a hypothesis that need not hold.
-        storage: a SQLite file, or the URL of another database of Optuna's, if the search over settings goes on from
-            an earlier one for the same claim, code and hypotheses.
+        storage: a SQLite file, or the URL of another database of Optuna's, to continue an earlier one for the same
+            claim, code and hypotheses.
         progress: told the number of settings and the largest ratio so far.
         clock: the function that measures the budget; use `time.process_time` on a machine that others use as well.
         simplify: seconds to make what was found simpler; None takes 0.4 of the budget.
@@ -239,7 +238,7 @@ def _ratio(search: Look | Chances) -> float | None:
 def _report(study: optuna.Study, asked: optuna.Trial, own: dict[str, Any], seen: Seen) -> None:
     """Tell the study what a setting showed: its pressure, and by how much it is outside the hypotheses.
 
-    If the largest pressure was at other real numbers than asked, the study hears of those as well.
+    If the largest pressure was at other real numbers than requested, these are reported to the study, too.
     """
     value = max(seen.value, -1e6)
     asked.set_constraint("hypotheses", max(-seen.margin, 0.0))

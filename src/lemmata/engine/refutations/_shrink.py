@@ -38,7 +38,7 @@ def shrink(
         said: how it was confirmed.
         again: a short search at another setting.
         until: the clock's time at which to stop.
-        fixed: settings that stay as they are.
+        fixed: settings that are fixed.
         without: a hypothesis that need not hold.
         clock: in seconds.
     """

@@ -34,7 +34,7 @@ def open_study(
     """Optuna's study of the claim; the default and the smallest setting come first.
 
     Raises:
-        SettingError: if the storage cannot be opened, or is a file of another program, which stays unchanged.
+        SettingError: if the storage cannot be opened, or is a file of another program, which is not changed.
     """
     url = (
         storage if storage is None or "://" in storage else f"sqlite:///{os.path.abspath(storage)}"
@@ -59,7 +59,7 @@ def open_study(
 
 
 def storage_failure(error: Exception, storage: str | None) -> str:
-    """Why a search can no longer be stored, in words; empty if the error is not of the storage.
+    """The reason why a search can no longer be stored, in words; empty if the error is not about the storage.
 
     Args:
         error: what a search raised.

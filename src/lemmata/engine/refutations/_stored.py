@@ -49,7 +49,7 @@ class StoredCounterexample(TypedDict):
 
 
 def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
-    """The record in a file, every field of it in its range, and how errors about it begin.
+    """The record in a file, with every field in its range, and the beginning of errors about it.
 
     Args:
         path: of the JSON file.
@@ -74,7 +74,7 @@ def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
 
 
 def read_arrays(path: Path, told: str | None) -> dict[str, np.ndarray]:
-    """The arrays beside a record; none if it has none. Headers are read first, so that none promises too much.
+    """The arrays of a record; None if it has none. Headers are read first, so that none promises too much.
 
     Args:
         path: of the NPZ file.
@@ -123,11 +123,11 @@ def placed(claim: Claim, record: StoredCounterexample, told: Told, arrays: dict[
     Args:
         claim: the claim.
         record: what the file holds.
-        told: how errors about it begin.
+        told: the beginning of errors about it.
         arrays: values of free fields.
 
     Raises:
-        DataError: if the claim's population has no such setting, or its problem no such fields.
+        DataError: if the claim's population does not have this setting, or its problem does not have these fields.
     """
     own = record["place"]
     try:

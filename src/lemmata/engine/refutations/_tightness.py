@@ -28,9 +28,9 @@ class Tightness:
     Args:
         claim: its name.
         fingerprint: of the code that it rests on.
-        ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem; of a
-            statement with probability 1 - delta the quantile of that order, at the worst setting. None if
-            predictions are not positive numbers, if the largest ratio is rounding, and of what was refuted.
+        ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem. For a
+            statement with probability 1 - delta, it is the quantile of that order, at the worst setting. None if
+            predictions are not positive numbers, if the largest ratio is a rounding error, and for refuted claims.
         refuted: how a counterexample was confirmed, in words; empty if the claim survived. settings, trials, climbed:
             how many were searched; for a counterexample, only the number of trials is known.
         place: where the largest ratio or the counterexample is; None if nothing could be judged.
@@ -56,7 +56,7 @@ class Tightness:
 
 
 def has_tightness(claim: Claim) -> bool:
-    """Whether the claim bounds something; identities, rates and means have no constant of that sort."""
+    """Whether the claim bounds something; identities, rates and means have no such constant."""
     relation = claim.relation
     return isinstance(relation, AtMost | AtLeast) or (isinstance(relation, Witness) and searchable(claim))
 
@@ -64,13 +64,13 @@ def has_tightness(claim: Claim) -> bool:
 def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> Tightness:
     """Search for the largest ratio of a bound, or for a counterexample to any claim, in a time of the processor.
 
-    The search is `refute`. Of a true statement with probability 1 - delta the ratio
-    is the quantile of that order over 64 problems at the default and at settings around it, the largest of them: the
-    best constant that the draws do not contradict.
+    The search is `refute`. For a true statement with probability 1 - delta, the ratio is the quantile of that order
+    over 64 problems. It is the largest of these quantiles at the default and at settings around it: the best constant
+    that the draws do not contradict.
 
     Args:
         claim: the claim.
-        seconds: of processor time, so that a busy machine searches as much.
+        seconds: of processor time, so that the search on a busy machine covers the same amount.
         seed: of all randomness.
 
     Raises:

@@ -25,7 +25,7 @@ REFERENCES = ("real", "altered", "missing")
 
 
 REPRODUCED = ("reproduced", "in part", "not reproduced", "contradicted", "not run")
-"""What may come of a result of a paper at the size of this machine."""
+"""The possible verdicts on a result of a paper at the size of this machine."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +154,7 @@ def chapters(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def unstated(key: str) -> tuple[str, ...]:
-    """Numbers that stand between those of a source's statements and are not listed as statements.
+    """Numbers between those of a source's statements that are not listed as statements.
 
     >>> unstated("li2025incontext")[0]
     '(5)'
@@ -167,7 +167,7 @@ def unstated(key: str) -> tuple[str, ...]:
 
 @functools.cache
 def references(key: str) -> tuple[Reference, ...]:
-    """The entries of a source's own bibliography that were looked up; none if nobody has.
+    """The entries of a source's own bibliography that were looked up; empty if there are none.
 
     >>> [reference.number for reference in references("foundation2025") if reference.status == "real"]
     [6, 12, 13, 15, 16, 18, 19, 21]
@@ -248,6 +248,6 @@ def tables() -> dict[str, list[dict[str, str | None]]]:
 
 
 def read_words() -> dict[str, Any]:
-    """What every claim and every source says, as plain values: the catalogue without its records."""
+    """The words of all claims and sources as plain values: the catalogue without its records."""
     own = {name: claim for name, claim in registry().items() if type(claim).__module__.startswith("lemmata.")}
     return {"claims": {name: words_of(claim) for name, claim in own.items()}, "sources": tables()}

@@ -73,7 +73,7 @@ class Commands(typer.core.TyperGroup):
                 complain(_unforeseen(error))
                 raise typer.Exit(FAILED) from None
             _drop_output()
-            # Files are named in errors of their own; a stream has no name.
+            # Errors about files name the file; a stream has no name.
             what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
             complain(
                 DataError(

@@ -1,8 +1,8 @@
 """Compilations that commands keep from one run to the next.
 
-JAX can read and write a directory of compiled functions, but it writes in place: a second process may read half of an
-entry, and a killed one leaves half of it for ever, since JAX replaces no entry that exists. So every run gives JAX a
-directory of its own, and moves what is finished to the shared one at its end:
+JAX can read and write a directory of compiled functions, but it writes in place. So a second process may read half of
+an entry. A killed process leaves half an entry for ever, since JAX does not replace an existing entry. So every run
+gives JAX a directory of its own, and moves what is finished to the shared one at its end:
 
     compilations/lock             locked while anything below is added or removed, for moments
     compilations/entries/KIND/    whole entries, by versions and processor
@@ -118,7 +118,7 @@ class _Run:
 
 @contextlib.contextmanager
 def _jax_in(directory: Path) -> Iterator[None]:
-    """JAX keeps every compilation in the directory; before and after, as it was set."""
+    """JAX stores every compilation in the directory; before and after, its settings are unchanged."""
     import jax
     from jax.experimental.compilation_cache.compilation_cache import reset_cache
 

@@ -14,7 +14,7 @@ from lemmata.errors import EntryPointWarning
 from ._stdout import results
 
 PIPE_WIDTH = 120
-"""Columns if no terminal says its own; rich would cut tables at 80."""
+"""Columns if the terminal does not report its width; rich would cut tables at 80."""
 
 
 def _width(stream) -> int | None:

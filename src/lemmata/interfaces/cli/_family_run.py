@@ -163,7 +163,7 @@ class FamilyRun:
             self.interrupted = True
 
     def _add(self, claim: Any, verdict: Any) -> str:
-        """Write a verdict into the ledger; what was wrong, if it was not written."""
+        """Write a verdict into the ledger; if it was not written, return the reason."""
         from lemmata.engine.claims import fingerprint_of
         from lemmata.engine.ledger import open_ledger
 

@@ -114,7 +114,7 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
         code = left(words, f"that it raised {type(error).__name__}")
     with contextlib.suppress(OSError):
         os.write(tell, bytes([code % 256, lacked]))
-    with contextlib.suppress(BaseException):  # the command has ended, whatever the user's own code does at the end
+    with contextlib.suppress(BaseException):  # the command has ended, for any code of the user at the end
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
@@ -139,7 +139,7 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
 
     Args:
         code: of that process, or the negative number of a signal.
-        said: the exit code that it told, and whether it lacked memory.
+        said: the exit code that it sent, and whether it lacked memory.
         words: of the command line.
         listener: what it wrote, if a limit of the process is known.
         killed_for_memory: whether the kernel has ended a process meanwhile, because memory ran out.

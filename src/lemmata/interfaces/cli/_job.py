@@ -38,10 +38,11 @@ class Job:
     Args:
         record: the class of the record, which knows the name of its file.
         folder: where the page goes.
-        load: makes of options and of what the command line names what `run` takes; refuses what can be refused.
+        load: converts options and the arguments of the command line to the input of `run`; refuses invalid input as
+            early as possible.
         run: makes the record of that, of options, a progress, the time of the start and an executor.
         say: prints on a console what a record holds.
-        names: what the last thing that the command line names may be besides a file.
+        names: what the last argument of the command line may be besides a file.
         beside: from the result of `load` and the record, the texts of other files for the folder of the page, by their
             names.
     """
@@ -115,7 +116,7 @@ class Job:
         return (lambda: plain_json(record.to_json())) if as_json else (lambda: self.say(out, clean(record)))
 
     def _write(self, loaded: Any, record: Any, result: "Result", directory: Path) -> None:
-        """Write the record, its page and what lies beside it."""
+        """Write the record, its page and the other files."""
         from lemmata.interfaces.report import left_by, page_of
         from lemmata.results import digest
 
@@ -144,7 +145,7 @@ def answered(say: Callable[[], None]) -> Iterator[None]:
     unsaid = None
     try:
         say()
-    except OSError as error:  # of standard output; told after the writing
+    except OSError as error:  # of standard output; reported after the writing
         unsaid = error
     yield
     if unsaid is not None:

@@ -22,7 +22,7 @@ LedgerPath = Annotated[
         help="File of the trials. Default: a file in the platform's data directory.",
     ),
 ]
-"""Where a command keeps trials, whatever folder the user's own code goes to."""
+"""The folder where a command stores trials, even if the user's own code changes the folder."""
 
 MOST_TRIALS = 10**7
 """The largest budget: at a thousand trials a second, which few claims reach, it takes three hours."""

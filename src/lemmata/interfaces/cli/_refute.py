@@ -83,7 +83,7 @@ def refute(
     from ._app import at_end
     from ._console import err, plain
 
-    # Before a file of claims goes to another folder.
+    # Before a claim file is moved to another folder.
     given, told = parse_settings(setting), _Told(directory, as_json)
     storage = storage if storage is None or "://" in storage else os.path.abspath(storage)
     others = {"--set": setting, "--without": without, "--out": directory, "--storage": storage, "--jobs": jobs > 1,
@@ -176,7 +176,7 @@ class _Told:
 
 
 def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
-    """Print which hypotheses claims need; 3 if none can be dropped, and 4 if a search judged nothing."""
+    """Print which hypotheses claims need; 3 if no hypothesis can be dropped, and 4 if a search judged nothing."""
     from lemmata.engine.refutations import ablate
 
     from ._console import err, out

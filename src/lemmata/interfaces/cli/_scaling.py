@@ -1,4 +1,4 @@
-"""`lemmata scaling`: a law fitted to a table of losses, and what it can and cannot tell."""
+"""`lemmata scaling`: a law fitted to a table of losses, with what the data determine and what they do not."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a process waits for that runs a command in another one, if memory is limited.
+"""Messages and signs that a process waits for while it runs a command in another one with limited memory.
 
 XLA and libraries in C++ and Rust end their process if they get no memory, or never come back. So the other
 process's standard error comes here through a pipe: it is passed on, without what such a library writes at its end. A
@@ -36,7 +36,7 @@ _STILL = 60.0
 _FULL = 128 * 2**20
 """Bytes of addresses below which there may be no room for a thread, or for a heap of one."""
 _WAITS = ("--serve", "--dask")
-"""Options with which a command waits for others, and computes nothing meanwhile."""
+"""Options with which a command waits for others and computes nothing."""
 _ROOM = "most commands need 2 to 3 GiB of addresses, which libraries reserve and hardly use"
 
 
@@ -45,7 +45,7 @@ class Listener:
 
     Args:
         words: of the command line.
-        patience: seconds without any computation after which a process that has no memory left is ended.
+        patience: if a process without memory computes nothing for this many seconds, it is ended.
     """
 
     def __init__(self, words: list[str], patience: float = _STILL):

@@ -1,4 +1,4 @@
-"""What a study prints: the data at the start, the answers and one table at the end."""
+"""The output of a study: the data at the start, the answers and one table at the end."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What the command line says of verdicts: exit codes, colours, lines."""
+"""The output of the command line about verdicts: exit codes, colours, lines."""
 
 from typing import Any
 

@@ -32,7 +32,7 @@ class Finished(Generic[R]):
         """Write the record's file, which `load` and `lemmata report` read.
 
         Raises:
-            FileError: the file cannot be written; what stood there before is untouched.
+            FileError: the file cannot be written; an existing file is not changed.
         """
         return replace_text(path, self.record.to_json() + "\n")
 

@@ -82,7 +82,7 @@ class Study(Finished[StudyRecord]):
             name: another model of the study; None for the recommended one.
 
         Raises:
-            SettingError: the study recommends no model, or was read from study.json and has no table.
+            SettingError: the study recommends no model, or it was read from study.json and has no table.
             UnknownNameError: the study has no model of that name.
 
         >>> import lemmata
@@ -153,7 +153,7 @@ class Study(Finished[StudyRecord]):
 
     @property
     def findings(self) -> list[Finding]:
-        """Every warning of the page: what you should know before you rely on the answer.
+        """Every warning of the page: the facts to know before you rely on the answer.
 
         >>> import lemmata
         >>> table = {"x": range(60), "kind": ["rare"] * 5 + ["usual"] * 55}

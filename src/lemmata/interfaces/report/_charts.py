@@ -33,7 +33,7 @@ def _facet(panel: Any, rows: list[dict[str, Any]], names: list[str], field: str 
 
 
 def all_curves(record: StudyRecord) -> Picture:
-    """A panel a model: what was measured with two standard errors, what is expected with its 90 % band."""
+    """One panel for each model: measurements with two standard errors, and expected values with their 90 % band."""
     models = drawn_models(record)
     if not models:
         return None

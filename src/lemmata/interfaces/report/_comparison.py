@@ -40,7 +40,7 @@ def comparison(first: StudyRecord, second: StudyRecord) -> str:
 
 
 def _names(records: list[StudyRecord]) -> list[str]:
-    """What the two are called: by their tables, and by number if these have the same name."""
+    """The names of the two: those of their tables, or numbers if these have the same name."""
     names = [record.data.name or "a table" for record in records]
     if names[0] != names[1]:
         return names

@@ -15,7 +15,7 @@ from ._theme import INK, colour, configured, ticks
 
 EXPECTED, MEASURED = "expected", "measured"
 COLUMNS = ("model", "what", "n", "value", "lower", "upper")
-"""What of a row of the chart is written to CSV."""
+"""The fields of a chart's row that are written to CSV."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +99,8 @@ def curve_rows(models: Sequence[ModelResult], around: Frame, total: int) -> list
 
     Measured values have bars of two standard errors; expected ones have 90 % intervals.
 
-    `inside` and `onwards` say whether a point belongs to the line up to the rows there are, and to the one beyond.
+    `inside` and `onwards` say whether a point belongs to the line up to the available rows, and to the line beyond
+    them.
     """
     unit, found = around.unit, []
     for model in models:
@@ -131,7 +132,7 @@ def _tips() -> list[alt.Tooltip]:
 
 
 def curve_layers(best: Sequence[str], around: Frame, shades: alt.Color) -> list[alt.Chart]:
-    """A thin line a model; for the best ones (their titles) a band, a strong line and the measured points."""
+    """One thin line for each model; for the best ones (in `titles`) a band, a strong line and the measured points."""
     base = alt.Chart().encode(x=around.x(), color=shades)
     chosen = alt.FieldOneOfPredicate(field="model", oneOf=list(best))
     expected = base.transform_filter(f"datum.what === '{EXPECTED}'")
@@ -156,7 +157,7 @@ def curve_layers(best: Sequence[str], around: Frame, shades: alt.Color) -> list[
 
 
 def level(around: Frame, value: float, label: str, left: bool, dashed: bool = False) -> list[alt.Chart]:
-    """A line across at a value of the metric, with its label above it; nothing outside the frame."""
+    """A horizontal line at a value of the metric, with its label above it; nothing if it is outside the frame."""
     place = height(value, around.unit) if math.isfinite(value) else math.nan
     if not around.heights[0] <= place <= around.heights[1]:
         return []

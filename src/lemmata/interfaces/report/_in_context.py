@@ -26,7 +26,7 @@ def coefficients_picture(run: Run, kind: str) -> alt.Chart:
 
 
 def errors_picture(run: Run) -> Any:
-    """The squared error at the queries along the layers, beside that of the others."""
+    """The squared error at the queries along the layers, with that of the other methods."""
     rows = [
         {"layer": layer, "error": error, "model": f"transformer, {kind}"}
         for kind, path in run["paths"].items()

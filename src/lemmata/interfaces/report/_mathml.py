@@ -159,7 +159,7 @@ class _Parser:
             first = max(i for i, factor in enumerate(factors) if i == 0 or factor.first.before)
         above = factors[first:]
         joined = self._starts() and (slash.before or not follows.before)
-        # Brackets and roots stay one line high: without a font for mathematics they do not grow.
+        # Brackets and roots stay one line high, because they do not grow without a mathematical font.
         bar = self.display and len(self.closers) == 1
         if joined or not bar or any(factor.wordy for factor in factors):
             sign = Markup('<mo lspace="{0}em" rspace="{0}em">/</mo>').format("0.2" if slash.before else "0")
@@ -300,7 +300,7 @@ class _Parser:
         return _row([sign, _small(token)]) if sign else _small(token)
 
     def _star(self) -> bool:
-        """Whether an asterisk here belongs to the name before it, as in "rho*", and is no product."""
+        """Whether an asterisk here belongs to the name before it, as in "rho*", and is not a product."""
         token = self.peek()
         if token.text != "*" or token.before:
             return False

@@ -29,7 +29,7 @@ _RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SPOKE = ("agrees", "disagrees")
 _UNITS = {"classification": "", "language": " (nats a token, mean over documents)"}
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
-_ASKED = {  # what a gauge waits for, by the hypothesis that does not hold without it
+_ASKED = {  # the missing fact of a check, by the hypothesis that does not hold without it
     **{fact.given: fact.command for fact in FACTS.values() if fact.given},
     DOCUMENTS: "a language model",
 }
@@ -77,7 +77,10 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
 
 
 def _sets(record: ExaminationRecord) -> str:
-    """What sets of classes, or intervals, a new row takes, in words; empty if there are too few rows."""
+    """The sizes of the sets of classes, or of the intervals, for a new row, in words.
+
+    Empty if there are too few rows.
+    """
     own = record.sets
     if own is None:
         return ""
@@ -242,7 +245,7 @@ def _is_silent(own: Gauge) -> bool:
 
 
 def _awaited(own: Gauge) -> str:
-    """What would have to be given; empty if that is not all that is missing."""
+    """The facts that would have to be given; empty if other things are missing, too."""
     failing = [condition.name for condition in own.hypotheses if condition.holds is False]
     if own.status != "inapplicable" or not failing or not all(name in _ASKED for name in failing):
         return ""

@@ -1,4 +1,4 @@
-"""Inputs, layers and outputs of an examined model as cells of tables, each with a sentence of what it means."""
+"""Inputs, layers and outputs of an examined model as cells of tables, each with a sentence on its meaning."""
 
 from typing import Any
 

@@ -102,7 +102,7 @@ def svg_of(spec: dict[str, Any], words: str, name: str) -> Markup:
     svg = svg_text(spec)
     if svg is None:
         return _UNDRAWN.format(words)
-    # Clip paths are numbered anew in every picture: in one page they need names of their own.
+    # Clip paths get new numbers in every picture, because pictures on one page need different names.
     svg = re.sub(r'(id="|url\(#)(?=clip|gradient)', rf"\g<1>{name}-", svg)
     # A reader's font may be wider than the one that was used to measure names: wider text is shown, not cut.
     opening = Markup('<svg role="img" overflow="visible" aria-label="{}"').format(words)

@@ -46,7 +46,7 @@ class AbstractGauge(Claim[Trained]):
     ends: ClassVar[str] = ""
     shared: ClassVar[tuple[Callable[[Trained], Any], ...]] = ()
 
-    if TYPE_CHECKING:  # as in `Claim`, questions are no class variables here
+    if TYPE_CHECKING:  # as in `Claim`, questions are not class variables here
         bytes: Question[[Trained], int] | None = eqx.field(init=False)
         needed: Question[[Trained], bool] | None = eqx.field(init=False)
         rows_factor: Question[[Trained], float] | None = eqx.field(init=False)
