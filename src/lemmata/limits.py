@@ -26,7 +26,7 @@ class Limit(NamedTuple):
     """A limit on memory.
 
     Args:
-        what: whose memory is limited, and by what.
+        what: whose memory is limited, and by which mechanism.
         most: bytes.
         left: bytes that are not used.
         own: whether it is a limit of the process, which then gets no memory; a control group's process is killed.
@@ -44,7 +44,7 @@ class Limit(NamedTuple):
 def limits() -> list[Limit]:
     """All limits on the memory of this process; none on Windows.
 
-    Control groups (of a container or a batch job) are asked up to the root, in both versions.
+    Control groups (of a container or a batch job) are read up to the root, in both versions.
     """
     return [*own_limits(), *group_limits(pathlib.Path("/proc/self/cgroup"), pathlib.Path("/sys/fs/cgroup"))]
 
@@ -64,7 +64,7 @@ def own_limits() -> list[Limit]:
 
 
 def used_bytes(process: int | str = "self") -> tuple[int, int]:
-    """The size of the address space of a process, and of the data in it; 0 if the system does not say."""
+    """The size of the address space of a process, and of the data in it; 0 if the system does not report it."""
     try:
         pages = [int(word) for word in pathlib.Path(f"/proc/{process}/statm").read_text().split()]
         return pages[0] * os.sysconf("SC_PAGE_SIZE"), pages[5] * os.sysconf("SC_PAGE_SIZE")

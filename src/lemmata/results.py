@@ -47,7 +47,7 @@ def is_own(name: str) -> bool:
 
 
 class Result:
-    """A result that this process alone writes; `writing` makes it."""
+    """A result that only this process writes; `writing` makes it."""
 
     def __init__(self, folder: Path, name: str):
         self._folder, self._name = folder, name
@@ -138,7 +138,7 @@ def replace_files(folder: str | Path, name: str, files: Files, gone: Iterable[st
 
 
 def finish(folder: str | Path, name: str) -> None:
-    """Move the files of a result that a killed process left half moved; nothing if there are none.
+    """Move the files of a result that a killed process left partly moved; do nothing if there are none.
 
     Args:
         folder: of the result.
@@ -202,12 +202,12 @@ def _written(draft: Path, content: str | bytes, path: Path) -> None:
 
 
 def _prefix(name: str) -> str:
-    """What locks and drafts of a result begin with."""
+    """The common beginning of the names of a result's locks and drafts."""
     return f"{_OWN}{name if len(os.fsencode(name)) < 100 else digest(name)[:16]}-"
 
 
 def _locked(folder: Path, name: str, until: float) -> tuple[Path, BinaryIO]:
-    """The lock of a result, with who holds it written in it."""
+    """The lock of a result; the file contains the name of its holder."""
     path = folder / f"{_prefix(name).removesuffix('-')}.lock"
     while True:
         with contextlib.suppress(FileNotFoundError):
@@ -234,7 +234,7 @@ def _locked(folder: Path, name: str, until: float) -> tuple[Path, BinaryIO]:
 
 
 def _is_at(file: BinaryIO, path: Path) -> bool:
-    """Whether an open file still stands there: its holder removes it at the end."""
+    """Whether an open file still has its name, because its holder removes it at the end."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     except FileNotFoundError:

@@ -237,7 +237,7 @@ class Attention(AbstractLayer):
         return w2 * found.values + b2, w2 * (2.0 * found.values + found.tangents + scale**2 * slopes) + b2
 
     def _embedded(self, state: State) -> tuple[float, Float[Array, "s s"] | float]:
-        """What multiplies the moments of inputs, and what is added, to give those that queries and keys are made of."""
+        """The factor and the summand that turn the moments of inputs into those of the inputs of queries and keys."""
         if self.positions is None:
             return 1.0, 0.0
         share, own = self.positions.shares(state.fan_in)

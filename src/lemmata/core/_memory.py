@@ -8,7 +8,7 @@ from lemmata.limits import limits
 
 
 def available_bytes() -> int:
-    """Bytes of memory that this process can still take: what the machine, its control groups and its own limits leave.
+    """Bytes of memory that this process can still use, given the limits of machine, control groups and process.
 
     The machine's share counts caches that it gives back, and not swap.
     """

@@ -57,10 +57,10 @@ class AbstractKernel(eqx.Module):
     def numpy_cross(
         self, x: Float[np.ndarray, "n *point"], y: Float[np.ndarray, "m *point"]
     ) -> Float[np.ndarray, "n m"] | None:
-        """The matrix K(x_i, y_j) in float64 and new memory, if the kernel has a form that compiles nothing.
+        """The matrix K(x_i, y_j) in float64 and new memory, if the kernel has a form that needs no compilation.
 
-        Solvers on the processor ask for it first: with few points, a compilation takes longer than the matrix. None
-        if there is no such form, if a parameter is traced, or if the points are not float64.
+        Solvers on the processor ask for it first: with few points, a compilation takes longer than the matrix. None if
+        the kernel has no such form, if a parameter is traced, or if the points are not float64.
         """
         return None
 

@@ -35,9 +35,9 @@ def gram_on_disk(
     """The matrix of `gram` as a zarr array (n, m) at `path`, without ever holding it in memory.
 
     The chunks are the tiles of `gram_plan`; if `y` is None, half of them are computed and the others are their
-    transposes. A tile counts once it is wholly written, so a run that was interrupted, even killed, is continued by the
-    same call: only missing tiles are computed. A folder of another problem is refused. The digests of the points and of
-    the kernel's description are compared, and the values of the first finished tile are computed again. For the other
+    transposes. A tile counts when it is completely written. So the same call continues an interrupted or killed run,
+    and computes only the missing tiles. A folder of another problem is refused. The digests of the points and of the
+    kernel's description are compared, and the values of the first finished tile are computed again. For the other
     finished tiles, only the size is checked. Needs the extra `disk`.
 
     With an `executor`, its workers compute the tiles and write each into its own chunks. A tile whose worker died has
@@ -50,8 +50,8 @@ def gram_on_disk(
         x: points, one a row.
         y: other points; `None` means `x` itself.
         path: the folder of the array; one that is there is continued, with the tiles that it has.
-        block: rows of a tile; a folder that is continued keeps its own, and a note on standard error says so.
-        working_set: bytes that the work beside the points may take, of each worker; `None` is 256 MiB.
+        block: rows of a tile; a folder that is continued keeps its own number, and a note on standard error says so.
+        working_set: bytes that the work of each worker may take besides the points; `None` is 256 MiB.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes here.
 

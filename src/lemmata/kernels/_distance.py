@@ -112,8 +112,8 @@ def _repaired(own: bool, x: Array, y: Array, scales: Array | None, squares: Arra
 
 @_by_product.defjvp
 def _by_product_jvp(own, primals, tangents):
-    # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, in products about the same centre: the repair above is a matter of
-    # rounding alone and must not be differentiated.
+    # d |x_i - y_j|^2 = 2 <x_i - y_j, dx_i - dy_j>, in products about the same centre: the repair above only corrects
+    # rounding, and must not be differentiated.
     (x, y, unit, _), (dx, dy, _, _) = primals, tangents
     u, v, du, dv = (_in_units(each, unit) for each in (x, y, dx, dy))
     return _by_product(own, x, y, unit, None), _moved_points(u, v, du, dv, None)

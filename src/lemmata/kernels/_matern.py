@@ -7,7 +7,7 @@ sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. From there, with the
 
     M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s),
 
-in which all terms are positive, so that nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion
+in which all terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion
 of Debye has a fixed cost (DLMF 10.41.4). The order is a Python number: everything that depends on it alone is computed
 once, by NumPy and SciPy.
 """

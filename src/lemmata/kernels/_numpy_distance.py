@@ -1,4 +1,4 @@
-"""Squared Euclidean distances by NumPy, in tiles that stay in the cache: nothing is compiled."""
+"""Squared Euclidean distances by NumPy, in tiles that fit into the cache, without compilation."""
 
 from collections.abc import Callable
 

@@ -14,9 +14,9 @@ from ._stationary import RBF
 class OddEvenKernel(AbstractKernel):
     """K(x, y) = exp(-|x - y|²/(2 l²)) + weight δ(x, y) exp(-|x - y|²/(2 l_oe²)), for points of whole numbers.
 
-    δ(x, y) is 1 if every coordinate of x has the parity of that of y, and 0 elsewhere. For nuclei, x = (Z, N), the
-    second term lets each of the classes even-even, even-odd, odd-even and odd-odd leave the smooth first term by a
-    smooth function of its own. With the coordinates' signs s = (-1)^x,
+    δ(x, y) is 1 if every coordinate of x has the parity of that of y, and 0 elsewhere. For nuclei, x = (Z, N). In each
+    of the classes even-even, even-odd, odd-even and odd-odd, the second term adds its own smooth function to the smooth
+    first term. With the coordinates' signs s = (-1)^x,
 
         δ(x, y) = product over coordinates i of (1 + s_i(x) s_i(y))/2,
 

@@ -19,7 +19,7 @@ from ._base import AbstractKernel
 from ._points import checked_problem, entries
 from ._tiles import cross_tile, diagonal_tile
 
-# Beside the output: a quarter of a gigabyte, if the caller says nothing.
+# Besides the output: a quarter of a gigabyte by default.
 WORKING_SET = 2**28
 
 # The allocator keeps what is freed, in pieces that the next tile does not always fit into: resident memory was up to
@@ -73,7 +73,7 @@ class GramPlan:
         return [(i, j) for i in range(down) for j in range(i if self.symmetric else 0, across)]
 
     def fits(self, free: int | None = None) -> bool:
-        """Whether the peak fits into `free` bytes; None asks the machine."""
+        """Whether the peak fits into `free` bytes; None uses the free memory of the machine."""
         return self.peak_bytes <= (available_bytes() if free is None else free)
 
     def announce(self) -> None:
@@ -119,7 +119,7 @@ def gram_plan(
         x: points, one a row.
         y: other points; `None` means `x` itself.
         block: rows of a tile; `None` finds the tiles from the working set.
-        working_set: bytes that the work beside points and output may take; `None` is 256 MiB.
+        working_set: bytes that the work may take besides points and output; `None` is 256 MiB.
 
     Raises:
         SettingError: if both block and working set are given, or one of them is not a whole number above 0; if the
@@ -218,6 +218,7 @@ def _compiled_bytes(tile: Callable[..., Any], kernel: AbstractKernel, *points: j
     shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), arrays)
     traced: Any = jax.jit(lambda leaves, *given: tile(eqx.combine(leaves, rest), *given))
     found = traced.lower(shapes, *points).compile().memory_analysis()
-    if found is None:  # not every backend reports; no kernel of this library holds more than ten arrays of all pairs
+    # not every backend reports this; no kernel of this library stores more than ten arrays of all pairs
+    if found is None:
         return 10 * points[0].shape[0] * points[-1].shape[0] * points[0].dtype.itemsize
     return int(found.temp_size_in_bytes + found.argument_size_in_bytes)

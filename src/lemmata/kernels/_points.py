@@ -33,7 +33,7 @@ def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, boo
     Args:
         kernel: what must be a kernel.
         x: points, one a row: an array, or lists of numbers.
-        y: other points; `None`, which stays, means `x` itself.
+        y: other points; `None` is kept and means `x` itself.
 
     Raises:
         SettingError: if the kernel is not a kernel of lemmata.

@@ -28,7 +28,7 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
     """
     refuse_points(kernel, x, y)
     other = x if y is None else y
-    if y is None and block == 1:  # tiles of one entry say nothing
+    if y is None and block == 1:  # tiles of one entry give no information
         checked_symmetric(x, *diagonal_tile(kernel, x[:2]))
 
     def rows(points: Array, i: int) -> tuple[Array, int]:

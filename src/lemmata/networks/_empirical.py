@@ -15,7 +15,7 @@ from lemmata.errors import SettingError, ShapeError, SolverError
 from ._modules import check_variables, function_of
 
 Outputs = Literal["all", "each", "mean"] | int
-# Bytes held beside a result, if the caller sets no other number.
+# Bytes in memory besides a result, if the caller sets no other number.
 WORKING_SET = 2**28
 # Points whose outputs are computed at once.
 _BATCH = 256
@@ -24,9 +24,9 @@ _BATCH = 256
 class EmpiricalKernel(eqx.Module):
     r"""The tangent kernel Theta(x, x')_ab = <df_a(x)/dparams, df_b(x')/dparams> of any function, at its parameters.
 
-    Every method takes points of any shape, one a row, and `outputs` chooses what is given of the k outputs (the entries
-    of f(params, x), of any shape): "all" pairs (n, m, k, k), "each" with itself (n, m, k), the "mean" of each with
-    itself over outputs (n, m), which at infinite width is the kernel of each output, or a single one by its number
+    Every method takes points of any shape, one in each row. `outputs` chooses which of the k outputs (the entries of
+    f(params, x), of any shape) are returned: "all" pairs (n, m, k, k); "each" with itself (n, m, k); the "mean" of each
+    with itself over outputs (n, m), which at infinite width is the kernel of each output; or a single one by its number
     (n, m).
 
     Args:

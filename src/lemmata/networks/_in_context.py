@@ -177,7 +177,7 @@ def forward_steps(
         y: their targets.
         asked: features of the queries.
         stable: logistic functions without cancellation.
-        record: every step; otherwise the last alone.
+        record: every step; otherwise only the last.
     """
     examples = len(y)
     linear = lambda z: linearised(z, model.temperature.astype(prompt.dtype), stable)

@@ -15,7 +15,7 @@ def check_number(name: str, value: Any, cast: Callable[[Any], Array], *, positiv
 
     Args:
         name: what it is.
-        value: what was given; None is left to a default.
+        value: the argument; None is replaced by a default.
         cast: into the type.
         positive: above 0; otherwise at least 0.
 

@@ -1,4 +1,4 @@
-"""The transformer in context of a class of functions: settings, their checks, and the temperature that is asked for."""
+"""The in-context transformer of a class of functions: settings, their checks, and the required temperature."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def construct_transformer(
     as_printed: bool = False,
     dtype: Any = float,
 ) -> InContextTransformer:
-    """The transformer of Lemma 4 for a class of functions: its weights depend on the class alone.
+    """The transformer of Lemma 4 for a class of functions: its weights depend only on the class.
 
     Args:
         functions: the class.

@@ -9,7 +9,7 @@ from lemmata.errors import SettingError
 
 
 def function_of(f: Any) -> Callable[..., Any]:
-    """The function f(params, x) itself, or the `apply` of what has one."""
+    """The function f(params, x) itself, or the `apply` method of an object that has one."""
     return f.apply if hasattr(f, "apply") else f
 
 
@@ -20,7 +20,7 @@ def equinox_function(module: Any) -> tuple[Any, Any]:
         module: the module; every floating-point array in it is a parameter, all else is part of f.
 
     Raises:
-        SettingError: for what is no Equinox module, or one that cannot be called.
+        SettingError: if the argument is not an Equinox module, or is one that cannot be called.
     """
     if not (isinstance(module, eqx.Module) and callable(module)):
         raise SettingError("module", found=repr(module), rule="an equinox.Module that is called with one point")
@@ -48,7 +48,7 @@ def flax_function(module: Any, variables: Mapping[str, Any], **settings: Any) ->
         found = sorted(variables) if isinstance(variables, Mapping) else type(variables).__name__
         raise SettingError("variables", found=found, rule="a mapping with the collection 'params'")
     rest = {name: part for name, part in variables.items() if name != "params"}
-    # A function is hashed by its identity; a module with a list in it (linen.Sequential) has no hash for jax.jit.
+    # A function is hashed by its identity. A module that contains a list (linen.Sequential) has no hash for jax.jit.
     return _Applied(lambda own, x: module.apply(own, x, **settings), rest), variables["params"]
 
 

@@ -70,7 +70,7 @@ class SoftmaxNetwork(eqx.Module):
         return {"weight": jnp.repeat(weight, 2, axis=1), "sign": paired}, self.outputs
 
     def apply(self, params: dict[str, Array], x: Float[Array, " d"]) -> Float[Array, " k"]:
-        """F(x). The signs pass no gradient, so descent on all of `params` trains W alone."""
+        """F(x). The signs pass no gradient, so descent on all of `params` only trains W."""
         sign = jax.lax.stop_gradient(params["sign"])
         # The two members of all pairs go through the same operations side by side. So, at the symmetric initialisation,
         # every pair cancels to the last bit. One product with W may round its columns differently.

@@ -16,14 +16,14 @@ from ._torch_taylor import TorchExpansion, are_tensors
 
 
 class TaylorExpansion(eqx.Module):
-    r"""The Taylor polynomial of a function f(params, x) in its parameters, about those where it was made.
+    r"""The Taylor polynomial of a function f(params, x) in its parameters, around its centre.
 
     Let p be the centre, q the parameters of a call, and f^(j) the j-th derivative by the parameters. Then
 
         value = sum_{j <= order} f^(j)(p, x)[q - p, ..., q - p] / j!,
 
-    where leaves that are not floating-point numbers stay those of the centre. It is a function of (params, x) like f
-    itself, so `train`, `EmpiricalKernel` and expansions take it in place of f. Derivatives come from nested forward
+    where leaves that are not floating-point numbers keep the values of the centre. It is a function of (params, x) like
+    f itself, so `train`, `EmpiricalKernel` and expansions take it in place of f. Derivatives come from nested forward
     derivatives, whose cost grows like 2^order. See `taylor_expand`.
 
     Args:

@@ -38,9 +38,9 @@ class TorchEmpiricalKernel(eqx.Module):
             gradients.
         PrecisionError: for parameters in half precision.
 
-    The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses,
-    SettingError for a module with dropout or batch normalisation in training mode, MemoryPlanError for a result that
-    does not fit into free memory, and SolverError for results that are not finite.
+    The methods raise ShapeError for points that are empty, of different shapes, or that the module refuses;
+    SettingError for a module with dropout or batch normalisation in training mode; MemoryPlanError for a result that
+    does not fit into free memory; and SolverError for results that are not finite.
     """
 
     module: Any

@@ -79,8 +79,8 @@ def train(
     Raises:
         ShapeError: if x and y differ in rows, or the outputs in columns from y.
         SettingError: for records that are not increasing step counts in range.
-        SolverError: if the outputs became infinite or undefined; not under a transformation (`jax.vmap` over
-            parameters trains many networks at once), if nothing can be raised.
+        SolverError: if the outputs became infinite or undefined. Under a transformation, no error can be raised
+            (`jax.vmap` over parameters trains many networks at once).
 
     Example:
         >>> import jax, jax.numpy as jnp

@@ -19,8 +19,8 @@ class Posterior(eqx.Module):
 
     Args:
         mean: at the other points.
-        covariance: of the noise-free function there, the same for every column of y; its diagonal alone if only
-            prior variances were given.
+        covariance: of the noise-free function there, the same for every column of y; only its diagonal if only prior
+            variances were given.
     """
 
     mean: Float[Array, "t *k"]
@@ -30,8 +30,9 @@ class Posterior(eqx.Module):
 def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float[Array, "points *others"]) -> Posterior:
     """The posterior of f ~ GP(0, K) at other points, given y = f + normal noise of variance `ridge`.
 
-    mean = C (K + noise I)^-1 y and covariance = P - C (K + noise I)^-1 C^T, with C the cross matrix and P the prior
-    covariance of the other points. With the NNGP kernel it is the posterior of an infinitely wide Bayesian network.
+    mean = C (K + noise I)^-1 y and covariance = P - C (K + noise I)^-1 C^T, where C is the cross matrix and P is the
+    prior covariance of the other points. With the NNGP kernel it is the posterior of an infinitely wide Bayesian
+    network.
 
     Args:
         solution: of `kernel_ridge(K, y, noise)`.

@@ -20,7 +20,7 @@ class SystemInPlace:
     """(A + ridge I) alpha = y for a symmetric matrix A, which is factorised in place, for one ridge after another.
 
     The factor L fills the lower triangle. Above the diagonal, A is kept, so products with A, and factors for other
-    ridges, need no second matrix. LAPACK does the work on the machine's memory; nothing is compiled.
+    ridges, need no second matrix. LAPACK works in the machine's memory, without compilation.
 
     Args:
         matrix: A, of both triangles, C-contiguous, in float64; it is overwritten.
@@ -55,7 +55,7 @@ class SystemInPlace:
     def judge(self, name: str = "the Gram matrix") -> None:
         """Refuse an indefinite matrix, by the principal submatrix of 1,000 evenly spread rows.
 
-        Eigenvalues of a principal submatrix lie within those of the matrix, so what it refuses is indefinite. The
+        Eigenvalues of a principal submatrix are between those of the matrix, so a refused matrix is indefinite. The
         factorisation of all rows refuses what is indefinite by more than the ridge.
 
         Args:
@@ -108,7 +108,7 @@ class SystemInPlace:
 
     def product(self, v: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
         """A v."""
-        # The lower triangle of the transpose is the upper one of the matrix, where A stays.
+        # The lower triangle of the transpose is the upper triangle of the matrix, where A is kept.
         found = dsymm(1.0, self._matrix.T, v, lower=1)
         return found + (self._diagonal - np.diagonal(self._matrix))[:, None] * v
 

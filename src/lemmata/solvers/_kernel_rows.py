@@ -22,8 +22,8 @@ _KEPT = 3
 class KernelRows:
     """K(x, z) in float64 for points x in this machine's memory, for one set of points after another.
 
-    A kernel with a form in NumPy (`AbstractKernel.numpy_cross`) compiles nothing (`by_numpy`). For other kernels, one
-    program is compiled that computes a tile of rows, for any number of points. It stays compiled for the next
+    A kernel with a form in NumPy (`AbstractKernel.numpy_cross`) needs no compilation (`by_numpy`). For other kernels,
+    one program is compiled that computes a tile of rows, for any number of points. It stays compiled for the next
     `KernelRows`.
 
     Args:
@@ -55,7 +55,7 @@ class KernelRows:
             found = program.lower(self._kernel, tile, self._centres).compile().compiled.memory_analysis()
         if (
             found is None
-        ):  # not every backend reports; no kernel of this library holds more than ten arrays of all pairs
+        ):  # not every backend reports this; no kernel of this library stores more than ten arrays of all pairs
             return 80 * self._rows * len(self._z)
         return _KEPT * int(found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes)
 

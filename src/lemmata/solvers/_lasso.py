@@ -48,8 +48,8 @@ def proximal_gradient(
 ) -> Float[Array, "s p"]:
     """Iterates of rho <- ST_{step penalty}(rho + (2 step/n) Phi^T (y - Phi rho)) + e from 0.
 
-    The objective falls at every exact step if step <= 1/(lambda_max(Phi^T Phi) / n), and l(rho_t) - l(rho) <=
-    |rho|²/(2 t step) for every rho if step is at most half of that (Beck, 2017, Theorem 10.21).
+    The objective falls at every exact step if step <= 1/(lambda_max(Phi^T Phi) / n). If step is at most half of that,
+    l(rho_t) - l(rho) <= |rho|²/(2 t step) for every rho (Beck, 2017, Theorem 10.21).
 
     Args:
         features: Phi, one row an example.

@@ -53,14 +53,14 @@ def loss_flow(
     """Outputs of the flow df/dt = -K grad_f loss(f, y), of any smooth loss of the outputs at the training points.
 
     It trains the linearisation of a network with tangent kernel K; elsewhere df_*/dt = -K_cross grad_f loss. With
-    `damping` it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0, which the heavy ball with
-    learning rate h² and momentum 1 - damping h follows to first order in h. A loss that is a mean of n terms has 1/n of
-    their sum's gradient, and the same outputs at n times the time.
+    `damping`, it is the flow with momentum f'' + damping f' = -K grad_f loss, f'(0) = 0. The heavy ball with learning
+    rate h² and momentum 1 - damping h follows this flow to first order in h. A loss that is a mean of n terms has 1/n
+    of their sum's gradient, and the same outputs at n times the time.
 
-    The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves, by explicit
-    steps (Tsitouras 5/4), or by implicit ones (Kvaerno 5/4, with systems of all outputs) if explicit ones would be,
-    or turn out to be, more than 10^4. The local error is kept below the tolerance; `error` reports the whole. At t =
-    inf the outputs are those of least loss in f(0) + range K, by Newton's method, for a loss whose Hessian is positive
+    The equation is integrated along the eigenvectors of K, each in units of the outputs that it moves. Explicit steps
+    (Tsitouras 5/4) are used first. If more than 10^4 of them are needed, implicit steps (Kvaerno 5/4, with systems of
+    all outputs) are used. The local error is kept below the tolerance; `error` reports the whole. At t = inf the
+    outputs are those of least loss in f(0) + range K, by Newton's method, for a loss whose Hessian is positive
     definite. As in `gradient_flow`, eigenvectors that cannot be distinguished from null count while t times the
     rounding error is at most 1.
 
@@ -77,7 +77,7 @@ def loss_flow(
 
     Raises:
         SettingError: for a negative time, a damping that is not positive, a tolerance outside (0, 1), or a loss that is
-            not real. Also for t = inf, if the Hessian is not positive definite or no minimum is found.
+            not real. It is also raised for t = inf, if the Hessian is not positive definite or no minimum is found.
         ShapeError: if K is not symmetric up to rounding, if K, y, cross or start do not fit each other, or if the loss
             cannot be computed or is not one number.
         DataError: for entries that are not finite, or if the loss or its gradient is not finite at the start.

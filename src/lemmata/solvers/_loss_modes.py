@@ -14,7 +14,7 @@ from ._loss_limit import OutputLoss, largest_curvature, least_loss
 class OutputModes(eqx.Module):
     """Coordinates B along the eigenvectors of K: f = f(0) - left B, f_* = f_*(0) - right B, dB/dt = gather grad loss.
 
-    Each is in units of the largest output that it moves, by its eigenvalue or by what K_cross makes of it. So the
+    Each mode is in units of the largest output that it moves, by its eigenvalue or through K_cross. So the
     tolerance of the integrator is one of outputs, and null vectors, along which B grows for ever, do not loosen it.
 
     Args:

@@ -139,7 +139,7 @@ def kernel_product(
 ) -> Float[Array, "n *k"]:
     """The product K(x, y) v, without the n x m matrix.
 
-    Blocks of rows are computed, multiplied and dropped, so that memory beside the result is a few blocks.
+    Blocks of rows are computed, multiplied and dropped, so the memory besides the result is a few blocks.
 
     Args:
         kernel: the kernel K.

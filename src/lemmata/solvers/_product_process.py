@@ -20,10 +20,10 @@ def serve(end: Connection, number: int) -> None:
     is a vector, or the number of a first row. The answer is that block of the product, or the error.
 
     Args:
-        end: the connection to the process that asks.
+        end: the connection to the calling process.
         number: of this process.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted too, and ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the calling process is interrupted too, and ends this one
     with contextlib.suppress(EOFError, OSError), _one_thread(number):
         try:
             float64, kernel, x, rows = end.recv()

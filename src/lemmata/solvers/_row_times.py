@@ -28,8 +28,8 @@ def row_time_coefficients(
 
     It may be traced and differentiated, also in reverse mode, in K, times and y. Derivatives of phi are divided
     differences in the eigenbasis of D K D, so equal eigenvalues do no harm. Derivatives of eigenvectors would divide by
-    the difference of eigenvalues. In the times themselves the derivative at 0 is infinite or not a number (a square
-    root); learn their roots instead, `row_time_coefficients(K, roots**2, y)` excepted at 0.
+    the difference of eigenvalues. In the times themselves, the derivative at 0 is infinite or not a number (a square
+    root). So learn their roots, as `row_time_coefficients(K, roots**2, y)`, except at 0.
 
     Args:
         K: a symmetric positive semidefinite matrix.

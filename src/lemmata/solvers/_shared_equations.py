@@ -46,8 +46,8 @@ def shared_normal_equations(
         rows: of a block.
         executor: where the runs are summed.
         tasks: at most so many runs.
-        folder: that workers see; what is found there of the same problem is not computed again. None is a folder of
-            this machine.
+        folder: a folder that workers see; stored results of the same problem are not computed again. None is a folder
+            of this machine.
 
     Raises:
         DataError, SolverError: from the function, for the same reasons as `lemmata.core.completed`.
@@ -80,7 +80,7 @@ def shared_normal_equations(
 def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int, last: bool, call: str) -> None:
     """What a worker does: sum the blocks of some rows, and write square and product side by side.
 
-    `call` names which call asks: a scheduler that knows a task answers with what it came to before.
+    `call` identifies the call: a scheduler that knows a task would return its earlier result.
     """
     folder = pathlib.Path(place)
     with jax.enable_x64(True):

@@ -29,7 +29,7 @@ def runs_of_rows(rows: int, block: int, most: int) -> list[tuple[int, int]]:
 
 @contextlib.contextmanager
 def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
-    """A new folder inside of the one that workers see, removed at the end; None is one of this machine.
+    """A new folder inside the one that workers see, removed at the end; None makes a folder on this machine.
 
     Args:
         folder: that workers see.
@@ -72,7 +72,8 @@ def shared_product(
     """
     if len(v) != (rows := runs[-1][1]):
         raise ShapeError("vector v", found=f"shape {v.shape}", rule=f"one row for each of the {rows} points")
-    file = folder / f"{uuid.uuid4().hex}.npy"  # a new name a product: what a worker keeps of a name stays true
+    # a new name for each product, so that a worker's cached content of a name stays valid
+    file = folder / f"{uuid.uuid4().hex}.npy"
     write_array(file, v)
     try:
         tasks = ((str(file), start, end, *given) for start, end in runs)

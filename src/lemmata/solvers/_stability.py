@@ -23,7 +23,7 @@ def largest_learning_rate(
         K: the tangent kernel of the training points, one for each output, or of all pairs of outputs (n, n, k, k).
         momentum: in [0, 1).
         nesterov: the gradient ahead instead of the heavy ball, as in `momentum_descent`.
-        terms: what the sum of squares is divided by: 1, or y.size for a mean over points and outputs.
+        terms: the divisor of the sum of squares: 1, or y.size for a mean over points and outputs.
 
     Raises:
         SettingError: for a kernel without a positive eigenvalue (any rate is stable then), a momentum outside [0, 1),

@@ -31,21 +31,21 @@ from ._shared_equations import shared_normal_equations
 class CentredRidge(eqx.Module):
     """A function sum_j K(., z_j) alpha_j on centres z, and what solving for it directly has cost.
 
-    All of `ridge`, `coefficients`, `shift`, `residual`, `condition` and `error` have a leading entry for each ridge
-    if a path of ridges was asked for.
+    If a path of ridges was requested, `ridge`, `coefficients`, `shift`, `residual`, `condition` and `error` have a
+    leading entry for each ridge.
 
     Args:
         kernel: the kernel K.
         centres: z.
         coefficients: alpha, one row a centre, in float64.
         ridge: the ridge, or several.
-        jitter: what was added to the diagonal of K(z, z) in the penalty.
+        jitter: the amount that was added to the diagonal of K(z, z) in the penalty.
         shift: the amount that was added to the ridge of the whitened system besides the requested ridge; 0 if it has a
             factor.
         residual: |(W + ridge I) b - v| / |v| of the whitened system W b = v, without the shift.
         condition: the condition number of W + (ridge + shift) I as 30 steps of power iteration find it, from below.
         error: the mean squared error |K_nz alpha - y|² / n on the training points, summed over outputs, from the
-            accumulated matrices: known to 1e-16 of the mean square of y times the condition.
+            accumulated matrices; exact to 1e-16 of the mean square of y times the condition.
         plan: the memory plan.
     """
 
@@ -87,17 +87,17 @@ def subset_of_regressors(
     """Minimise |K_nz alpha - y|² + ridge alpha^T (K_zz + jitter I) alpha for centres z, over blocks of rows.
 
     With L L^T = K_zz + jitter I and b = L^T alpha this is ridge regression on the whitened rows L^-1 K(z, x_i). Their
-    square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of rows,
-    and (W + ridge I) b = v has one Cholesky factorisation a ridge. Kernel blocks are computed in the dtype of x;
-    K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, where eps is that of x. This is
-    above the rounding error of K_zz. If K_zz then has no factor, the jitter grows as in `kernel_ridge`. A ridge of 0 is
-    least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to the
-    jitter.
+    square W = sum_i L^-1 K(z, x_i) K(x_i, z) L^-T and v = sum_i L^-1 K(z, x_i) y_i are accumulated over blocks of rows.
+    Then (W + ridge I) b = v has one Cholesky factorisation for each ridge. Kernel blocks are computed in the dtype of
+    x; K_zz, sums and factorisations are in float64 always. The jitter is 16 eps tr K_zz, where eps is that of x. This
+    is above the rounding error of K_zz. If K_zz then has no factor, the jitter grows as in `kernel_ridge`. A ridge of 0
+    is least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to
+    the jitter.
 
     Whitening K_zn K_nz once it is summed costs half as much and loses digits: its rounding is multiplied by |L^-1|².
-    It is done if every ridge is above 0 and the loss does not matter: in single precision, whose entries carry a
-    larger error, and in double precision up to a `tolerance` on how far it moves the fit. If it turns out to move it
-    further, or to leave no Cholesky factor, the rows are summed once more, whitened.
+    This is done if every ridge is above 0 and the loss of accuracy does not matter. In single precision, the entries
+    have a larger error anyway. In double precision, `tolerance` limits how far the fit moves. If it turns out to move
+    it further, or to leave no Cholesky factor, the rows are summed once more, whitened.
 
     Cost: n p kernel entries, 2 n p² operations (n p² whitened last), and p³/3 a ridge. Memory: five p x p squares of
     float64 and one block, as `centres_plan` says; no n x p matrix is formed.
@@ -116,15 +116,16 @@ def subset_of_regressors(
         block: rows of K_nz that are computed at once; None finds them from the working set.
         working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
         tolerance: how far rounding of the sums may move the fit on x, as a share of |y|; 0 whitens every block of
-            float64. 1e-4 halves the time, and changes a squared error of 1 % of the targets' by less than 1 in 400.
+            float64. 1e-4 halves the time. It changes a squared error of 1 % of the targets' by less than 1 in 400.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
             computes here.
         tasks: with an executor, at most so many runs of blocks; each writes a p x p matrix of float64.
         folder: that all workers see under the same path; None is a folder of this machine.
 
     Raises:
-        SettingError: for a negative ridge or tolerance, no ridge, or a matrix of ridges. Also if both block and working
-            set are given, if one of these or tasks is not a whole number above 0, or if the executor has another type.
+        SettingError: for a negative ridge or tolerance, no ridge, or a matrix of ridges. It is also raised if both
+            block and working set are given, if one of these or tasks is not a whole number above 0, or if the executor
+            has another type.
         ShapeError: if x, y and centres do not fit or are empty.
         DataError: for entries that are not finite, or if the disk is full or the folder is not writable.
         MemoryPlanError: if the plan does not fit into the working set or into free memory; the message states its

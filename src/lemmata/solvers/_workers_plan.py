@@ -1,4 +1,4 @@
-"""What a kernel on many points costs on many machines, counted before anything runs."""
+"""The cost of a kernel on many points on many machines, computed before anything runs."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ class SharedWork:
         name: what is computed.
         tasks: that the scheduler hands out.
         entries: kernel entries that are evaluated.
-        operations: of floating-point numbers with them, by all workers together; kernel entries apart.
+        operations: floating-point operations on them, by all workers together, without kernel entries.
         written: bytes that go to the folder.
         read: bytes that come from it, to all machines and to the caller.
         kept: bytes that stay in the folder.

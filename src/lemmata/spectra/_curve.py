@@ -39,23 +39,24 @@ def learning_curve(
 
     The deterministic equivalent (`deterministic_equivalent`) gives the whole curve from the eigensystem, but it can be
     too low by large factors. So the error at some of the sizes is measured by the mean over random splits, each solved
-    exactly from the Gram matrix, and corrects the formula there by c = ln(measured / equivalent), reduced to
-    c max(0, 1 - (s/c)^4) with s the relative standard error of the mean: a correction within its noise would do harm.
-    Between measured sizes the correction is interpolated linearly in ln n. At n = N, if no row is left out, the
-    error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the mean is exact.
+    exactly from the Gram matrix. It corrects the formula there by c = ln(measured / equivalent). Let s be the relative
+    standard error of the mean. The correction is reduced to c max(0, 1 - (s/c)^4), because a correction within its
+    noise would do harm. Between measured sizes the correction is interpolated linearly in ln n. At n = N, if no row is
+    left out, the error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the mean
+    is exact.
 
     The interval is for what a measurement finds as the mean over `resamples` random splits, with a nominal coverage of
-    90 %. With at least 30 solves, its ends are quantiles of such means, drawn from the solved splits, widened by the
-    standard error of the solves. With fewer, they come from Student's law, with Johnson's correction for skewness.
-    Interpolated sizes get the wider of the neighbours' intervals, widened by half the change of the correction between
-    them and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py` measures the coverage.
+    90 %. With at least 30 solves, its ends are quantiles of such means, drawn from the solved splits, and widened by
+    the standard error of the solves. With fewer, they come from Student's distribution, with Johnson's correction for
+    skewness. Interpolated sizes get the wider of the neighbours' intervals, widened by half the change of the
+    correction between them and by 0.12 in the logarithm. `benchmarks/learning_curve_coverage.py` measures the coverage.
 
     Cost: at each measured size at least 8 splits are solved, and enough to hold each row once in the smaller part of a
-    split. As many sizes are measured as N³ floating-point operations allow (5e7 if that is more), always at least both
-    ends and the size with the largest equivalent. A curve takes at most about as long as `spectrum`, or some tens of
-    milliseconds for a few hundred rows. Sets of at most 100 rows may cost 5e8 operations, up to 1000 solves a size. If
-    you need thousands of curves from one spectrum, or derivatives, use `deterministic_equivalent`, which checks nothing
-    and costs one pass over the eigenvectors a size. `measured_curve` spends more.
+    split. The number of measured sizes is what N³ floating-point operations allow (5e7 if that is more). Both ends and
+    the size with the largest equivalent are always measured. A curve takes at most about as long as `spectrum`, or some
+    tens of milliseconds for a few hundred rows. Sets of at most 100 rows may cost 5e8 operations, up to 1000 solves a
+    size. If you need thousands of curves from one spectrum, or derivatives, use `deterministic_equivalent`. It makes no
+    checks and costs one pass over the eigenvectors for each size. `measured_curve` spends more.
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
@@ -159,7 +160,7 @@ def _shrunk(point: Point, formula: float) -> Point:
 
 
 def _noise(spectrum: Spectrum, targets: Float[Array, "rows *k"], ridge: float) -> float:
-    """The squared error that rounding alone may leave where the exact error is 0."""
+    """The squared error that rounding alone may cause if the exact error is 0."""
     values = np.asarray(spectrum.resolved)
     smallest = values[values > 0].min(initial=np.inf)
     lowest = ridge + (smallest if np.isfinite(smallest) else 0.0)

@@ -38,7 +38,7 @@ class Spectrum(eqx.Module):
 
     @property
     def rank(self) -> int:
-        """The numerical rank: how many eigenvalues stand above the rounding floor."""
+        """The numerical rank: the number of eigenvalues above the rounding error."""
         return int(jnp.sum(self.eigenvalues > self.floor))
 
 

@@ -40,7 +40,10 @@ class HeldOut:
         self._inverse: tuple[float, np.ndarray, np.ndarray] | None = None
 
     def singular(self, ridge: float) -> bool:
-        """Whether the ridge cannot be told from 0 on modes that A does not have: the limit ridge -> 0 is then taken."""
+        """Whether the ridge cannot be distinguished from 0 on modes that A does not have.
+
+        Then the limit ridge -> 0 is used.
+        """
         return ridge <= self.floor and self.smallest <= self.floor
 
     def leaves_out(self, n: int, ridge: float) -> bool:
@@ -130,7 +133,7 @@ def splits(
 
     The smaller part of each split is one block of a random order of the rows. An order is used up before the next one
     is drawn, so every row is in the smaller part about equally often. For n > N/2, this is K-fold cross-validation.
-    Each split alone is uniform over all of its kind, so the mean over splits is unbiased.
+    Each single split is uniform over all splits of its kind, so the mean over splits is unbiased.
     """
     block = min(n, total - n)
     orders = np.stack([rng.permutation(total) for _ in range(-(-least // (total // block)))])

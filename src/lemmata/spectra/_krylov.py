@@ -67,8 +67,8 @@ def ritz_values(
 def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[Array, Array, Array]:
     """Lanczos' recurrence from a uniformly random direction, with three vectors in memory.
 
-    Vectors lose their orthogonality to old ones if a Ritz value has converged, and values then come in
-    copies; the largest is as accurate as with a basis (Paige 1976).
+    If a Ritz value has converged, vectors lose their orthogonality to old ones, and values return as duplicates. The
+    largest is as accurate as with a stored basis (Paige 1976).
 
     Returns:
         The diagonal, the numbers beside it, and the asymmetry in each step.
@@ -94,9 +94,8 @@ def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
 def with_basis(product: Product, like: PyTree, key: Key[Array, ""], steps: int) -> tuple[PyTree, Array, Array]:
     """Arnoldi with full orthogonalisation, from a uniformly random direction.
 
-    Returns:
-        The basis, with a first axis for its vectors; the Hessenberg matrix, tridiagonal up to rounding if the
-        operator is symmetric; the length of the vector that leads out of the space.
+    Returns: The basis, with a first axis for its vectors; the Hessenberg matrix, tridiagonal up to rounding if the
+    operator is symmetric; the length of the vector that points out of the space.
     """
     unravel = ravel_pytree(like)[1]
     run = decomp.hessenberg(steps, reortho="full", custom_vjp=False)

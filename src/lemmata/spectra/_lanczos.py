@@ -81,13 +81,13 @@ def largest_eigenvalues(
 ) -> LargestEigenvalues:
     """The largest eigenvalues of a symmetric operator A that is known by its products alone, by Lanczos' method.
 
-    The value from k products with a start that is uniform on the sphere in n dimensions is below the largest
-    eigenvalue by at most e times the width of the spectrum, but with probability p, where
+    The start is uniform on the sphere in n dimensions. Except with probability p, the value from k products is below
+    the largest eigenvalue by at most e times the width of the spectrum, where
 
         e = ( log(1.648 sqrt(n) / p) / (2 k - 1) )²
 
     (Kuczynski and Wozniakowski 1992). It holds for every spectrum, so that most are found far more exactly, and
-    `residuals` says how exactly. The same bound at the other end gives the width, so that
+    `residuals` says how exactly. The same bound at the other end limits the width, so
 
         value <= lambda_max <= value + e/(1 - 2 e) (value - smallest),
 
@@ -96,7 +96,7 @@ def largest_eigenvalues(
     products the matrix is written out, and all is exact up to rounding. The precision is that of `like`.
 
     Args:
-        product: v -> A v, linear and symmetric, in JAX. What is compiled is kept for equal functions; `hessian_product`
+        product: v -> A v, linear and symmetric, in JAX. Compiled code is reused for equal functions; `hessian_product`
             gives products that share it.
         like: a vector or a pytree of floating-point arrays, of the shapes of v; its values do not matter.
         count: how many eigenvalues.

@@ -40,9 +40,10 @@ def measured_curve(
 
     If `learning_curve` spends less on a whole curve than its eigensystem costs, this spends up to 2e8 operations on
     each size: the mean over balanced random splits, each solved exactly from the Gram matrix A = U diag(a) U^T. It
-    needs no assumption on the rows (outlying, clustered, repeated rows; n at the rank without ridge, if the
-    equivalent is infinite). At n = N, if no row is left out, it is leave-one-out. Up to 24 sizes are measured, at
-    the nearest whole number; at others, the correction ln(measured / equivalent) is interpolated linearly in ln n.
+    needs no assumption on the rows: they may be outlying, clustered or repeated. It also works at n equal to the rank
+    without ridge, where the equivalent is infinite. At n = N, if no row is left out, it is leave-one-out. Up to 24
+    sizes are measured, at the nearest whole number; at others, the correction ln(measured / equivalent) is interpolated
+    linearly in ln n.
 
     The interval is error * exp(-+ w), nominally at 95 %. Let s be the relative standard deviation over the B splits.
     The width is w = t s v, where t is the 97.5 % point of Student's distribution with B - 1 degrees of freedom, v² =
@@ -58,9 +59,9 @@ def measured_curve(
         y: targets, one row a point.
         sizes: numbers of training rows, 1 <= n <= N; at least 2 with an intercept.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0; one, or one a size.
-        intercept: whether a constant that is not penalised is learned beside the kernel: each training part is centred
-            by itself. The equivalent then is that of the contrasts of rows, which takes another eigendecomposition
-            unless A is centred already.
+        intercept: whether an unpenalised constant is learned with the kernel: each training part is centred separately.
+            The equivalent then is that of the contrasts of rows, which takes another eigendecomposition unless A is
+            centred already.
         solves: direct solves for each size, rounded up to balanced splits. 0 computes only the equivalent, without an
             interval. None takes as many as 2e8 operations allow, between 8 and 1000. If no more splits exist than are
             allowed, all are solved.

@@ -16,7 +16,7 @@ from ._held_out import HeldOut, all_splits, splits
 
 FEWEST, MOST = 8, 1000
 """Direct solves a size."""
-_MANY = 30  # solves from which on their own distribution, not Student's law, tells how a mean over few splits varies
+_MANY = 30  # solves from which on their own distribution, instead of Student's, shows how a mean over few splits varies
 _DRAWS = 2000  # of such a mean
 
 
@@ -28,9 +28,9 @@ class LearningCurve(eqx.Module):
         error: held-out squared error, summed over outputs, averaged over held-out rows and splits.
         standard_error: of `error`, from the spread over splits; 0 if every split was solved, NaN without solves.
         solves: the number of direct solves at each size; 0 if the correction is interpolated, or if nothing was solved.
-        correction: ln(error / the deterministic equivalent): how far the rows are from what the equivalent assumes, an
-            eigenbasis that is free from them. Above ln 2 in absolute value, nothing else that follows from the
-            equivalent (extrapolation, mu, learnability) should be believed.
+        correction: ln(error / the deterministic equivalent): how far the rows are from the assumption of the
+            equivalent, an eigenbasis that is free from them. Above ln 2 in absolute value, do not trust other
+            consequences of the equivalent (extrapolation, mu, learnability).
         lower: lower end of the interval; NaN if nothing was solved, because then the error has no bound.
         upper: upper end.
         equivalent: the deterministic equivalent, without the correction.
@@ -161,7 +161,7 @@ def assemble(
     at, where = np.log(sizes), np.log(sizes[chosen])
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.log(measured / nearest)
-        told = np.isfinite(found)  # an equivalent that is infinite or 0 says nothing about other sizes
+        told = np.isfinite(found)  # an equivalent that is infinite or 0 gives no information about other sizes
         bridge = np.interp(at, where[told], found[told]) if told.any() else np.zeros_like(at)
         error = np.where(np.isfinite(predicted), predicted * np.exp(bridge), np.interp(at, where, measured))
         error[chosen] = np.where(told, predicted[chosen] / nearest * measured, measured)

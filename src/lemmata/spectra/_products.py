@@ -17,8 +17,8 @@ Product = Callable[[PyTree], PyTree]
 def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) -> Product:
     """The product v -> H v with the Hessian of a loss at some parameters, exact, without the matrix.
 
-    The gradient is linearised once, so that each product costs about as much as two gradients and what the layers
-    computed is kept. Compiled once for each function `loss`, whatever the parameters: give the same function again.
+    The gradient is linearised once. So each product costs about as much as two gradients, and the results of the layers
+    are stored. Compiled once for each function `loss`, whatever the parameters: give the same function again.
 
     Args:
         loss: a scalar of the parameters, twice differentiable.

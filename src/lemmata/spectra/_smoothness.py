@@ -25,7 +25,7 @@ class Smoothness:
         estimate: s, the largest for which sum_i f_i² / lambda_i^s is finite if f_i² decays like i^slope.
         error: its standard error from the scatter about the fit.
         slope: of log power against log index, -(s beta + 1).
-        decay: beta, lambda_i ~ i^-beta, as it was given or as it was fitted.
+        decay: beta in lambda_i ~ i^-beta, given or fitted.
         indices: the first and the last index that are used: those where the signal is above the floor; all indices if
             it was not removed.
         floor: the power that noise has in every mode; 0 if it was not removed.
@@ -71,7 +71,7 @@ def smoothness(
     many more indices than show a signal: sqrt(n) <= i <= n/4, as far as they are above rounding. Kernels on an interval
     have eigenvalues like (i + c)^-beta, where c is between -1/2 and a number that grows with the inverse lengthscale.
     The slope there is beta i/(i + c). So the first indices, over which the signal is fitted, would give another beta
-    (2.5 in place of 2 for min(x, x')). Beyond n/4 eigenvalues of K/n are no longer those of the kernel. At 1200 random
+    (2.5 in place of 2 for min(x, x')). Beyond n/4, eigenvalues of K/n differ from those of the kernel. At 1200 random
     points the fitted beta is within 2 per cent of 2 and 5 per cent above 4, at 300 within 4 and 8 per cent.
 
     Args:
@@ -119,7 +119,7 @@ def smoothness(
 
 
 def _decay(spectrum: Spectrum) -> float:
-    """The slope of log eigenvalue against log index from sqrt(n) to n/4, or to where rounding begins."""
+    """The slope of log eigenvalue against log index from sqrt(n) to n/4, or to the index where rounding begins."""
     values = np.asarray(spectrum.eigenvalues)
     n = len(values)
     above = int(np.sum(np.cumprod(values > max(float(spectrum.floor), 0.0))))

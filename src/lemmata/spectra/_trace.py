@@ -72,7 +72,7 @@ def trace_estimate(
     (Epperly, Tropp and Webber 2024, by matfree) computes the trace on the range of A on half of the probes exactly. On
     the rest, it uses Hutchinson's estimate, averaged over the probe that is left out. It is far better if a few
     eigenvalues are large, as for networks, and no better if all are of similar size. With no more dimensions than
-    products the diagonal is computed. Products are taken one after the other, so that memory is that of one.
+    products the diagonal is computed. Products are computed one after the other, so the memory is that of one product.
 
     Args:
         product: v -> A v, linear and symmetric, in JAX.

@@ -20,7 +20,7 @@ class SphereSpectrum(eqx.Module):
 
     Args:
         log_eigenvalues: log lambda_k, k = 0, 1, ..., of the integral operator.
-        log_multiplicities: log N_k, N_k the number of independent harmonics of degree k.
+        log_multiplicities: log N_k, where N_k is the number of independent harmonics of degree k.
     """
 
     log_eigenvalues: Float[Array, " K"]
@@ -41,7 +41,7 @@ class SphereSpectrum(eqx.Module):
         """sum_k N_k lambda_k / (lambda_k + ridge), over the degrees that are kept.
 
         Args:
-            log_ridge: the logarithm of the ridge, so that ridges below the smallest float can be asked for.
+            log_ridge: the logarithm of the ridge, so that ridges below the smallest float are possible.
         """
         shares = jax.nn.log_sigmoid(self.log_eigenvalues - log_ridge)
         return jnp.sum(jnp.exp(self.log_multiplicities + shares))

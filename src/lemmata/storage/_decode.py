@@ -140,5 +140,5 @@ def _jax_array(array: np.ndarray, weak: bool) -> jax.Array:
             rule="64 bits",
             remedy="call jax.config.update('jax_enable_x64', True) first, or load in `with jax.enable_x64(True):`",
         )
-    # A number that a Python number gave follows the precision of the points; so does its copy.
+    # A number that came from a Python number adapts to the precision of the points, and so does its copy.
     return jnp.asarray(array.item()) if weak and array.shape == () else jnp.asarray(array)

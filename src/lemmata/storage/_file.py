@@ -52,8 +52,9 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
 def load(path: str | pathlib.Path) -> Any:
     """Read what `save` wrote. Classes and functions come from the library's own list, never from the file.
 
-    Files of version 1 of the format have no digest, and are read without it. Arrays of kernels and networks come back
-    as JAX arrays, those of fitted estimators as NumPy's; float64 needs JAX's x64 switched on for the former.
+    Files of version 1 of the format have no digest, and are read without one. Arrays of kernels and networks are
+    returned as JAX arrays, those of fitted estimators as NumPy arrays. For JAX arrays, float64 needs JAX's x64 switched
+    on.
 
     Args:
         path: the file.

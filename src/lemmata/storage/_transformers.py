@@ -26,9 +26,9 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
     Args:
         model: the transformer.
         path: the file.
-        explicit: also the D x D matrices of every layer that differs from the ones before it, under
-            `layers.<number>.inner`, `.outer` and `.heads.<number>.query`, `.key`, `.value`; the metadata's `order`
-            lists which of them each of the L layers is.
+        explicit: also the D x D matrices of every layer that differs from the earlier ones, under
+            `layers.<number>.inner`, `.outer` and `.heads.<number>.query`, `.key`, `.value`. The metadata's `order`
+            gives the matrices of each of the L layers.
 
     Raises:
         MemoryPlanError: if the matrices do not fit into memory.

@@ -17,11 +17,11 @@ def parsed(content: bytes | str, told: Told, literals: bool = False) -> Any:
 
     Args:
         content: the text.
-        told: how an error begins.
+        told: the beginning of an error.
         literals: let the words NaN and Infinity stand for numbers, which earlier versions wrote.
 
     Raises:
-        DataError: if the text breaks a rule; the message says where.
+        DataError: if the text breaks a rule; the message gives the place.
     """
     try:
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content.removeprefix("\ufeff")
@@ -49,7 +49,10 @@ class _Constant(str):
 
 
 def _whole(digits: str) -> int | float:
-    """A whole number; one that no field takes as a float, and one that no float takes as infinity."""
+    """A whole number.
+
+    A number that no field accepts is read as a float, and one that no float can store as infinity.
+    """
     return int(digits) if len(digits) <= 20 else float(digits)
 
 

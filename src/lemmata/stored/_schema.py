@@ -84,8 +84,8 @@ def built(kind: Any, value: Any, told: Told, way: Way | None = None) -> Any:
     Args:
         kind: the type.
         value: from JSON.
-        told: how an error begins.
-        way: where the value stands.
+        told: the beginning of an error.
+        way: the place of the value.
 
     Raises:
         DataError: for a value that is not of the type; the message names the field.
@@ -95,7 +95,7 @@ def built(kind: Any, value: Any, told: Told, way: Way | None = None) -> Any:
 
 @functools.cache
 def _reader(kind: Any, allowed: Numbers | None = None) -> Reader:
-    """What reads a type; `allowed` narrows a number, or the plain floats of a dataclass."""
+    """The reader of a type; `allowed` limits a number, or the plain floats of a dataclass."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         other = next((part.kind for part in kind.__metadata__ if isinstance(part, As)), None)

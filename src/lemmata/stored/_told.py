@@ -56,7 +56,7 @@ def refusing(told: Told, rule: str) -> Iterator[None]:
     """An error for values of a record that satisfy its schema but break another rule.
 
     Args:
-        told: how the error begins.
+        told: the beginning of the error.
         rule: what the values should have been.
     """
     try:

@@ -8,7 +8,7 @@ from typing import Any
 from ._records import found_of
 
 SIZES = ("1.05", "1.25", "0.1", "0.2", "sign", "effect", "roles")
-"""What mutations are counted by: factors, exponents, other signs, effects that are off, roles that are exchanged."""
+"""The kinds of mutations that are counted: factors, exponents, signs, switched-off effects, exchanged roles."""
 
 
 WITHIN = ((0.01, 0.01), (0.05, 0.05), (0.1, 0.1), (0.25, 0.2), (1.0, 0.5), (9.0, 2.0))

@@ -20,7 +20,7 @@ Run = Callable[..., Trials]
 
 
 def sent(claim: Claim) -> Claim | str:
-    """What is sent of a claim: itself, or the file and class of one that no module has."""
+    """The object that represents a claim for sending: itself, or its file and class if no module has it."""
     file = file_of(claim)
     return claim if file is None else f"{file}:{type(claim).__name__}"
 

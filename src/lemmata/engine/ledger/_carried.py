@@ -1,4 +1,4 @@
-"""Trials of workers that do not see the ledger's file: what is known of a claim goes there, what is new comes back."""
+"""Trials of workers without access to the ledger's file: known trials are sent, new trials are returned."""
 
 import dataclasses
 import tempfile

@@ -32,7 +32,9 @@ def recorded_trials(
     path: str | Path, run: int, claim: Claim, setting: dict, trials: int, seed: int, executor: Executor | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Trials:  # fmt: skip
-    """Trials of a claim at a setting: those that the ledger knows are read, the others run and written as they finish.
+    """Trials of a claim at a setting.
+
+    Known trials are read from the ledger; the others are run and written as they finish.
 
     A trial is identified by its claim, the fingerprint of the code that it runs, its setting, seed and number. For
     claims in JAX, it is also identified by the number of trials in its compiled call, on which last digits depend.

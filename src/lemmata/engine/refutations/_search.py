@@ -211,7 +211,7 @@ class _Run:
                         unstored)  # fmt: skip
 
     def wander(self, study: optuna.Study) -> bool:
-        """Have a setting from anywhere looked at soon: what is nearly true at many small settings holds others up.
+        """Ask for a setting from anywhere soon. Nearly true statements at many small settings delay other settings.
 
         Returns:
             Whether there is one that is not known.

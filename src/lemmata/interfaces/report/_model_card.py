@@ -1,4 +1,4 @@
-"""The model card: what a fitted model predicts, how well, how to load it, and how to make it without lemmata."""
+"""The model card: what a fitted model predicts, how well, how to load it, and how to rebuild it."""
 
 import importlib.metadata
 import platform

@@ -72,8 +72,8 @@ def write_page(
         The path of the page.
 
     Raises:
-        DataError: the page cannot be written, or the values of a record do not fit together; what stood there before
-            is untouched.
+        DataError: the page cannot be written, or the values of a record do not fit together; existing files are not
+            changed.
     """
     path, files = Path(directory) / PAGE, dict(beside or {})
     digests = {name: digest(text) for name, text in files.items()}
@@ -102,7 +102,7 @@ def files_of(path: Path) -> dict[str, str]:
 
 
 def left_by(path: Path) -> list[str]:
-    """The files that an earlier result left beside its page, as it wrote them: they go if the next has none.
+    """The files that an earlier result wrote next to its page. Unchanged ones are removed if the next result has none.
 
     Args:
         path: of the page.

@@ -1,4 +1,4 @@
-"""What a page may run and load: a Content-Security-Policy of its own scripts and styles, by their digests."""
+"""The code and sources that a page may use: a Content-Security-Policy for its scripts and styles, by their digests."""
 
 import base64
 import hashlib

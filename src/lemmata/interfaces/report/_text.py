@@ -92,7 +92,7 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
         needed: the rows; ends may be infinite.
         total: rows of the table. Numbers of rows above 8 times this total are not shown, and upper ends above 1,000
             times are not shown either.
-        endless: what an interval without an upper end ends with.
+        endless: the end of an interval without an upper end, in words.
     """
     if not needed.value <= HORIZON * total:
         if needed.lower <= 1:

@@ -63,7 +63,7 @@ def linear_ticks(lower: float | int, upper: float | int) -> list[float]:
 
 
 PADDING = {"left": 6, "top": 6, "bottom": 6, "right": 22}
-"""Pixels around a picture: on the right there is room for names in a font wider than the one they were measured in."""
+"""Pixels around a picture; on the right, there is room for names in a font that is wider than the measured one."""
 
 
 def configured(chart: Any) -> Any:

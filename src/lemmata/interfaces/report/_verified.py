@@ -10,7 +10,7 @@ from lemmata.printable import clean
 
 from ._page import template
 
-_MOST = 300  # characters of a reason in the table of a chapter; the whole reason stands if a verdict is unexpected
+_MOST = 300  # characters of a reason in the table of a chapter; if a verdict is unexpected, the whole reason is shown
 
 
 def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
@@ -24,7 +24,7 @@ def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
         The path of the page.
 
     Raises:
-        DataError: the page cannot be written; what stood there before is untouched.
+        DataError: the page cannot be written; existing files are not changed.
     """
     return replace_text(Path(directory) / "index.html", verified_page(record))
 

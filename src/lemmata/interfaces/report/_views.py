@@ -56,7 +56,7 @@ def spelled_seconds(seconds: float) -> str:
 
 
 def _farthest(model: ModelResult, record: StudyRecord) -> str:
-    """What is expected at the end of a model's curve, with eight times the rows."""
+    """The expected value at the end of a model's curve, with eight times the rows."""
     end = model.band[-1] if model.band else None
     if end is None or not model.learns or not math.isfinite(end.value):
         return MISSING
@@ -89,7 +89,7 @@ def points(record: StudyRecord) -> list[Row]:
 
 
 def quality(record: StudyRecord) -> str:
-    """How far theory and measurement are apart, over all models and sizes; empty if no kernel was measured."""
+    """The difference between theory and measurement, over all models and sizes; empty if no kernel was measured."""
     ratios, inside, gaps = [], 0, []
     for model in record.models:
         for point in model.theory:
@@ -149,7 +149,7 @@ def confusions(record: StudyRecord) -> list[Row]:
 
 
 def worst(record: StudyRecord) -> list[Row]:
-    """The held-out rows with the largest loss; of a classification those whose class was not predicted."""
+    """The held-out rows with the largest loss; for a classification, those with a wrong predicted class."""
     rows = record.residuals
     if record.data.task == "classification":
         rows = [item for item in rows if item.truth != item.said]
@@ -232,6 +232,6 @@ def parts(statement: str) -> list[tuple[str, str]]:
 
 
 def warnings(record: StudyRecord) -> list[str]:
-    """What a reader has to know before believing the answer: the findings that no answer says already, each once."""
+    """Facts that a reader needs before trusting the answer: the findings that the answers do not contain, each once."""
     answers = " ".join(record.answers.sentences)
     return [text for text in dict.fromkeys(record.notes) if text not in answers]

@@ -1,4 +1,7 @@
-"""Asking a shelf: what has all that was typed, the best first, or what comes nearest and which words found how much."""
+"""Search a shelf: first the items with all words, best first.
+
+Else the nearest items and the number of results for each word.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,7 +19,7 @@ class Found:
     """What a shelf has for some words.
 
     Args:
-        words: what was understood, in parts: "tangent kernel", "atention".
+        words: the words as understood, in parts: "tangent kernel", "atention".
         hits: places of the things that have all parts, the best first.
         near: places of those that have some, the best first.
         counts: for each part how many things have it.
@@ -53,7 +56,7 @@ class Part:
     Args:
         typed: as it was written.
         terms: a thing has the part if it has one of these.
-        words: the words of a phrase, which count a little beside what the phrase means.
+        words: the words of a phrase, which have a small weight besides the phrase itself.
     """
 
     typed: str

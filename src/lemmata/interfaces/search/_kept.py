@@ -33,7 +33,7 @@ def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
 
 
 def _key(items: Sequence[Item]) -> str:
-    """What changes with a text, a weight, or a file of the search."""
+    """A key that changes with a text, a weight, or a file of the search."""
     digest = hashlib.sha256()
     for file in sorted(importlib.resources.files("lemmata.interfaces.search").iterdir(), key=lambda file: file.name):
         if file.name.endswith((".py", ".toml")):

@@ -18,11 +18,11 @@ class Item:
     """A thing that can be found.
 
     Args:
-        name: what it is called by programs: a claim's name, a page's.
+        name: the item's name for programs: a claim's name, a page's name.
         title: what people read.
         address: its page on the site.
         about: a few words next to the title.
-        group: what it is a part of: a claim's section, a page.
+        group: the larger item that contains it: a claim's section, a page.
         fields: its texts, each with its weight.
     """
 
@@ -39,7 +39,7 @@ class Shelf:
     """Things of one kind, and their terms.
 
     Args:
-        name: what its things are: "claims".
+        name: the kind of its items: "claims".
         items: they, in their order.
         postings: for each term the things that have it, as `packed` writes them.
     """

@@ -1,4 +1,4 @@
-"""Words as they are indexed: one spelling, without endings; phrases that mean one thing are one term.
+"""Words as they are indexed: one spelling, without endings; phrases with the same meaning are one term.
 
 The script of the site does the same, line by line (`search.js`); a test holds the two against each other.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 FILES = ("search.js", "search_words.toml")
-"""What of the search the site is given: its script and what it knows of words."""
+"""The parts of the search that the site contains: its script and its knowledge of words."""
 _WORD = re.compile("[a-z0-9α-ω]+")
 _JOINED = re.compile(r"\b(over|under|non|pre|semi|multi|hyper|self)-(?=[a-z]{4})")
 _SPELLINGS = (
@@ -31,7 +31,7 @@ _ENDINGS = (
 
 @functools.cache
 def facts() -> dict[str, Any]:
-    """What the search knows of words: `stop`, `same` and `meaning`."""
+    """The search's knowledge of words: `stop`, `same` and `meaning`."""
     file = importlib.resources.files("lemmata.interfaces.search").joinpath(FILES[1])
     return tomllib.loads(file.read_text(encoding="utf-8"))
 

@@ -54,7 +54,7 @@ def write_site(
         DataError: if a page cannot be written.
     """
     directory = pathlib.Path(directory)
-    own_files(directory)  # refuses a directory of others before anything stands in it
+    own_files(directory)  # refuses another's directory before anything is written into it
     with writing(directory, MANIFEST) as result:
         earlier = own_files(directory)
         pages = site(progress, where)

@@ -110,7 +110,7 @@ def _named(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """What else the catalogue says, in the order in which it is read."""
+    """Further facts from the catalogue, in the order in which they are read."""
     control = row["control"]
     told = [
         ("How prediction and measurement compare", _compared(row["relation"])),
@@ -156,7 +156,7 @@ def _compared(relation: str) -> str:
 
 
 def _corners(row: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The other settings that were tried: where, what was found, and the median of predicted / measured."""
+    """The extra settings that were tested: their values, the result, and the median of predicted / measured."""
     found = []
     for corner in (row.get("verdict") or {}).get("corners", []):
         where = ", ".join(f"{name} = {value}" for name, value in corner["setting"].items())
@@ -173,7 +173,7 @@ def _region(setting: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def withdrawn_page(tag: str, name: str) -> str:
-    """The page of a claim that is no more: its address stays.
+    """The page of a deleted claim, whose address is kept.
 
     Args:
         tag: its tag.

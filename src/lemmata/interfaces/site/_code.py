@@ -1,4 +1,4 @@
-"""What the code says of itself, read and never run: definitions, docstrings, hypotheses, imports."""
+"""Facts that are read from the code without running it: definitions, docstrings, hypotheses, imports."""
 
 import ast
 import dataclasses
@@ -89,8 +89,8 @@ class Condition:
 
     Args:
         name: the condition in words; "…" stands for values that the code fills in.
-        asked: the relation and the threshold, "<= 1.0"; empty if it is not checked.
-        why: what it protects, or why it cannot be checked.
+        asked: the relation and the threshold, for example "<= 1.0"; empty if the condition is not checked.
+        why: the reason for the condition, or why it cannot be checked.
         standing: checked, unchecked or violated.
     """
 
@@ -132,7 +132,7 @@ def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
 
 
 def _siblings(file: str) -> Iterator[str]:
-    """The private files beside a file."""
+    """The private files in the folder of a file."""
     return (f"{pathlib.PurePosixPath(file).parent}/{path.name}" for path in sorted((ROOT / file).parent.glob("_*.py")))
 
 
@@ -203,7 +203,7 @@ def _plain(node: ast.expr) -> str:
 
 
 def is_relative(place: str, claim: str) -> bool:
-    """Whether a claim's relation compares by the ratio, as it does unless its code says `relative=False`."""
+    """Whether a claim's relation compares by the ratio, which is the default unless its code says `relative=False`."""
     path = ROOT / section_file(place)
     waiting, own = [claim], in_file(section_file(place))
     while waiting:

@@ -66,7 +66,7 @@ def _files(room: str) -> list[Any]:
 
 @functools.cache
 def rooms() -> dict[str, frozenset[str]]:
-    """The rooms of the package, and those that each imports from; all subjects are one.
+    """The subpackages, and those that each imports from; all subjects count as one.
 
     >>> "kernels" in rooms()["subjects"], "subjects" in rooms()["kernels"]
     (True, False)
@@ -123,7 +123,7 @@ def _bearing(below: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
 
 
 def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup:
-    """Floors from the ground up, rooms as boxes, and a line from each room to those that carry it."""
+    """Layers from the bottom up, subpackages as boxes, and a line from each subpackage to those that it depends on."""
     width, height = _BOX
     by_floor = collections.defaultdict(list)
     for room in sorted(below):

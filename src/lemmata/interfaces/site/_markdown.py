@@ -109,7 +109,7 @@ def listing(code: str, language: str) -> Markup:
 
 
 def _table(tokens: Sequence[Token], place: int) -> str:
-    """The start of a table; one of many rows scrolls in a box of its own."""
+    """The start of a table; a long table scrolls in its own box."""
     end = next(i for i in range(place, len(tokens)) if tokens[i].type == "table_close")
     rows = sum(token.type == "tr_open" for token in tokens[place:end])
     tall = ' tall" tabindex="0" role="region" aria-label="Table' if rows > _MANY_ROWS else ""

@@ -18,7 +18,7 @@ PARTS = (
 _LONGEST = 200
 _SEARCHING = ("claims.html", "search.html")  # which load the index of the search as a script
 HEAD = "<!-- what search engines read -->\n"
-"""The place in the head of a page for what depends on where the site is published."""
+"""The placeholder in the head of a page for parts that depend on the address of the site."""
 
 
 def page(template: str, address: str, part: str, title: str, about: str = "", **context: Any) -> str:

@@ -24,10 +24,10 @@ class Panel:
 
     Args:
         title: what the axis shows.
-        band: the two ends of the band; None where it has none on that side.
+        band: the two ends of the band; None on a side without an end.
         claim: lower end, point and upper end.
         control: its possible places.
-        stated: where the statement itself is, drawn as a line; None for none.
+        stated: the value of the statement itself, drawn as a line; None for no line.
         log: whether the axis is logarithmic.
         percent: whether the axis shows shares, from 0 on.
         either: whether the control is at one of its places, and which of them is not stored.
@@ -181,7 +181,7 @@ def in_ink(picture: str) -> str:
 
 
 def words(found: list[Panel]) -> str:
-    """The panels in words, for those who do not see them."""
+    """The panels in words, for readers who cannot see them."""
     said = []
     for panel in found:
         low, middle, high = (number(value) for value in panel.claim)

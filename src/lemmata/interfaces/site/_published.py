@@ -25,7 +25,7 @@ _ICON = (
 
 @dataclasses.dataclass(frozen=True)
 class Published:
-    """Where a site is to stand, and where its code does.
+    """The address of a site, and the address of its code.
 
     Args:
         base: the address of its first page without the file's name, or empty.
@@ -59,7 +59,7 @@ def finished(pages: dict[str, str | bytes], where: Published, known: list[dict[s
 
     Args:
         pages: all pages and files, by their addresses.
-        where: the site is to stand.
+        where: the address of the site.
         known: rows of the catalogue.
     """
     found = dict(pages)

@@ -85,7 +85,7 @@ def public_addresses() -> dict[str, str]:
 
 @functools.cache
 def entries(room: str) -> tuple[Entry, ...]:
-    """The public names of a room: those that its `__init__.py` imports, or the definitions of a module."""
+    """The public names of a subpackage: those that its `__init__.py` imports, or the definitions of a module."""
     place = room.replace(".", "/")
     if not (ROOT / place).is_dir():
         return tuple(_entry(d.node.name, d) for d in in_file(f"{place}.py").values() if d.node.name[0] != "_")

@@ -18,7 +18,7 @@ _HIDDEN = re.compile(r"^```.*?^```|\]\([^)]*\)|<[^>]+>", re.M | re.S)
 
 
 _HOUSE = ("interfaces.cli", "interfaces.search", "interfaces.site")
-"""Rooms whose names nobody calls: commands, whose help says what they do, and what makes this site."""
+"""Subpackages whose names nobody calls: the commands, which have a help text, and the builder of this site."""
 
 
 def search_pages(known: list[dict[str, Any]]) -> dict[str, str]:

@@ -41,7 +41,7 @@ class _Pages(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _content(self) -> bytes | None:
-        """The file that is asked for, once the head of the answer is sent; None if an error was."""
+        """The requested file, after the head of the answer has been sent; None if an error was sent."""
         # Another site's name that leads to this machine (DNS rebinding) is not this site.
         hosts = self.headers.get_all("Host") or [""]
         if len(hosts) > 1 or _HOST.fullmatch(hosts[0]) is None:

@@ -58,7 +58,7 @@ def projection_loss(
 ) -> Float[Array, ""]:
     """What support points cannot represent of the fit to a poisoned set: mean over rows of |(R alpha)_i|².
 
-    alpha = (K + ridge I)^-1 y and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S', the Schur complement. At floor -> 0
+    alpha = (K + ridge I)^-1 y and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S', the Schur complement. As floor -> 0,
     R alpha is the fit K alpha minus its orthogonal projection onto the span of k(s, .), s in S, at the rows.
 
     Args:
@@ -130,8 +130,8 @@ def optimise_trigger(
 ) -> OptimisedTrigger:
     """A pattern no longer than a trigger's, at its mask and opacity, that makes weight * conflict + projection small.
 
-    The losses are `conflict_loss` and `projection_loss` of the set in which the rows that `clean.triggered` marks carry
-    the trigger and the label of the target; the support points stay fixed. Steps are Adam's, after each of which the
+    The losses are `conflict_loss` and `projection_loss` of one set. In it, the rows that `clean.triggered` marks have
+    the trigger and the label of the target. The support points are fixed. Steps are Adam's, after each of which the
     pattern is clipped to [0, 1] and, if m p is longer than at the start, made as short.
 
     Args:

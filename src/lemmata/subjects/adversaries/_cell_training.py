@@ -146,7 +146,7 @@ def run_cells(
         cells: the space.
         x: training rows.
         labels: their classes, 0, 1, ..., each of which has a row.
-        x_new: held-out rows, with as many columns.
+        x_new: held-out rows, with the same number of columns.
         labels_new: their classes, all of them among those of the training rows.
         key: of the weights.
         radius: of the attacks, in every input.

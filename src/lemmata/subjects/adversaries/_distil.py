@@ -26,9 +26,9 @@ class Distilled(eqx.Module):
     Args:
         kernel: of the regression.
         points: the support points S, m of them.
-        labels: y_S, which stay as they were given.
+        labels: y_S, which are not changed.
         ridge: as a share of the mean of the diagonal of K_SS.
-        losses: the mean squared error on its batch before each step; empty if nothing was optimised.
+        losses: the mean squared error on its batch before each step; empty if there was no optimisation.
     """
 
     kernel: AbstractKernel
@@ -56,7 +56,7 @@ def inducing_outputs(
         points: S.
         labels: y_S.
         ridge: as a share of the mean of the diagonal of K_SS.
-        x: where the regression is asked.
+        x: the points at which the regression is evaluated.
     """
     own = kernel.cross(points, points)
     own = own + ridge * jnp.trace(own) / len(points) * jnp.eye(len(points))
@@ -91,7 +91,7 @@ def distil(
         steps: of Adam.
         rate: its step length.
         ridge: as a share of the mean of the diagonal of K_SS.
-        batch: rows that each step sees, drawn anew; all by default.
+        batch: the number of rows that each step sees, drawn again each time; all by default.
         key: of the batches, needed if there are any.
 
     Raises:

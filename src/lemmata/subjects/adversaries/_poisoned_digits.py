@@ -45,9 +45,7 @@ def regression(points: Array, labels: Array, x: Array) -> Array:
 class PoisonedDigits(eqx.Module):
     """Digits to distil, others to test on, the first of each class as support to start from, and a target.
 
-    Args:
-        x, y: pixels, and indicators of the classes minus 1/10.
-        test_x, test_digits: those that are called.
+    Args: x, y: pixels, and indicators of the classes minus 1/10. test_x, test_digits: the test images and their digits.
         start: rows of x, one a class.
         triggered: rows of x that are poisoned.
         pattern: random pixels, uniform up to a half, for triggers over the whole image.

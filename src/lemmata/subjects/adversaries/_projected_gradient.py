@@ -48,7 +48,7 @@ def projected_gradient(
         radius: of the ball, at least 0.
         steps: how many.
         norm: "linf" or "l2".
-        step: length of a step; 2.5 radius / steps without one, so that the ball can be crossed.
+        step: length of a step; by default 2.5 radius / steps, so that the ball can be crossed.
         start: a key for a random start in the ball; x itself without one.
         box: the smallest and largest value of an input; everything without one.
         published: repeat the attack of the public code.

@@ -88,6 +88,6 @@ def _statistic(table: np.ndarray) -> float:
     ranks = ranks - ranks.mean(axis=1, keepdims=True)
     sizes = np.sqrt((ranks**2).sum(axis=1))
     if not sizes.all():
-        return float("nan")  # a resample of equal items says nothing
+        return float("nan")  # a resample of equal items gives no information
     along = ranks @ ranks[1] / sizes / sizes[1]
     return float(along[0] - (along[2] if len(along) > 2 else 0.0))

@@ -29,7 +29,7 @@ class RowTimes(eqx.Module):
         common_time: the single time that was best on attacked validation rows, where the search began.
         grid: the common times that were tried.
         grid_losses: attacked validation losses of them.
-        losses: those along the search, the first one of the common time; times are those of the smallest.
+        losses: those along the search, beginning with that of the common time; times are those of the smallest loss.
     """
 
     times: Float[Array, " n"]
@@ -63,12 +63,12 @@ def learn_row_times(
 
         mean over validation rows of |f(attacked x) - y|² / 2
 
-    in the logarithms of the times, the attacked rows held, and goes a step of root mean square length `learning_rate`
-    along it. It differs from the public code in six ways. It begins at the best common time out of 25. In the public
-    code, the times begin at 0, where the gradient of |time| is a convention. It works with logarithms, so the scale of
-    the kernel does not matter. It takes all validation rows at once. It attacks with a correct projection. It keeps the
-    times of the smallest loss. So, on the validation rows, it is never worse than early stopping. With `steps=0` it is
-    early stopping.
+    in the logarithms of the times, with fixed attacked rows, and makes a step of root mean square length
+    `learning_rate` along it. It differs from the public code in six ways. It begins at the best common time out of 25.
+    In the public code, the times begin at 0, where the gradient of |time| is a convention. It works with logarithms, so
+    the scale of the kernel does not matter. It takes all validation rows at once. It attacks with a correct projection.
+    It keeps the times of the smallest loss. So, on the validation rows, it is never worse than early stopping. With
+    `steps=0` it is early stopping.
 
     Args:
         kernel: a kernel, the tangent kernel of a network.

@@ -2,8 +2,8 @@
 
 An attack that moves an input uphill for a time multiplies the residual by an exponential. So rows count with
 weights of at least 1 in the flow df/dt = -K E(t) (f - y). This theory controls the outputs through training. It
-assumes attacks that follow the gradient and whose kernel does not change in training. It leaves unexplained attacks
-of a fixed length, and networks whose gradients with respect to the inputs change in training, as they do at every
+assumes attacks that follow the gradient and whose kernel does not change in training. It does not explain attacks of a
+fixed length, or networks whose gradients with respect to the inputs change in training, as they do at every finite
 width.
 """
 

@@ -73,7 +73,7 @@ class LabelledFeatures(Population[ContradictedLabels]):
     """Normal features, the support near some; in three of ten problems rows that are all orthogonal, the support too.
 
     Args:
-        repeated: every row stands twice, with labels of its own.
+        repeated: every row occurs twice, with different labels.
     """
 
     repeated: bool = eqx.field(default=False, static=True)

@@ -1,4 +1,4 @@
-"""Long adversarial training: what it forgets, what it overfits, and what row by row early stopping keeps.
+"""Long adversarial training: what it forgets, what it overfits, and what stopping each row early preserves.
 
 If attacks by ascent move the rows, the flow of a wide network tends to the interpolant that training without attack
 finds, because such an attack fades with the residual. If residuals remain, as with more rows than inputs, some of
@@ -263,6 +263,6 @@ def _stopped(problem: AttackedRows) -> tuple[Float[Array, " n"], Float[Array, " 
 
 
 def _attacked_accuracy(problem: AttackedRows, f: Callable[[Array], Array]) -> Array:
-    """The share of held-out rows whose label f still tells after a projected gradient attack of 8 steps."""
+    """The share of held-out rows whose label f still predicts after a projected gradient attack of 8 steps."""
     margins = lambda z: problem.y_new * f(z)
     return jnp.mean(margins(projected_gradient(lambda z: -margins(z), problem.x_new, problem.radius, 8)) > 0)

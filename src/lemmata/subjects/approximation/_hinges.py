@@ -207,7 +207,7 @@ def _rounded_up(number: float) -> str:
 
 
 def _widened(y: np.ndarray, reach: np.ndarray, more: float) -> tuple[np.ndarray, np.ndarray]:
-    """Gates of another tolerance; repeated places keep at least a point."""
+    """Gates of another tolerance; repeated places keep at least one point."""
     half = np.maximum(reach + more, 0.0)
     return y - half, y + half
 

@@ -1,4 +1,4 @@
-"""Sobolev balls on the torus, alone, with a number of parameters, and with sections of a kernel."""
+"""Sobolev balls on the torus: in themselves, with a number of parameters, and with sections of a kernel."""
 
 import equinox as eqx
 import jax

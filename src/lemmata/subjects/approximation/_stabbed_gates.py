@@ -43,8 +43,8 @@ def links(
 ) -> list[Link]:
     """Lines through all gates from left to right, each as far as possible.
 
-    Separate lines are the fewest there are. Joined lines bend between the gates if no line of the link before passes
-    both; a bend that comes earlier could in rare cases save a link.
+    Separate lines are the fewest there are. Joined lines bend between the gates if no line of the previous link passes
+    both; in rare cases, an earlier bend could save a link.
 
     Args:
         x: places of the gates.

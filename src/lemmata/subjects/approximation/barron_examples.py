@@ -213,7 +213,7 @@ class LinearLimit(Claim[Slope]):
         return jnp.stack([distance, problem.small * size * (order @ series)])
 
     def trivial(self, problem: Slope) -> Array:
-        """The distance from 0; a moment has no bound of its own."""
+        """The distance from 0; a moment does not have its own bound."""
         return jnp.stack([jnp.linalg.norm(problem.a), jnp.asarray(jnp.inf)])
 
     def condition(self, problem: Slope) -> Array:

@@ -32,7 +32,7 @@ def squared_error_of_modes(problem: ImpulseResponse, n: int) -> Float[Array, ""]
     poles = jnp.exp(2j * jnp.pi * jnp.arange(n + 1) / problem.steps)
     states = modal_states(poles, problem.steps)
     columns = jnp.concatenate([states.real, states.imag[:, 1:]], axis=1)
-    # the columns are nearly orthogonal, so that normal equations lose nothing
+    # the columns are nearly orthogonal, so normal equations lose no accuracy
     weights = jnp.linalg.solve(columns.T @ columns, columns.T @ problem.values)
     return jnp.mean((problem.values - columns @ weights) ** 2)
 

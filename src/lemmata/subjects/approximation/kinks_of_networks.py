@@ -88,7 +88,7 @@ class ArrangementRegions(Claim[Arrangement]):
         return jnp.asarray(float(sum(math.comb(m, i) for i in range(d + 1))))
 
     def measure(self, problem: Arrangement, key: Key[Array, ""]) -> Array:
-        """Every region has a corner, where d hyperplanes meet; around a corner, their signs are free."""
+        """Every region has a corner, where d hyperplanes meet; near a corner, all combinations of their signs occur."""
         m, d = problem.weights.shape
         signs = np.array(list(itertools.product((-1, 1), repeat=d)))
         found = set()
@@ -169,7 +169,7 @@ class KinksOnACircle(Claim[CircleOfInputs]):
 
 
 class SegmentOfInputs(eqx.Module):
-    """Two inputs, and the standard deviations of a layer: weight_std/sqrt(d) of the weights, bias_std of the biases."""
+    """Two inputs, and the standard deviations of a layer: weight_std/sqrt(d) for weights, bias_std for biases."""
 
     a: Float[Array, " d"]
     b: Float[Array, " d"]

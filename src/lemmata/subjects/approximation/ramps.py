@@ -1,8 +1,9 @@
 """Functions of one variable as integrals of ramps: the lemma behind universal features.
 
 This theory describes how well the ramps phi(tau (z - t)), t in [-2, 1], with phi(s) = min(max(s + 1/2, 0), 1),
-represent a function g on [-1, 1] with slopes of at most 1, and with how much weight. It assumes |g(-1)| <= 1. It takes
-the weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would give.
+represent a function g on [-1, 1] with slopes of at most 1, and how much weight they need. It assumes |g(-1)| <= 1. It
+takes the weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would
+give.
 """
 
 import equinox as eqx
@@ -235,7 +236,7 @@ class WaveByRamps(Claim[Wave]):
         return jnp.stack([problem.sharpness * jnp.abs(problem.values() - found).max(), jnp.abs(density).max()])
 
     def trivial(self, problem: Wave) -> Array:
-        """tau times the distance of the best constant; weights have no bound of their own."""
+        """tau times the distance of the best constant; weights do not have their own bound."""
         return jnp.stack([problem.sharpness * best_constant(problem.values()), jnp.asarray(jnp.inf)])
 
 

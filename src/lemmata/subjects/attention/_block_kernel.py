@@ -35,7 +35,7 @@ def block_attention_kernel(
         q: queries.
         k: keys.
         v: values.
-        block: keys of a block; a compiled kernel wants powers of 2, of 16 at least, as it does of d, e and tile.
+        block: keys of a block; a compiled kernel needs powers of 2, at least 16, for block, d, e and tile.
         count: blocks that a query attends, its own counted.
         causal: whether later keys are out of reach.
         tile: queries of a tile.

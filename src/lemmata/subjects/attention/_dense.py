@@ -33,13 +33,13 @@ def sigmoid_attention(
         q: queries, a row a token.
         k: keys.
         v: values.
-        bias: what every logit is raised by; -log n by default. Derivatives go through it.
+        bias: the number that is added to every logit; -log n by default. Derivatives go through it.
         causal: whether token i sees the tokens j <= i alone.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
-        mask: what token i sees, row by row; everything by default.
+        mask: the tokens that token i attends to, row by row; all by default.
 
     Raises:
-        ShapeError: if there are no tokens, or queries, keys, values or mask do not fit each other.
+        ShapeError: if there are no tokens, or if queries, keys, values and mask do not fit each other.
         SettingError: for a bias or slope that is not a finite number, or a slope below 0 or traced.
         DataError: for entries that are not finite numbers, and for a mask that is not boolean.
         PrecisionError: for float16 and other types of half precision.
@@ -76,10 +76,10 @@ def softmax_attention(
         v: values.
         causal: whether token i sees the tokens j <= i alone.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
-        mask: what token i sees, row by row; everything by default.
+        mask: the tokens that token i attends to, row by row; all by default.
 
     Raises:
-        ShapeError: if there are no tokens, or queries, keys, values or mask do not fit each other.
+        ShapeError: if there are no tokens, or if queries, keys, values and mask do not fit each other.
         SettingError: for a slope that is not a finite number of at least 0, or is traced.
         DataError: for entries that are not finite numbers, for a mask that is not boolean, and for a token that attends
             to no token. If the mask is traced, the output of such a token is NaN instead.
@@ -152,7 +152,7 @@ def check_floating(name: str, array: Array) -> None:
 
     Args:
         name: of the array, for the message.
-        array: the numbers; traced ones are looked at by their shape and type alone.
+        array: the numbers; for traced ones, only shape and type are checked.
 
     Raises:
         ShapeError: if an axis has length 0.
@@ -172,7 +172,7 @@ def of_one_type(*arrays: Array) -> tuple[Array, ...]:
 
 
 def bias_of(bias: float | Array | None, n: int) -> Any:
-    """The bias of n tokens, -log n by default; a traced one as it is.
+    """The bias for n tokens, -log n by default; a traced bias is not changed.
 
     Args:
         bias: a number, or None.

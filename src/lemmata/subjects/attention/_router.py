@@ -72,16 +72,16 @@ def chosen_blocks(
 ) -> Int[Array, "n slots"]:
     """The blocks that each query attends: its own, and those of the highest scores, `count` in all.
 
-    The query at position i has block i // B for its own, which is always chosen and stands first. The others follow by
-    falling score; of equal scores the earlier block goes first. With `causal` no block after the query's own is chosen,
-    so that early queries have fewer than `count`: a slot that is left over holds -1. No derivative goes through the
-    choice.
+    The query at position i is in block i // B, which is always chosen and comes first. The others follow in order of
+    decreasing score; of equal scores, the earlier block comes first. With `causal`, blocks after the query's own block
+    are never chosen, so early queries have fewer than `count`; an unused slot contains -1. No derivative goes through
+    the choice.
 
     Args:
         q: queries, one a position.
         keys: as many keys.
         block: keys of a block, B.
-        count: blocks to attend, the own one counted; more than there are means all.
+        count: blocks to attend, including the query's own; a number above the number of blocks means all.
         causal: whether later blocks are out of reach.
         tile: blocks that are scored at a time. With it, only n x (count + tile) scores exist at once instead of
             n x blocks, and the blocks chosen are the same.
@@ -148,7 +148,8 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
         causal: whether later keys are out of reach.
 
     Raises:
-        SettingError: for a number below 1, and for a length that is not a multiple of the block without causal masking.
+        SettingError: for a number below 1, and, without causal masking, for a length that is not a multiple of the
+            block.
 
     Example:
         >>> from lemmata.subjects.attention import attended_pairs

@@ -1,7 +1,7 @@
 """Sigmoid attention as kernels in Pallas: one program a block of queries, keys and values block by block.
 
-No row needs a running maximum or sum, unlike a softmax: blocks of keys add up as they come, and the derivative needs no
-sum over a row of the output.
+Unlike a softmax, no row needs a running maximum or sum. Blocks of keys are added as they come, and the derivative needs
+no sum over a row of the output.
 """
 
 from collections.abc import Callable
@@ -54,14 +54,14 @@ def flash_sigmoid(
         q: queries, a row a token.
         k: keys.
         v: values.
-        bias: what every logit is raised by; -log n by default.
+        bias: the number that is added to every logit; -log n by default.
         block: queries, and keys, in a tile; GPUs ask for a power of 2, at least 16.
         causal: whether token i sees the tokens j <= i alone.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
-        interpret: whether the kernels are interpreted; by default where JAX has no accelerator.
+        interpret: whether the kernels are interpreted; by default, they are if JAX has no accelerator.
 
     Raises:
-        ShapeError: if there are no tokens, or queries, keys and values do not fit each other.
+        ShapeError: if there are no tokens, or if queries, keys and values do not fit each other.
         SettingError: for a block below 1, a bias or slope that is out of bounds or traced, and for kernels that would
             be compiled without an accelerator.
         DataError: for entries that are not finite numbers.

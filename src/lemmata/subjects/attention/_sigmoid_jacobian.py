@@ -38,7 +38,7 @@ def jacobian_bound(
         exponent: A, that is W_q' W_k / sqrt(d).
         value: W.
         kind: what turns logits into weights.
-        bias: what every logit is raised by, for the sigmoid; -log n by default.
+        bias: the number that is added to every logit, for the sigmoid; -log n by default.
 
     Raises:
         ShapeError: if tokens and weights do not fit each other, or are empty.

@@ -44,21 +44,21 @@ def tiled_attention(
     Queries are taken a block at a time, each with all keys. The derivative computes each block's weights P again. Let G
     be the derivative by the output and dP = G V'. Then dV = P'G, dQ = dS K / sqrt(d) and dK = dS'Q / sqrt(d). For the
     sigmoid, dS is P (1 - P) dP, entry by entry; for the softmax, it is P (dP - the row sums of P dP). Derivatives in
-    forward mode, and of higher order, go block by block, too. A length that is no multiple of the block is filled up
-    with queries that nobody reads.
+    forward mode, and of higher order, are also computed block by block. A length that is not a multiple of the block is
+    filled up with queries whose outputs are discarded.
 
     Args:
         q: queries, a row a token.
         k: keys.
         v: values.
         kind: one of `KINDS`.
-        bias: what every logit is raised by, for the sigmoid; -log n by default.
+        bias: the number that is added to every logit, for the sigmoid; -log n by default.
         block: queries in a tile; more than n counts as n.
         causal: whether token i sees the tokens j <= i alone.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
 
     Raises:
-        ShapeError: if there are no tokens, or queries, keys and values do not fit each other.
+        ShapeError: if there are no tokens, or if queries, keys and values do not fit each other.
         SettingError: for an unknown kind, a block below 1, a bias for the softmax (it would have no effect), and a bias
             or slope that is out of bounds or traced.
         DataError: for entries that are not finite numbers.

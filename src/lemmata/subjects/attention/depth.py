@@ -20,7 +20,7 @@ ABOUT = {"tool": "random matrices", "architecture": "attention", "object": "spec
 
 
 class AttentionStack(eqx.Module):
-    """Layers X <- s X + softmax(Y W_q' W_k Y' / sqrt(p)) Y W_v', Y the rows of X at length sqrt(p).
+    """Layers X <- s X + softmax(Y W_q' W_k Y' / sqrt(p)) Y W_v', where Y are the rows of X at length sqrt(p).
 
     Args:
         tokens: X before the first layer, one token a row.

@@ -23,7 +23,7 @@ class KeyEquivalents(eqx.Module):
     """A head with tokens, and a direction that its keys do not see.
 
     Args:
-        head: the head; its first token is x, the others are where functions are compared.
+        head: the head; its first token is x, and functions are compared at the other tokens.
         unseen: v, of length 1, with W_k v = 0.
     """
 

@@ -2,11 +2,11 @@
 softmax.
 
 This theory controls the spectral norm of the derivative, by the tokens, of a head of self-attention y_i = sum_j P_ij W
-x_j with logits x_i' A x_j. For the sigmoid and for the softmax alike, the norm is at most a polynomial in the length R
-of the tokens. The theory assumes nothing about the tokens. In the worst case, the weights of the sigmoid move half as
-much with their logits as the weights of the softmax. But suppose that n tokens point the same way and are not short.
-Then the derivative of the sigmoid head is larger than that of the softmax head, which is |W|. The theory leaves
-unexplained trained weights, layers around the head, and what a smaller derivative is good for.
+x_j with logits x_i' A x_j. For the sigmoid and for the softmax, the norm is at most a polynomial in the length R of the
+tokens. The theory assumes nothing about the tokens. In the worst case, the weights of the sigmoid change half as much
+with their logits as the weights of the softmax. But suppose that n tokens point the same way and are not short. Then
+the derivative of the sigmoid head is larger than that of the softmax head, which is |W|. The theory leaves unexplained
+trained weights, layers around the head, and what a smaller derivative is good for.
 """
 
 import math
@@ -37,7 +37,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "inequ
 
 
 class SigmoidHead(eqx.Module):
-    """The head y_i = sum_j P_ij W x_j with logits x_i' A x_j, P their sigmoid with a bias, or their softmax.
+    """The head y_i = sum_j P_ij W x_j with logits x_i' A x_j, where P is their sigmoid with a bias, or their softmax.
 
     Args:
         tokens: x_i, one a row.
@@ -265,7 +265,7 @@ class AlignedTokensAreAmplified(Claim[SigmoidHead]):
 
 
 def _sums(problem: SigmoidHead) -> np.ndarray:
-    """Of a row of the sigmoid's weights, and of the softmax's with each token's own left out."""
+    """Of a row of the sigmoid's weights, and of the softmax's weights without each token's own weight."""
     n = len(problem.tokens)
     return np.array([problem.weights("sigmoid").sum(axis=1).max(), 1 - 1 / n])
 

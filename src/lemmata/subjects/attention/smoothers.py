@@ -30,7 +30,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spect
 
 
 class HeadWithValues(eqx.Module):
-    """One head: logits, those of token i for all tokens in row i, and the value v_j of each token, one a row."""
+    """One head: the logits of token i for all tokens in row i, and the value v_j of each token, one in each row."""
 
     logits: Float[Array, "T T"]
     values: Float[Array, "T c"]

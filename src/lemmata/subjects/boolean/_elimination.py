@@ -94,7 +94,7 @@ class Blocks:
 
     @property
     def evidence(self) -> float:
-        """The squared advantage times the rows: above 2 log(2^b) the right parity stands out of all 2^b."""
+        """The squared advantage times the rows: above 2 log(2^b), the right parity is distinguishable from all 2^b."""
         return self.rows * self.advantage**2
 
 
@@ -122,7 +122,8 @@ def noisy_parity(
 
     Among rows that agree on a block, one is added to the others, which makes the block 0. What remains are sums of
     2^stages labels, for inputs that are nonzero only in the last block. All its parities are compared by one fast
-    transform. The bits that are found are taken out of the labels, and the remaining inputs are solved likewise.
+    transform. The bits that were found are removed from the labels, and the remaining inputs are solved in the same
+    way.
 
     Args:
         x: inputs.

@@ -51,8 +51,8 @@ def boolean_fourier(
     last number is the probability that f changes. Outputs of 0 and 1 and booleans are converted to -1 and 1.
 
     Up to 20 inputs all 2^d values are computed and everything is exact, by the fast transform. With more inputs, set
-    `threshold`: Goldreich and Levin's search looks for the sets whose coefficients are at least the threshold in
-    absolute value, and coefficients, influences and the noise curve are estimated on random points, with intervals.
+    `threshold`. Goldreich and Levin's search then finds the sets whose coefficients are at least the threshold in
+    absolute value. Coefficients, influences and the noise curve are estimated on random points, with intervals.
 
     Args:
         f_or_values: a function of a batch of points (n, d) that returns n numbers, an object with a method predict, or
@@ -61,14 +61,13 @@ def boolean_fourier(
         codes: the two values that f receives as an input in place of -1 and 1: (0, 1) for a model of columns of 0 and
             1.
         largest: how many coefficients are listed.
-        threshold: None computes all coefficients; a number in (0, 1) searches for those that reach it.
+        threshold: None computes all coefficients; a number in (0, 1) searches for coefficients of at least this size.
         level: the confidence level of each interval of sampling; those of the coefficients hold together.
         seed: the random seed of the points of sampling.
 
-    Raises:
-        SettingError, ShapeError: for invalid arguments, or more inputs than can be enumerated without a threshold; the
-            message says what sampling would evaluate.
-        DataError: for outputs that are not numbers, or not two values if the function is sampled.
+    Raises: SettingError, ShapeError: for invalid arguments, or for more inputs than can be enumerated without a
+        threshold; the message gives the number of evaluations by sampling. DataError: for outputs that are not numbers,
+        or not two values if the function is sampled.
 
     Example:
         >>> majority = lambda x: x.sum(axis=1) > 0

@@ -253,7 +253,7 @@ def _with_noise(
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
     """How well the rows tell the parity from those that differ in one or two columns: the worst of the probabilities.
 
-    On the rows where the sum of these columns is 1, the parity has e of n labels wrong, and the other has n - e.
+    On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the other one n - e.
     """
     columns = np.column_stack([np.zeros(len(x)), x]).astype(float)
     pairs = np.triu_indices(columns.shape[1], 1)
@@ -272,7 +272,7 @@ def _rounds(d: int) -> int:
 
 
 def _verifies(held: int, d: int, noise: float) -> bool:
-    """Whether the right parity is told from chance by the held-out rows, but for rare draws of their noise."""
+    """Whether the held-out rows distinguish the right parity from chance, except for rare draws of their noise."""
     wrong = math.ceil(noise * held + _SPREAD * math.sqrt(noise * (1 - noise) * held))
     return held > 0 and _rounds(d) * float(stats.binom.cdf(wrong, held, 0.5)) <= _CHANCE
 

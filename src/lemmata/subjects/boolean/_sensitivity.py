@@ -33,7 +33,7 @@ class NoiseSensitivity:
         intervals: for a new row of the same distribution.
         flipped: columns that are flipped between their two values.
         replaced: columns that take the value of another row.
-        apart: the share of pairs of different rows whose answers differ: the value of an answer to an unrelated row.
+        apart: the share of pairs of different rows with different answers: the value for an answer to an unrelated row.
         rows: different rows that were used.
         draws: changed rows that the model has answered, at each rate.
         level: the confidence level of the intervals.
@@ -102,7 +102,7 @@ def noise_sensitivity(
             it is given data frames.
         x: rows, numbers.
         eta: the probability, or several of them.
-        columns: "auto" as above; "flip" refuses columns with more than two values, "replace" replaces in all.
+        columns: "auto" as above; "flip" refuses columns with more than two values; "replace" replaces in all columns.
         draws: changed rows at each rate, at least.
         level: the confidence level of the intervals.
         seed: the random seed of the draws.

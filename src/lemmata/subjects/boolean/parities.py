@@ -52,7 +52,7 @@ class ParityByElimination(Claim[UnknownParity]):
         return jnp.asarray(sum(1 / (2.0**i - 1) for i in range(1, problem.bits + 1)))
 
     def measure(self, problem: UnknownParity, key: Key[Array, ""]) -> Array:
-        """The mean of the examples beyond d in 40 runs; a run that finds another set counts as infinite."""
+        """The mean number of examples beyond d in 40 runs; a run that finds another set counts as infinite."""
         rng, d, secret = generator_of(key), problem.bits, int(problem.secret)
         runs = []
         for inputs in rng.integers(0, 2**d, (40, d + 60)).tolist():

@@ -40,9 +40,10 @@ def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "
 
 
 def _moved_kl(share: ArrayLike, rest: ArrayLike, moved: ArrayLike) -> np.ndarray:
-    """kl(q || q + moved) for q = share, 1 - q = rest, from terms that are not negative.
+    """kl(q || q + moved) for q = share, 1 - q = rest, from nonnegative terms.
 
-    It is q h(moved/q) + (1 - q) h(-moved/(1 - q)) with h(x) = x - ln(1 + x): what is linear in `moved` cancels.
+    It is q h(moved/q) + (1 - q) h(-moved/(1 - q)) with h(x) = x - ln(1 + x), in which the part that is linear in
+    `moved` cancels.
     """
     share, rest, moved = np.asarray(share), np.asarray(rest), np.asarray(moved)
     first = np.divide(moved, share, out=np.zeros_like(moved), where=share > 0)
@@ -63,7 +64,7 @@ def _less_logarithm(x: np.ndarray) -> np.ndarray:
 
 
 def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """The largest p with kl(q || p) <= budget, elementwise: the upper end of what an observed share q allows.
+    """The largest p with kl(q || p) <= budget, elementwise: the largest value compatible with the observed share q.
 
     It is rounded up: never below the largest p, and at most about 1e-13 of p - q above.
 
@@ -122,8 +123,9 @@ def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.n
 def kl_moment(n: int) -> float:
     """E exp(n kl(k/n || p)) for k binomial of n and p, the same for every p strictly between 0 and 1.
 
-    It is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k), and by an identity of Abel's n!/n^n sum_k n^k/k!, a sum of products
-    (1 - 1/n)(1 - 2/n)... without large numbers. It lies between sqrt(n) and 2 sqrt(n), near sqrt(pi n/2) + 2/3.
+    It is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel's, this is n!/n^n sum_k n^k/k!, a sum of
+    products (1 - 1/n)(1 - 2/n)... without large numbers. It lies between sqrt(n) and 2 sqrt(n), near sqrt(pi n/2) +
+    2/3.
 
     Args:
         n: the number of draws, from 1 to 10^7.

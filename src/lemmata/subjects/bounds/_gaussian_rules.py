@@ -1,7 +1,7 @@
 """Models with Gaussian noise on their weights: the prior around one fit, the posterior on the way to another.
 
-A family holds two fits, w0 from the prior's rows and w1 from all rows, and answers for N(w0 + t (w1 - w0), sigma² S):
-its divergence from N(w0, sigma² S) and its errors. For outputs that are linear in the weights, they are exact. This
+A family contains two fits, w0 from the prior's rows and w1 from all rows. It computes, for N(w0 + t (w1 - w0), sigma²
+S), its divergence from N(w0, sigma² S) and its errors. For outputs that are linear in the weights, they are exact. This
 includes a kernel, whose weights are a function f with the Gaussian process of covariance sigma² K around it. For
 networks, they are estimated from draws.
 """
@@ -90,7 +90,7 @@ GaussianRules = LinearRules | SampledRules
 
 
 def scale_of(weights: np.ndarray, otherwise: float = 1.0) -> float:
-    """The root mean square of weights, the natural unit of noise on them; another one where all are 0.
+    """The root mean square of weights, the natural unit of noise on them; another unit if all are 0.
 
     Args:
         weights: of the prior's mean.

@@ -18,7 +18,7 @@ def gaussian_error(
 
     Args:
         outputs: means.
-        spread: deviations, one a row; 0 gives the error of the means.
+        spread: deviations, one for each row; 0 gives the error of the means.
         labels: classes 0, 1, ...
 
     >>> gaussian_error(np.array([[1.0]]), np.array([1.0]), np.array([1])).round(4)

@@ -25,7 +25,7 @@ class OccamBound:
     Args:
         bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
         trivial: what guessing gives, 1 - 1/classes.
-        vacuous: what made the bound no better than that, in words; empty if it is.
+        vacuous: the reason why the bound is no better than that, in words; empty if it is better.
         error: on the training rows.
         bits: of the description.
         rows: how many.

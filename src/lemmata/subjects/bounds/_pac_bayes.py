@@ -193,7 +193,7 @@ def pac_bayes_bound(
 
 
 def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.ndarray, " s"]:
-    """The prior's rows, drawn at random; every class stands in them, or DataError."""
+    """The prior's rows, drawn at random; every class must occur in them, or DataError."""
     if isinstance(prior, str) and prior not in ("half", "free"):
         raise SettingError(
             "prior", found=repr(prior), rule="'half', 'free', or a share of the rows above 0 and below 1"

@@ -1,4 +1,4 @@
-"""Whether a learner fits labels that mean nothing, and what that says about its capacity."""
+"""Whether a learner fits random labels, and what this shows about its capacity."""
 
 import dataclasses
 import math
@@ -25,8 +25,7 @@ class RandomLabels:
         true_accuracy: on the training rows, fitted to the true classes.
         random_accuracy: on the training rows, fitted to independent classes of equal odds: the mean over repeats.
         attainable: the largest accuracy that any rule of the learner has is at least this in expectation, at the level.
-        chance: 1/classes.
-        true_seconds, random_seconds: to fit once; the mean over repeats.
+        chance: 1/classes. true_seconds, random_seconds: the time of one fit; the mean over repeats.
         complexity: 2 random_accuracy - 1 for two classes: the attained part of the Rademacher complexity of the rules
             that the learner chooses from; None for more classes.
         complexity_lower: that complexity is at least this, at the level.

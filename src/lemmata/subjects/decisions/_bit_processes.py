@@ -70,10 +70,12 @@ def _bits(bits: int, least: int = 1) -> int:
 
 
 def parity_process(bits: int, goal: int = 0) -> BitProcess:
-    """A pair of bits (i, j), i < j, is flipped at each step, or none; the reward is 1 in one state and 0 in the others.
+    """At each step, a pair of bits (i, j), i < j, is flipped, or none.
 
-    Flips of pairs keep the parity of the number of bits in which the state differs from the goal, so that a best value
-    is above 0 only if that number is even.
+    The reward is 1 in one state and 0 in all others.
+
+    Flips of pairs keep the parity of the number of bits in which the state differs from the goal, so a best value is
+    above 0 only if this number is even.
 
     Args:
         bits: n, at least 2.
@@ -134,8 +136,8 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
 def scrambled_process(bits: int, masks: Int[np.ndarray, " bits"]) -> BitProcess:
     """Hard transitions under easy values: each following bit is a parity, and the reward one bit.
 
-    Action a, 0 or 1, leads from s to the state whose bit 0 is a and whose bits k > 0 are the parities of s & masks[k];
-    the reward is bit 0. So V_h(s) = s_0 + h - 1, and Q_h(s, a) = s_0 + a + h - 2 for h > 1: the best is to say 1.
+    Action a, 0 or 1, leads from s to the state whose bit 0 is a and whose bits k > 0 are the parities of s & masks[k].
+    The reward is bit 0. So V_h(s) = s_0 + h - 1, and Q_h(s, a) = s_0 + a + h - 2 for h > 1: the best is to say 1.
 
     Args:
         bits: n, at least 2.

@@ -3,8 +3,8 @@
 This theory is about what the training objective of a diffusion model measures. By Tweedie's formula, the score is an
 affine function of the denoiser F*(t, x) = E[x(0) | x(t) = x]. So a regression of x(0) on (t, x(t)) learns the score.
 The theory assumes normal noise. It does not explain how well a model solves the regression, which is the subject of
-`diffusion.score_error`. In this section x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
-coordinate, if alpha = exp(-G(t)/2) and G is the integral of the schedule.
+`diffusion.score_error`. In this section, x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
+coordinate, where alpha = exp(-G(t)/2) and G is the integral of the schedule.
 """
 
 import equinox as eqx

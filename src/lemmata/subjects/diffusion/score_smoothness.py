@@ -54,7 +54,7 @@ class TwoPoints(eqx.Module):
         return logsumexp(-((z - jnp.stack([self.m, -self.m])) ** 2) / (2 * spread))
 
     def excess(self, z: Float[Array, " n"], variance: Float[Array, ""] | float | None = None) -> Float[Array, " n"]:
-        """The score plus z/sigma², by differentiating `log_density`: what the score has beyond that of the noise.
+        """The score plus z/sigma², by differentiating `log_density`: the part of the score beyond that of the noise.
 
         Args:
             z: the places.

@@ -93,7 +93,10 @@ class EqualWidthMixtures(Population[EqualWidths]):
         return Space(components=Integer(self.least, self.least, self.most, "components of the mixture"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> EqualWidths:
-        """Means in [-1, 1], the outer two at least 0.6 apart; variances from 0.1 to 0.3; l = 1, half from 0.6 to 1."""
+        """Means in [-1, 1], with the outer two at least 0.6 apart; variances from 0.1 to 0.3.
+
+        L = 1, or for half of the problems from 0.6 to 1.
+        """
         mean_key, weight_key, rest_key = jax.random.split(key, 3)
         k = setting["components"]
         weights = jax.random.uniform(weight_key, (k,), minval=1.0, maxval=4.0)
@@ -174,7 +177,7 @@ def _exact_score(problem: EqualWidths, z: Decimal) -> Decimal:
 
 
 def interpolation_norm(problem: EqualWidths, n: int) -> float:
-    """y' K^-1 y of the score y at n even points of the interval, K the Gram matrix of the Gaussian kernel.
+    """y' K^-1 y of the score y at n even points of the interval, where K is the Gram matrix of the Gaussian kernel.
 
     By an L D L' decomposition in decimal arithmetic: the condition number grows faster than n!, to 1e150 at 64 points.
 

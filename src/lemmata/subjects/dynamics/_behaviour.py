@@ -109,7 +109,7 @@ def kernel_behaviour(
 
 @eqx.filter_jit
 def _linearisation(f: Function, first: Any, later: Any, x: Array) -> Array:
-    """The relative error of the first-order change; 0 if no parameter moved and outputs differ by rounding alone."""
+    """The relative error of the first-order change; 0 if no parameter moved and outputs differ only by rounding."""
     (free, fixed), (there, _) = (eqx.partition(own, eqx.is_inexact_array) for own in (first, later))
     outputs = lambda own: jax.vmap(lambda point: f(eqx.combine(own, fixed), point))(x)
     step = jax.tree.map(jnp.subtract, there, free)

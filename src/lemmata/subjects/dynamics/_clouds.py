@@ -29,7 +29,7 @@ class Clouds(eqx.Module):
 class ShiftedClouds(Population[Clouds]):
     """Standard normal real points, and generated ones around a point a distance away.
 
-    `time` is the longest training; `losses` are those that a statement speaks of.
+    `time` is the longest training; `losses` are those that the statement is about.
     """
 
     points: int = 8

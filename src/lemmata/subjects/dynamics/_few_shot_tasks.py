@@ -84,7 +84,7 @@ def _outputs(f: Any, params: dict, texts: Array) -> Array:
 
 
 class FewShotTask(eqx.Module):
-    """A pre-trained model and reviews of a topic: is it praised, whatever is said of the other one?
+    """A pre-trained model and reviews of a topic: is it praised, regardless of the opinion about the other topic?
 
     Args:
         params: of the model. texts, y: training rows, the same number of each class. unseen, unseen_y: other rows.

@@ -33,8 +33,8 @@ def output(params: dict[str, Array], point: Float[Array, " d"]) -> Float[Array, 
 class TunedNetworks(Population[TunedNetwork]):
     """Normal weights of variance 1/fan-in, normal rows, and derivatives of either sign, of size about 1.
 
-    The number of rows is odd: of an even number the signs may cancel in every weight of the first layer, and as the
-    function is linear in the second, Adam's steps would then have no second order.
+    The number of rows is odd. With an even number, the signs may cancel in every weight of the first layer. As the
+    function is linear in the second layer, Adam's steps would then have no second order.
     """
 
     free = ("x", "slopes")

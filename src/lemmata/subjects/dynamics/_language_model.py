@@ -20,7 +20,7 @@ _FLOOR = 1e-5
 class MaskedTransformer(eqx.Module):
     """Tokens in, logits of the token at every place out: attention both ways, norms first, no dropout.
 
-    The readout is the transposed embedding and a bias; norms have no parameters of their own.
+    The readout is the transposed embedding and a bias; norms have no parameters.
 
     Args:
         vocabulary: how many tokens there are.

@@ -1,4 +1,4 @@
-"""Generated points that climb a critic which is trained anew at every step; distances of clouds of points."""
+"""Generated points that climb a critic which is trained again at every step; distances of clouds of points."""
 
 import equinox as eqx
 import jax
@@ -53,7 +53,7 @@ def generator_slopes(found: Critic, fake: Float[Array, "m d"], loss: Loss) -> Fl
     ipm: -f, so that points climb f. lsgan: f² (labels -1, 1 and 0 of Mao et al., 2017). vanilla: ln(1 + e^-f).
 
     Args:
-        found: the critic, held as it is.
+        found: the critic, which does not change.
         fake: generated points.
         loss: of the pair of players.
     """

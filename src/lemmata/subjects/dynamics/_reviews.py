@@ -14,7 +14,7 @@ CLS, MASK, IT, WAS, GREAT, TERRIBLE = range(6)
 
 @dataclasses.dataclass(frozen=True)
 class Reviews:
-    """Reviews of a dish and a film: words of praise or blame for either, and words that say nothing.
+    """Reviews of a dish and a film: words of praise or blame for either, and neutral words.
 
     The tokens are, in order: the first token of every text, the mask, `it`, `was`, `great`, `terrible`; four words of
     praise and four of blame for the dish; the same numbers for the film; eight neutral words.

@@ -103,7 +103,7 @@ def stepwise_times(
 ) -> StepwisePrediction:
     """When a linear or kernel model learns each dimension of its embedding from pairs of views.
 
-    Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n) for a linear model; with a kernel its eigenvalues are those of
+    For a linear model, Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n); with a kernel, its eigenvalues are those of
     `contrastive_gram`. The flow is that of the loss |C - I|², where C is the embeddings' cross-correlation, with all
     weights at rate 1. For a network of great width the kernel is its tangent kernel.
 

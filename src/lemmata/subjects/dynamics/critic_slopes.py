@@ -53,7 +53,7 @@ class LineOfCritic(eqx.Module):
 
 
 class LinesOfCritics(Population[LineOfCritic]):
-    """Normal points around two centres; a direction that is nowhere near radial."""
+    """Normal points around two centres, and a direction that is nowhere nearly radial."""
 
     bias: float = 1.0
     network: str = "relu"

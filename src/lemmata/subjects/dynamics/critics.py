@@ -229,7 +229,7 @@ def _network(width: int) -> Serial:
 
 @eqx.filter_jit
 def _limit(problem: Clouds) -> Float[Array, " p"]:
-    """The critic of infinite width at the other points; the kernel knows no width."""
+    """The critic of infinite width at the other points; the kernel does not depend on the width."""
     return critic(TangentKernel(_network(1)), problem.real, problem.fake, problem.time)(problem.other)
 
 

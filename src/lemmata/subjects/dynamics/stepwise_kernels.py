@@ -67,7 +67,7 @@ class KernelEmbedding(Claim[ViewPairs]):
         return embedded @ embedded.T
 
     def condition(self, problem: ViewPairs) -> Array:
-        """First order in F = K^(-1/2) E K^(-1/2), E a rounding of K of size |K|.
+        """First order in F = K^(-1/2) E K^(-1/2), where E is a rounding error of K of size |K|.
 
         An entry F_jk on modes has |F_jk| <= |E| |u_j| |u_k| with |u_j|² = v_j' (Phi' Phi)^(-1) v_j, Phi the features of
         all views. In sum_j v_j v_j'/gamma_j, it counts (gamma_j + gamma_k)/(2 gamma_j (gamma_j - gamma_k)) for k > d,

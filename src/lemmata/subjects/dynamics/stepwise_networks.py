@@ -107,7 +107,7 @@ class SmallNetworksStep(Claim[ViewPairs]):
     trials = 48
     traced = False
     predict = _QUARTER
-    trivial = 0.0  # nothing is known of the others
+    trivial = 0.0  # the others are unknown
 
     def measure(self, problem: ViewPairs, key: Key[Array, ""]) -> Array:
         """1/2 less the largest eigenvalue of those to come, and the smallest of those before less 1/2."""

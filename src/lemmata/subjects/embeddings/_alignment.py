@@ -79,8 +79,7 @@ def aligned_regression(
         DataError: if a number is not finite, all labels are equal, the rows of both sets vary in fewer directions than
             z has columns, or numbers are so large that the fit is not finite.
 
-    References:
-        yang2024cod, abstract: what is minimised, without its marginal term and modified moments.
+    References: yang2024cod, abstract: the objective, without its marginal term and modified moments.
 
     Example:
         >>> import jax
@@ -149,7 +148,7 @@ def aligned_regression(
 def _leading(both: Array, columns: int) -> Array:
     """The first principal directions of all rows, refused if rows do not vary along all of them."""
     _, values, directions = jnp.linalg.svd(both - both.mean(axis=0), full_matrices=False)
-    # A constant column leaves what rounding its mean leaves of it, however large it is.
+    # After centring, a constant column contains the rounding error of its mean, of any size.
     floor = max(both.shape) * jnp.finfo(both.dtype).eps * jnp.maximum(values[0], jnp.abs(both).max())
     rank = int((values > floor).sum())
     if rank < columns:

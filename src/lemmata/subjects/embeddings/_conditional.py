@@ -6,8 +6,9 @@ centring matrix H, the conditional mean operator and the conditional covariance 
     U = C_zy (C_yy + e)^-1 = Phi A Psi',                   A = (L + n e)^-1,
     R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1,
 
-with moments about 0 in U and about the mean in R. If kernels are linear, the mean of Z given Y = y is linear in y
-and its covariance the same for all y, these are U y and R in the limit of many pairs and a ridge that goes to 0.
+with moments about 0 in U and about the mean in R. Suppose that kernels are linear, the mean of Z given Y = y is linear
+in y, and its covariance is the same for all y. In the limit of many pairs and a ridge that goes to 0, these are U y and
+R.
 """
 
 import equinox as eqx
@@ -21,7 +22,7 @@ from lemmata.kernels import AbstractKernel, gram
 
 
 class ConditionalDiscrepancy(eqx.Module):
-    """Two squared distances between conditional laws; the discrepancy is the root of their sum.
+    """Two squared distances between conditional distributions; the discrepancy is the root of their sum.
 
     Args:
         mean: |U_s - U_t|² of the conditional mean operators, in the Hilbert-Schmidt norm.
@@ -185,8 +186,8 @@ def conditional_discrepancy(
         SettingError: for a ridge that is not a finite number above 0.
 
     References:
-        yang2024cod, abstract. If the labels of source and target have unlike laws, equal conditional laws have a
-        discrepancy above 0, since the ridge shrinks each operator by its own labels.
+        yang2024cod, abstract. If the labels of source and target have different distributions, equal conditional
+        distributions have a discrepancy above 0, because the ridge shrinks each operator by its own labels.
 
     Example:
         >>> import jax

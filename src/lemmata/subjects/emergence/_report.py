@@ -38,7 +38,8 @@ class EmergenceReport:
         half_interval: the interval of `half`, of level `level`.
         onset: the scale from which a benchmark of the largest given number of items shows more than chance.
         width: by which factor the scale grows between 10 % and 90 % of the rise.
-        p_value: that the smooth law alone would fit as badly against a jump at one place.
+        p_value: the probability that the smooth law alone would fit at least as badly, compared with a jump at one
+            place.
         jump_after: the size after which the jump fits best.
         jump: by which factor the loss of a token would fall there.
         misfit: p-value of the smooth law against any other accuracies.

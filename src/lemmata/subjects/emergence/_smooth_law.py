@@ -42,7 +42,7 @@ def fits(
     finite if the counts do not determine a coefficient.
 
     Args:
-        designs: what eta = log(L c N^-alpha) is linear in.
+        designs: the variables in which eta = log(L c N^-alpha) is linear.
         successes: solved items at each size.
         items: number of items at each size.
         chance: accuracy of guessing.

@@ -38,7 +38,7 @@ def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
 def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.ndarray, " k"]:
     """How often a threshold 1/2 on the inner products misreads a sum of `active` of n random directions.
 
-    With k active directions the sum has a length of about sqrt(k), and about sqrt(k - 1) without one of them. Each
+    With k active directions, the sum has a length of about sqrt(k); without one of them, about sqrt(k - 1). Each
     silent direction is read as active with the probability of a cap, and each active one as silent.
 
     Args:

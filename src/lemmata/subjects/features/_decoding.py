@@ -44,10 +44,10 @@ def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) ->
 def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
     """Whether no proof was found that non-negative l1 decoding recovers all positive codes on the set.
 
-    The proof is a vector y with <u, y> = 1 for active directions and <u, y> < 1 for all others: then every other
-    non-negative code with the same sum of directions has a larger sum. It exists whenever the recovery is unique for
-    all such codes, if the active directions are independent. The shortest y is searched: the inequalities that it
-    meets with equality are exchanged in blocks, until all others hold and the multipliers of these are positive.
+    The proof is a vector y with <u, y> = 1 for active directions and <u, y> < 1 for all others. Then every other
+    nonnegative code with the same sum of directions has a larger sum. It exists whenever the recovery is unique for all
+    such codes, if the active directions are independent. The shortest y is searched: the inequalities that it meets
+    with equality are exchanged in blocks, until all others hold and the multipliers of these are positive.
 
     Args:
         unit: directions of length 1.
@@ -126,7 +126,7 @@ class _Search:
         room = self.unit.shape[1] - len(self.active) - len(kept)
         above = above[np.argsort(-scores[above], kind="stable")]
         if self.patience > 0:
-            # More equations than unknowns have no solution: then the largest alone.
+            # More equations than unknowns have no solution; then only the largest is used.
             self.met = np.concatenate([kept, above if len(above) <= room else above[: room // 2 + 1]])
             self.solve()
         elif len(below) or len(above):

@@ -33,7 +33,7 @@ class PatchingReport:
         sites: names.
         clean: the output on the clean input.
         corrupt: the output on the corrupted input.
-        restore: the effect of each site alone: the corrupted run with its clean values, minus the corrupted run.
+        restore: the effect of each single site: the corrupted run with its clean values, minus the corrupted run.
         ablate: the clean run, minus the clean run with its corrupted values.
         shapley: the mean effect of its clean values over all orders in which sites are restored; None if not computed.
         restore_all: the effect of clean values at all sites.
@@ -83,7 +83,7 @@ class PatchingReport:
 
     @property
     def reading(self) -> str:
-        """What the sums of single effects say, in words."""
+        """The meaning of the sums of single effects, in words."""
         size = max(abs(self.restore_all), abs(self.ablate_all))
         if size <= _ROUNDING * max(abs(self.clean), abs(self.corrupt)):
             return "the sites together have no effect"
@@ -148,8 +148,8 @@ def patching_report(
     takes 2^s runs.
 
     A module of PyTorch runs in evaluation mode, with hooks that replace the outputs of its submodules. Afterwards the
-    hooks are removed and the mode is as before. A function of JAX or NumPy has the form model(x, site): it calls
-    h = site("name", h) for each value that can be replaced, and goes on with what that returns.
+    hooks are removed and the mode is as before. A function of JAX or NumPy has the form model(x, site). It calls h =
+    site("name", h) for each value that can be replaced, and continues with the returned value.
 
     Args:
         model: a torch.nn.Module, or a function model(x, site).

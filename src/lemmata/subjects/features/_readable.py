@@ -256,7 +256,7 @@ def _readout(
     tried: dict[int, tuple[float, tuple[float, float]]] = {}
 
     def share(k: int) -> float:
-        """Of failures among the first sets, as many as it takes to exclude k."""
+        """The number of failures among the first sets that is enough to exclude k."""
         if k in tried:
             return tried[k][0]
         own, done = np.zeros(0, bool), 0
@@ -286,7 +286,10 @@ def _readout(
 
 
 def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -> int:
-    """The largest k up to the limit for which a falling condition holds, as it does for the least; near the start."""
+    """The largest k up to the limit for which a condition holds that is monotone and true for the least k.
+
+    Near the start.
+    """
     low, high, k, factor = least, limit + 1, start, _FACTOR
     while high - low > max(1, low // _STEPS):
         low, high = (k, high) if holds(k) else (low, k)

@@ -1,4 +1,4 @@
-"""Circuits: what patching single sites and adding up gradients can say about a cause.
+"""Circuits: what patching single sites and adding up gradients can show about a cause.
 
 The theory compares the effects of single sites with the effect of all sites together, and first-order attribution with
 the true change of an output. It assumes that the behaviour depends on given sites. It does not explain how to find the

@@ -48,8 +48,8 @@ class Criticality(NamedTuple):
 def critical_initialisation(activation: AbstractLayer) -> Criticality:
     """The critical variances of biases and weights of a network, its fixed point and its class.
 
-    With g(K) = C_b + C_W E[s(z)²], z ~ N(0, K), a critical point has g(K*) = K* and both susceptibilities 1, and so
-    E[s s''] = 0, C_W = 1/E[s'²] and C_b = K* - C_W E[s²] at K*.
+    Let g(K) = C_b + C_W E[s(z)²] with z ~ N(0, K). A critical point has g(K*) = K* and both susceptibilities equal to
+    1. So E[s s''] = 0, C_W = 1/E[s'²] and C_b = K* - C_W E[s²] at K*.
 
     * Activations of two lines have E[s s''] = 0 for every K: *scale invariant*, C_b = 0, every kernel is fixed.
     * If s(0) = 0, s'(0) != 0 and a = s'''/s' + 3/4 (s''/s')² < 0 at 0, K* = 0 is stable: C_b = 0, C_W = 1/s'(0)².

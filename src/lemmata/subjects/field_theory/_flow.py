@@ -14,7 +14,7 @@ from ._moments import gaussian_moments, susceptibilities
 
 
 class RepresentationFlow(NamedTuple):
-    """What a network of random weights does to one input, layer 1 first.
+    """The effect of a network of random weights on one input, layer 1 first.
 
     Attributes:
         kernel: K, the variance of a preactivation at infinite width.

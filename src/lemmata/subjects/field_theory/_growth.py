@@ -14,7 +14,7 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
     """The number nu with V/K² ~ nu (depth) in a critically initialised network.
 
     * scale invariant, slopes a and b: nu = 6 (a⁴ + b⁴)/(a² + b²)² - 1, which is 2 for the identity and 5 for ReLU;
-    * K* = 0: nu = 2/3, whatever the activation;
+    * K* = 0: nu = 2/3, for any activation;
     * half-stable: nu = C_W² (E[s⁴] - E[s²]²)/K*² at the fixed point.
 
     Consider residual connections z' = skip z + W s(z), where C_W E[s²] = (1 - skip²) K keeps the kernel fixed. After
@@ -22,7 +22,7 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
 
         (1 - skip²) (nu + (4 - nu) skip² + (16/pi) ((a² - b²)/(a² + b²))² skip (1 + skip)).
 
-    The last term is that of E[z_i z_j²]/n, i != j, which a skip hands on if the activation is neither odd nor even.
+    The last term is that of E[z_i z_j²]/n, i != j, which a skip passes on if the activation is neither odd nor even.
     It is derived here, as is the rest of the formula: the vertex grows faster with a skip of 1/4 of ReLU than without.
 
     Args:

@@ -36,8 +36,8 @@ def shared_information(log_variance: float, first: int, second: int) -> float:
 def _entropy(m: int, log_variance: float) -> float:
     """Two trapezoidal rules, in the logarithms of the scale and of the length |z|.
 
-    Given |z| the likelihood of log G has the width sqrt(2/m), and given G that of log |z| half of it: steps are shares
-    of these and of the deviation of log G.
+    Given |z|, the likelihood of log G has the width sqrt(2/m); given G, that of log |z| has half of it. Steps are
+    shares of these widths and of the deviation of log G.
     """
     deviation = np.sqrt(log_variance)
     step = min(deviation / 3.0, 0.5 / np.sqrt(m))

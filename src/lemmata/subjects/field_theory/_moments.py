@@ -18,7 +18,7 @@ _AGREE = 1e-6
 
 
 class GaussianMoments(NamedTuple):
-    """Expectations over z ~ N(0, K), s the activation.
+    """Expectations over z ~ N(0, K), where s is the activation.
 
     Attributes:
         second: E[s(z)²].

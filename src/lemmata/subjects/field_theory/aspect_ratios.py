@@ -1,6 +1,6 @@
 """Aspect ratios: the information between outputs for one input, and the maximum of an estimate of it.
 
-Outputs of a deep and wide critical network share a random scale, so that one output carries information about another.
+Outputs of a deep and wide critical network share a random scale, so one output has information about another.
 Take k1 and k2 outputs, with k = k1 + k2, and let v be the relative variance of the scale. Expanded in v, the
 information is k1 k2/8 (v² - (20 + 3 k) v³/6). This is a cubic with its maximum at v = 4/(20 + 3 k). Replace v by nu r,
 where r is depth over width and nu is the growth of the vertex. The maximum is then the estimate of an optimal ratio.

@@ -1,4 +1,4 @@
-"""Criticality: where signals and gradients neither explode nor vanish, and how they still change there.
+"""Criticality: where signals and gradients neither explode nor vanish, and how they change there.
 
 Consider a network with weights of variance C_W / fan-in and biases of variance C_b. Let K be the kernel of one input in
 a layer, which is the variance of its preactivations at infinite width. The next layer has the kernel C_b + C_W

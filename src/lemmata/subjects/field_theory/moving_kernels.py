@@ -29,7 +29,7 @@ class SteppedNetwork(eqx.Module):
 
     Args:
         x: the input of d coordinates, of length sqrt(d).
-        target: what f(x) should be, for every network.
+        target: the target of f(x), for every network.
         unit: a name of `UNITS`.
         width: of hidden layers, if a claim lets the depth vary.
     """
@@ -59,7 +59,7 @@ class SteppedNetwork(eqx.Module):
         return np.abs(self._tangent(*self._passes(moved)[:2]) / start - 1.0)
 
     def _passes(self, weights: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-        """What goes into each layer, the derivative in what comes out of it, and the output."""
+        """The inputs of each layer, the derivative in its outputs, and the output."""
         _, fn, slope = UNITS[self.unit]
         ahead, gates = [np.broadcast_to(self.x, (len(weights[0]), len(self.x)))], []
         for w in weights[:-1]:

@@ -69,7 +69,7 @@ class TwoLineNetwork(eqx.Module):
         return np.prod(squares / (self.second * width), axis=1)
 
     def preactivations(self, networks: int, rng: np.random.Generator) -> Float[np.ndarray, "m n"]:
-        """The last layer, with residual connections: given a layer, what W adds is normal and independent."""
+        """The last layer, with residual connections: given a layer, the term of W is normal and independent."""
         z = rng.standard_normal((networks, self.width))
         for _ in range(self.depth - 1):
             squares = np.where(z > 0, 1.0, self.slope**2) * z**2

@@ -29,7 +29,7 @@ def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[n
     span = last[:, 0] - logs[:, 0]
     seen = back[None] <= span[:, None] + 0.18
     drops = np.where(seen, mean - mean[:, :1], 0.0)
-    # beyond the first size the curve is taken to have been as it was there
+    # beyond the first size, the curve is assumed to have the same value as there
     first = np.maximum(seen.sum(1) - 1, 0)
     drops = np.where(seen, drops, np.take_along_axis(drops, first[:, None], 1))
     padding = smoothed.noise > 100
@@ -70,7 +70,7 @@ def power_law(smoothed: Smoothed, padding: Bool[np.ndarray, "b s"], recent: floa
     Args:
         smoothed: the curves.
         padding: which entries are none.
-        recent: deviation in ln n of the weights about the last size; inf weighs all alike.
+        recent: deviation in ln n of the weights about the last size; inf gives all the same weight.
     """
     distance = smoothed.logs - smoothed.logs[:, -1:]
     values = np.exp(np.clip(smoothed.values - smoothed.values[:, -1:], -60, 60))
@@ -93,7 +93,7 @@ def _at_exponents(
 ) -> list[Float[np.ndarray, " b"]]:
     """Best exponent of those given, with its scale, its floor and the weighted sum of squares.
 
-    Given the exponent the problem is linear; if its solution leaves scale, floor >= 0 the better edge is taken.
+    Given the exponent, the problem is linear. If its solution violates scale, floor >= 0, the better edge is used.
     """
     basis = weight[:, None, :] * np.exp(np.minimum(-exponents[:, :, None] * distance[:, None, :], 60.0))
     target, one = (weight * values)[:, None, :], weight[:, None, :]
@@ -137,8 +137,8 @@ def outlook(weights: dict, features, ways, variance, horizons, xp=np):
     """Compute the median and the scales downwards and upwards of the change of ln(error), by a small network.
 
     The network turns the features of a curve into shares of the continuations, into a correction
-    c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is that of a0 times the deviation of the last
-    level, plus a1 h / (h + 1/2), a2 h, and a3 times the disagreement of the continuations, each squared.
+    c1 (1 - exp(-h)) + c2 h and into the scales. The square of a scale is the sum of four squares: a0 times the
+    deviation of the last level; a1 h / (h + 1/2); a2 h; and a3 times the disagreement of the continuations.
 
     Args:
         weights: of the network.

@@ -96,8 +96,7 @@ class Forecast:
     Args:
         smoothed: the measured curve, a batch of one.
         sizes: the measured sizes.
-        measured: the losses that were smoothed.
-        features, ends: of that curve.
+        measured: the smoothed losses. features, ends: of this curve.
         prior: what was learned from other curves.
         shared: relative standard error that all measurements have in common.
     """

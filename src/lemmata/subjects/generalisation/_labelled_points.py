@@ -42,7 +42,10 @@ class GeneralPositions(Population[GeneralPoints]):
         return GeneralPoints(drawn[:-1] + drawn[-1])
 
     def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
-        """As many points as dimensions; general position cannot fail for a law with a density."""
+        """The number of points equals the dimension.
+
+        For a distribution with a density, general position cannot fail.
+        """
         n, d = problem.points.shape
         return [
             Hypothesis("number of points", n, ">=", d, "fewer points do not span the space"),
@@ -59,7 +62,7 @@ class DrawnPositions(Population[GeneralPoints]):
     ).where("there are at least as many points as dimensions", lambda s: s["n"] >= s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GeneralPoints:
-        """From 2 dimensions on, and from as many points as dimensions on."""
+        """From 2 dimensions on, and with at least as many points as dimensions."""
         rng = generator_of(key)
         d = int(rng.integers(2, setting["d"] + 1))
         drawn = rng.normal(size=(int(rng.integers(d, setting["n"] + 1)) + 1, d))

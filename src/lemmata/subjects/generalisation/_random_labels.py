@@ -82,7 +82,7 @@ class Lunch(eqx.Module):
     was drawn.
 
     Args:
-        votes: what the label of each point says about each other.
+        votes: the information of the label of each point about each other label.
         bias: the answer if nothing was seen.
     """
 

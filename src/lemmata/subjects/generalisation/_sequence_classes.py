@@ -59,7 +59,7 @@ class Recurrence(eqx.Module):
         inputs: b.
         radius: B.
         n: sequences of white inputs.
-        memory: 1/(1 - |a|) of the slowest state; ladders put others in its place.
+        memory: 1/(1 - |a|) of the slowest state; sequences of sizes replace this state.
     """
 
     speeds: Float[Array, " N"]

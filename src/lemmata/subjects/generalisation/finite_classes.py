@@ -116,7 +116,10 @@ def network_answers(
 
 
 class PrunedNetworks(Population[CodedNetworks]):
-    """600 sparse networks; labels are noise in half of the problems, one in ten to three are flipped in the rest."""
+    """600 sparse networks; labels are noise in half of the problems.
+
+    In the others, one in ten to one in three is flipped.
+    """
 
     settings = Space(
         inputs=Integer(5, 3, 8, "inputs", corners=(4, 6)),

@@ -1,4 +1,4 @@
-"""Learning curves: the held-out error of kernel ridge regression, predicted from eigenvalues and targets alone.
+"""Learning curves: the held-out error of kernel ridge regression, predicted only from eigenvalues and targets.
 
 This theory predicts the mean squared error on new rows of a table if a random part of its rows is used for training. It
 assumes that this part is independent of the eigenvectors of the Gram matrix. It does not explain rows of very large

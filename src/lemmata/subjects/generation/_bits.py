@@ -31,9 +31,9 @@ class Bits:
         sigmas: levels of noise, falling.
         errors: the mean squared error of the denoiser for each entry, at each level.
         shares: bits for each entry that each level adds; on a grid, where rounding or the mean row is a better
-            denoiser, they are the bits of that.
+            denoiser, they are the bits of this denoiser.
         spacing: the spacing of the grid, None without.
-        noise: added to rows that lie on no grid, None without.
+        noise: the noise that is added to rows which are not on a grid; None without noise.
         rows: number of rows.
         level: the confidence level of the interval.
         conditions: the conditions on which the numbers rest.
@@ -141,7 +141,8 @@ def bits(
     known = np.minimum(1.0, _rounding(sigmas, None if step is None else step / scale))
     errors = _errors(denoiser, rows, sigmas, scale, seed)
     parts = _chosen(errors, known) * weights
-    # With more noise than at any level, the error is that of the mean row; without, and on a grid, rounding has none.
+    # With more noise than at any level, the error is that of the mean row; without noise, and on a grid, rounding makes
+    # no error.
     base = _RATE / _WIDE**2 + (0.0 if step is not None else 0.5 * np.log2(2 * np.pi * np.e * least**2))
     each = base + parts.sum(axis=1)
     half = float(stats.t.ppf((1 + level) / 2, len(rows) - 1) * each.std(ddof=1) / np.sqrt(len(rows)))

@@ -104,8 +104,8 @@ def guided(
 
     Guidance replaces the conditional score by (1 + w) times the conditional score minus w times the unconditional
     score, at each level of noise. This is not the score of any noisy version of the tilted density p_c^(1+w) p_u^(-w).
-    For normal distributions of deviations s_c and s_0, the probability flow ends with deviation s_c^(1+w) s_0^(-w). The
-    reverse diffusion ends with a third distribution.
+    For normal distributions with deviations s_c and s_0, the probability flow ends with the deviation s_c^(1+w)
+    s_0^(-w). The reverse diffusion ends with a third distribution.
 
     Two normal distributions with commuting covariances are computed by formula. Other mixtures are simulated.
 

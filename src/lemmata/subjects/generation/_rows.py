@@ -1,4 +1,4 @@
-"""Rows that a tool is given: checked, and in a unit in which squares neither overflow nor vanish."""
+"""Rows that are passed to a tool: checked, and in a unit in which squares neither overflow nor underflow."""
 
 from typing import Any
 

@@ -98,8 +98,8 @@ def speciation(
 
     For two distant normal classes, the class is decided at about the time at which the signal along the line between
     the classes has the variance of the noise. This is half the logarithm of the largest eigenvalue of the covariance.
-    The agreement is also computed from the rows: by Bayes' rule, a noisy row has a probability of each class, and two
-    paths from it end in the same class with the sum of the squared probabilities.
+    The agreement is also computed from the rows. By Bayes' rule, a noisy row has a probability of each class. Two paths
+    from it end in the same class with probability equal to the sum of the squared probabilities.
 
     Args:
         x: rows, (n, d).
