@@ -53,7 +53,7 @@ class Result:
         self._folder, self._name = folder, name
 
     def replace(self, files: Files, gone: Iterable[str] = ()) -> None:
-        """Write all files of the result. Other files of the folder stay as they are.
+        """Write all files of the result. Other files of the folder are not changed.
 
         Args:
             files: the content of each, by its path below the folder, with slashes.
@@ -90,7 +90,8 @@ def writing(folder: str | Path, name: str, patience: float = 0.0) -> Iterator[Re
     """A context in which this process alone writes a result into a folder.
 
     A result that a killed process left half moved is finished, and what else it left is removed. The lock ends with its
-    process, however that ends. If the file system has no locks, it counts while its process runs on this machine.
+    process, even if the process is killed. If the file system has no locks, it counts while its process runs on this
+    machine.
 
     Args:
         folder: of the result; it is made.

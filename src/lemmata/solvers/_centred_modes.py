@@ -46,7 +46,7 @@ class Modes:
     def filtered(self, ridge: float, time: float | None = None) -> Float[np.ndarray, " q"]:
         """The weights of c in the solution: 1 / (a + ridge), or (1 - exp(-a t)) / a after the time t.
 
-        Without a ridge and after infinite time they are 1 / a, and 0 if a cannot be told from 0.
+        Without a ridge and after infinite time, they are 1 / a, and 0 if a cannot be distinguished from 0.
 
         Args:
             ridge: at least 0.
@@ -63,8 +63,8 @@ class Modes:
     def left_out(self, targets: Float[np.ndarray, "m k"], weights: Float[np.ndarray, " q"]) -> Float[np.ndarray, "m k"]:
         """Targets minus predictions at the rows set aside, each by a fit without the row.
 
-        It is exact for a ridge, (y_i - f_i) / (1 - h_i) with h_i = psi_i^T diag(weights) psi_i; for a time it is the
-        same expression, which is not.
+        For a ridge, it is exact: (y_i - f_i) / (1 - h_i) with h_i = psi_i^T diag(weights) psi_i. For a time, the same
+        expression is not exact.
 
         Args:
             targets: of the rows that were set aside.
@@ -131,7 +131,7 @@ def centred_modes(
         x: points, one a row.
         y: targets, times the roots of the weights.
         centres: z.
-        aside: the rows at which leave-one-out errors are asked for; they are part of the fit as well.
+        aside: the rows for the leave-one-out errors; they are part of the fit as well.
         roots: the roots of the weights w; None is 1 for each row.
         ridge: the smallest ridge that matters, for the estimate of rounding; 0 whitens every row first.
 

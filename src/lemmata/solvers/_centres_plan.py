@@ -14,8 +14,8 @@ from lemmata.kernels import AbstractKernel
 from ._kernel_rows import rows_bytes
 from ._operators import BLOCK_BYTES
 
-# K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and what a factorisation
-# holds beside them.
+# K(z, z) or the whitened square, its copy with the ridge, its factor, the factor of K(z, z), and the working memory of
+# a factorisation.
 _SQUARES = 5
 # A block in float64, its whitened form, and the next block, beside what the kernel holds while it computes one.
 _COPIES = 3
@@ -107,7 +107,7 @@ def centres_plan(
         outputs: columns of the targets.
         ridges: how many ridges.
         block: rows of K(x, z) that are computed at once; None finds them from the working set.
-        working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
+        working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
 
     Raises:
         SettingError: if both block and working set are given, or one of them is not a whole number above 0.

@@ -65,8 +65,8 @@ def conjugate_gradients(
         matrix: K, or an operator such as `KernelOperator(kernel, x)`, or any function v -> K v of (n, k) arrays.
         y: targets, one row a point.
         ridge: the ridge on the diagonal, at least 0.
-        tolerance: of the relative residual of each column; None is 1e-8 where y is float64 and 2e-4 where it is
-            float32, about the square root of the rounding.
+        tolerance: of the relative residual of each column; None is 1e-8 if y is float64 and 2e-4 if it is float32,
+            about the square root of the rounding error.
         preconditioner: v -> P^-1 v with P positive definite, such as `Preconditioner(...)`.
         most: iterations that are allowed.
 

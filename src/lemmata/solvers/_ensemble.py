@@ -47,7 +47,7 @@ class Ensemble(eqx.Module):
     Args:
         mean: over initialisations, at the training points and the others.
         train: covariance of one output at the training points, one leading entry a time.
-        test: covariance at the other points, or its diagonal alone, if they were given.
+        test: covariance at the other points, or only its diagonal, if they were given.
     """
 
     mean: Trajectory
@@ -72,8 +72,8 @@ def gradient_flow_ensemble(
     The output moves by df/dt = -Theta (f - y) from f(0) ~ N(0, K), with K the NNGP and Theta the tangent kernel (Lee et
     al., 2019). With S = I - exp(-Theta t) and A = Theta_* Theta^-1 S it is normal at every time, with
 
-        mean S y and covariance (I - S) K (I - S) at the training points,
-        mean A y and covariance K_** + A K A^T - A K_*^T - K_* A^T elsewhere.
+        mean S y and covariance (I - S) K (I - S) at the training points, mean A y and covariance K_** + A K A^T - A
+        K_*^T - K_* A^T at other points.
 
     At t = 0 it is the untrained network, at t = inf the interpolating ensemble, which is no posterior of any prior.
 

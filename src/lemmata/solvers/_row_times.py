@@ -17,7 +17,7 @@ _APART = 1e-5  # eigenvalues nearer than that share a derivative: rounding eps /
 def row_time_coefficients(
     K: Float[Array, "rows columns"], times: Float[Array, " t"], y: Float[Array, "n *k"]
 ) -> Float[Array, "n *k"]:
-    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0, where the i-th row has seen Xi_ii = times_i >= 0.
+    """The coefficients c of the flow df/dt = -K Xi' (f - y) from 0, which sees the i-th row for Xi_ii = times_i >= 0.
 
     With Xi the diagonal matrix of the times (of a flow whose rows have constant weights: time times weight),
 

@@ -114,7 +114,7 @@ def subset_of_regressors(
         centres: z, points of as many columns.
         ridge: the ridge, at least 0 (not divided by n), or several: all from the same accumulated matrices.
         block: rows of K_nz that are computed at once; None finds them from the working set.
-        working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
+        working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.
         tolerance: how far rounding of the sums may move the fit on x, as a share of |y|; 0 whitens every block of
             float64. 1e-4 halves the time. It changes a squared error of 1 % of the targets' by less than 1 in 400.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`); None
@@ -217,7 +217,7 @@ def _penalty(
 def _found(
     sums: Callable[..., Any], factor: Array, x: Array, y: Array, ridges: Array, tolerance: float
 ) -> list[tuple[Array, ...]]:
-    """What `_solved` says for each ridge, from sums that are whitened last if that is allowed and was enough."""
+    """The result of `_solved` for each ridge, whitened last if this is allowed and was accurate enough."""
     single = x.dtype != jnp.float64
     traced = any(known(part) is None for part in (factor[0, 0], x[0, 0], y[0, 0], ridges))
     if not traced and (single or tolerance > 0) and bool(jnp.all(ridges > 0)):

@@ -171,7 +171,7 @@ def mended(shelf: Shelf, term: str) -> str:
 
 
 def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
-    """The known terms that a term may mean: itself; else those that begin with it; else those a slip away."""
+    """The known terms that a term may mean: itself; else those that begin with it; else those one typo away."""
     if term in shelf.postings or term.startswith("~"):
         return [(term, 1.0)] if term in shelf.postings else []
     begun = [known for known in shelf.postings if len(term) > 2 and known.startswith(term)]

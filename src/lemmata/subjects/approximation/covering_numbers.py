@@ -120,7 +120,9 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
 
 
 def _columns(problem: ClassesOfCosines, largest: Float[Array, " n"]) -> Float[Array, ""]:
-    """Intervals of length 2 epsilon that cover the values -h to h, h the largest in a cell of that length, all cells.
+    """Intervals of length 2 epsilon that cover -h to h, for all cells.
+
+    Here h is the largest value in a cell of that length.
 
     Cells without a point have h = 0 and count as one.
     """

@@ -101,7 +101,10 @@ class ArrangementRegions(Claim[Arrangement]):
 
 
 class CircleOfInputs(eqx.Module):
-    """Two orthonormal inputs u and v, and so the circle cos(a) u + sin(a) v; and the width of every hidden layer."""
+    """Two orthonormal inputs u and v, which define the circle cos(a) u + sin(a) v.
+
+    Also the width of every hidden layer.
+    """
 
     frame: Float[np.ndarray, "2 d"]
     width: int = eqx.field(static=True)

@@ -251,7 +251,7 @@ def _with_noise(
 
 
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
-    """How well the rows tell the parity from those that differ in one or two columns: the worst of the probabilities.
+    """How well the rows distinguish the parity from neighbours in one or two columns: the worst probability.
 
     On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly, and the other one n - e.
     """

@@ -40,7 +40,7 @@ class Sparsified:
         weights: their new weights, shape (k, outputs).
         intercept: the network's own.
         error: distance between the few units and the network.
-        bound: what is proved before any unit is chosen: sqrt((R² - |X|²)/k).
+        bound: the bound that is proved before any unit is chosen: sqrt((R² - |X|²)/k).
         size: |X|, the root mean square of the network's output without the intercept.
         mass: R, the sum of |weight| times the root mean square of the unit, over all units.
         path: the error with the first 1, 2, ..., k units.

@@ -28,8 +28,8 @@ class WorstCase:
     Args:
         bound: no function exceeds it; the multipliers prove it.
         attained: a function attains it.
-        unit_steps: the worst case of as many steps 1/smoothness; for convexity 0 the formula smoothness/(4n + 2). It is
-            nan if rounding prevents the accuracy.
+        unit_steps: the worst case of the same number of steps 1/smoothness; for convexity 0, the formula smoothness/(4n
+            + 2). It is nan if rounding prevents the accuracy.
         steps: the steps.
         smoothness, convexity: of the functions.
         multipliers: the multipliers of the inequalities between the points x_0, ..., x_n, x* (rows) and each other
@@ -144,7 +144,7 @@ def worst_case(steps: Any, smoothness: float, convexity: float = 0.0) -> WorstCa
 
 
 def _solved(steps: np.ndarray, ratio: float) -> Certificate:
-    """The certificate, or that of nothing if rounding makes a matrix of the search singular."""
+    """The certificate, or an empty one if rounding makes a matrix of the search singular."""
     nothing = Certificate(np.inf, 0.0, np.zeros(0), -np.inf)
     if np.prod((1 - steps) ** 2) > _DIVERGED:
         return nothing

@@ -91,7 +91,7 @@ class GradientDescentWorst(Claim[EqualSteps]):
         return jnp.stack([jnp.asarray(max(remaining)), proven * problem.scale])
 
     def condition(self, problem: EqualSteps) -> Array:
-        """The quadratic multiplies by 1 - h; the bound is accurate to _ACCURACY, relative, for which 32 eps stands."""
+        """The quadratic multiplies by 1 - h; the bound has the relative accuracy _ACCURACY, which 32 eps represents."""
         exact = 4.0 * problem.n * (1 + 1 / jnp.abs(1 - problem.length))
         return jnp.stack([exact, jnp.asarray(2 * _ACCURACY / (32 * np.finfo(float).eps))])
 

@@ -1,4 +1,4 @@
-"""Samplers for an exact or a learned score, and the distance of what comes out from the data."""
+"""Samplers for an exact or a learned score, and the distance of their samples from the data."""
 
 from collections.abc import Callable
 
@@ -38,7 +38,7 @@ def energy_interval(
 
     Args:
         x: a sample.
-        y: another, of as many points.
+        y: another sample with the same number of points.
         blocks: the samples are cut into this many blocks, left out in turn.
         width: half the width of the interval in standard errors.
     """

@@ -119,7 +119,8 @@ def _posterior_covariance(target: GaussianMixture, schedule: Schedule, t: Array,
     alpha, v = schedule.scale(t), schedule.variance(t)
     inside = 1 / (1 / target.std**2 + alpha**2 / v)
     means = inside * (target.means / target.std**2 + alpha * x / v)
-    # up to what all components share, twice -log of N(mu, std² I) and of N(alpha x(0), v I) at the posterior mean
+    # without the terms that all components share, twice -log of N(mu, std² I) and of N(alpha x(0), v I) at the
+    # posterior mean
     gaps = jnp.sum((means - target.means) ** 2, axis=1) / target.std**2 + jnp.sum((x - alpha * means) ** 2, axis=1) / v
     odds = target.weights * jnp.exp((gaps.min() - gaps) / 2)
     apart = means[:, None] - means
@@ -234,5 +235,5 @@ class CubeLipschitz(Claim[Diffused]):
         return 1e4 * (1 + jnp.max(jnp.abs(problem.points).max(axis=1) / jnp.sqrt(v)))
 
     def trivial(self, problem: Diffused) -> Array:
-        """The bound from |x(0)| <= 1 alone, alpha/(1 - alpha²), which grows without end as t -> 0."""
+        """The bound that only uses |x(0)| <= 1, alpha/(1 - alpha²), which diverges as t -> 0."""
         return problem.schedule.scale(problem.times) / problem.schedule.variance(problem.times)

@@ -79,7 +79,7 @@ def _mean_square(outputs: Float[Array, "p k"]) -> Float[Array, ""]:
 
 
 def _together(one: Float[Array, "p k"], other: Float[Array, "p k"]) -> Float[Array, ""]:
-    """The square of the sum of root mean squares: what every reader knows of the mean square of a difference."""
+    """The square of the sum of root mean squares. It bounds the mean square of a difference."""
     return (jnp.sqrt(_mean_square(one)) + jnp.sqrt(_mean_square(other))) ** 2
 
 

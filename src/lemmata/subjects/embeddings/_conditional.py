@@ -168,7 +168,7 @@ def conditional_discrepancy(
     label_kernel: AbstractKernel,
     ridge: float = 0.05,
 ) -> ConditionalDiscrepancy:
-    """How far apart two conditional laws of z given y are, from a sample of each (conditional operator discrepancy).
+    """The distance of two conditional distributions of z given y, from samples (conditional operator discrepancy).
 
     Args:
         source: representations z and labels y of the source, a row each.

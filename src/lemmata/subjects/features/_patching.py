@@ -1,4 +1,4 @@
-"""What the sites of a model carry: effects of restoring and of destroying each, and of all sets of sites."""
+"""The effects of restoring and of destroying each site of a model, and of all sets of sites."""
 
 import dataclasses
 import math

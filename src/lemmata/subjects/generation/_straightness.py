@@ -43,7 +43,7 @@ class Straightness:
             optimal transport of the rows.
         bent: the share of the energy that straight paths between the same ends would save.
         detour: the share of the energy that the optimal transport to the same ends would save besides.
-        steps: the number of steps of the solver with which the error is at most the error asked for; None if more than
+        steps: the number of steps of the solver with which the error is at most the requested error; None if more than
             4,096.
         reached: the error with this number of steps, measured; NaN without.
         error: the requested error: the root mean square distance from the exact ends.
@@ -121,8 +121,8 @@ def straightness(
     Args:
         velocity: a function of rows (n, d) and a time in [0, 1] that returns the velocity of each row.
         x0: rows at time 0; W2 is computed on at most 2,000 of them.
-        error: the root mean square distance from the exact ends that is allowed; None is a hundredth of the root mean
-            square distance that rows move.
+        error: the allowed root mean square distance from the exact ends; None is a hundredth of the root mean square
+            distance that rows move.
         method: "euler" or "heun" (two evaluations a step).
         steps: Runge-Kutta steps of order 4 of the solution that counts as exact.
         level: the confidence level of the interval.

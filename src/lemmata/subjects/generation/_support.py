@@ -92,13 +92,13 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
 
     All pairs are compared, and pairs that share a sample are not independent. The interval is Clopper and Pearson's for
     the number of independent pairs that has the same sampling error, which is estimated from triples. Its lower end
-    also covers a frequent sample that was drawn too rarely: a sample that was seen k times has at most Clopper and
-    Pearson's probability q, and then q² is a part of the sum.
+    also allows for a frequent sample that was drawn too rarely. The Clopper-Pearson limit q of a sample that was seen k
+    times bounds its probability, and then q² is a part of the sum.
 
     Args:
         samples: independent samples, one a row; numbers, or labels of any kind in one column.
-        same: when two samples are the same: None if they are equal; a number is the largest Euclidean distance; or a
-            function of two samples that returns true or false.
+        same: defines when two samples are the same. None means equal; a number is the largest Euclidean distance; a
+            function of two samples returns true or false.
         level: the confidence level of the interval.
 
     Raises:
@@ -147,7 +147,7 @@ def _independent(theta: float, triple: float, s: int) -> float:
         s: number of samples.
     """
     pairs = s * (s - 1) / 2
-    if not 0 < theta < 1:  # nothing is known of the variance of no collision, and of only collisions
+    if not 0 < theta < 1:  # the variance is unknown if there is no collision, or if there are only collisions
         return pairs if theta == 0 else s / 2
     inflation = 1 + 2 * (s - 2) * max(triple - theta**2, 0.0) / (theta * (1 - theta))
     # The share of all pairs is never less certain than that of s/2 pairs without common samples (Hoeffding 1963).
@@ -216,7 +216,7 @@ def _near(samples: Any, distance: float) -> np.ndarray:
 
 def _called(samples: Any, same: Callable[[Any, Any], Any]) -> np.ndarray:
     array = array_of("samples", samples).copy()
-    array.setflags(write=False)  # a function that changes samples is refused, and the user's stay as they are
+    array.setflags(write=False)  # a function that changes samples is refused, and the user's samples stay unchanged
     _count(array, _MOST_CALLED)
     degrees = np.zeros(len(array), dtype=int)
     for i in range(len(array)):

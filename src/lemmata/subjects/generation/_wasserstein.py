@@ -81,7 +81,7 @@ class Distance:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The distance with its interval, beside the sampling floor, as an Altair chart."""
+        """The distance with its interval, and the sampling floor, as an Altair chart."""
         import altair as alt
 
         low, high = self.interval

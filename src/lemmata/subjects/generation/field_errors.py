@@ -18,7 +18,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object
 
 
 class WrongField(eqx.Module):
-    """v(x) = A x + b sin(<k, x>) k/|k|² and a model v + e cos(f <k, x>) u, where |u| = 1, from a start.
+    """v(x) = A x + b sin(<k, x>) k/|k|² and a model v + e cos(f <k, x>) u with |u| = 1, from a start.
 
     Args:
         matrix: A.

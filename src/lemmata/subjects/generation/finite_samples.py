@@ -33,7 +33,7 @@ _TRIES = 8
 
 class SampledLaws(eqx.Module):
     """P and Q are distributions mean + mixing e, where e has independent entries of variance 1; n is a sample size. If
-    `equal` is 1, P is Q. Otherwise their means are a few standard errors apart.
+    `equal` is 1, P is Q. Otherwise, their means differ by a few standard errors.
     """
 
     shift: Float[Array, " d"]

@@ -225,7 +225,7 @@ class OptimisticSteps(Claim[ScalarGame]):
         return jnp.stack([factor(problem.step), factor(jnp.asarray(_EDGE))])
 
     def condition(self, problem: ScalarGame) -> Array:
-        """Roundings of a recursion with roots that are 2 sqrt(|h² - 1/4|) apart."""
+        """Roundings of a recursion whose roots differ by 2 sqrt(|h² - 1/4|)."""
         return 32 / jnp.sqrt(jnp.abs(problem.step**2 - 0.25))
 
 

@@ -196,8 +196,8 @@ class SpeciationTime(Claim[TwoClasses]):
     """
 
     # Given x_t, the class is +1 with probability p = (1 + tanh(<m, x_t> e^-t))/2, since x_t given the class is
-    # N(+-e^-t m, I). Two paths agree with probability p² + (1 - p)², which is 1/2 + tanh²/2, and for equally likely
-    # classes E tanh² = E tanh under the class +1.
+    # N(+-e^-t m, I). Two paths agree with probability p² + (1 - p)², which is 1/2 + tanh²/2. For equally likely
+    # classes, E tanh² = E tanh under the class +1.
     title = "The time at which a reverse diffusion chooses its class"
     source = Source("biroli2023", "Main result", note="the speciation time, with the exact share of agreeing paths")
     stated = Kind.OWN

@@ -54,8 +54,7 @@ def read_history(history: Any, step: Any, train: Any, test: Any, weight_decay: A
         weight_decay: column of the weight decays; there need not be one.
         metric: "accuracy" or "loss"; None reads it from the names of the columns.
 
-    Raises:
-        SettingError, UnknownNameError, DataError, ShapeError: in one line, for whatever cannot be used.
+    Raises: SettingError, UnknownNameError, DataError, ShapeError: for unusable input, with a message of one line.
     """
     if metric is not None and not (isinstance(metric, str) and metric in METRICS):
         raise SettingError("metric", found=repr(metric), rule='"accuracy" or "loss"')
@@ -186,7 +185,7 @@ def _metric_of(name: Any) -> str | None:
 
 
 def _numbers(name: str, column: Any) -> Float[np.ndarray, " rows"]:
-    """A column of numbers; what is missing is NaN."""
+    """A column of numbers; missing cells are NaN."""
     if np.ma.isMaskedArray(column):
         column = np.ma.asarray(column, float).filled(np.nan) if column.dtype.kind in "iufb" else column.filled(None)
     values = array_of(f"column {name!r}", column)

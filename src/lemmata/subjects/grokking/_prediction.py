@@ -49,8 +49,8 @@ class DelayPrediction:
         trivial_error: on the new rows of predicting 0; None without new rows.
         times: the times of the curves.
         train_errors: training errors at these times.
-        test_errors: errors on the new rows at these times; without new rows the squared length of the start in the
-            directions that no row sees.
+        test_errors: errors on the new rows at these times; without new rows, the squared length of the start in the
+            directions that no row contains.
         conditions: the conditions on which the numbers rest.
         claims: names of the claims that state them.
     """
@@ -106,10 +106,10 @@ def predict_delay(
 
     The flow of mean squares |F w - y|²/(2n) + lambda |w|²/2 is solved exactly. Training errors fall at the rates of the
     data, the eigenvalues of F'F/n. The part of the start that does not affect the outputs on the rows shrinks at the
-    rate lambda. For a network in the lazy regime, F has the gradients of the output at the start, and the outputs less
-    those at the start are y. Pass rows of new data to predict their error. Without them, the start counts as forgotten
-    when it is as long as the truth in the directions that no row contains. The truth is assumed to have no preferred
-    direction there.
+    rate lambda. For a network in the lazy regime, F contains the gradients of the output at the start, and y is the
+    outputs minus those at the start. Pass rows of new data to predict their error. Without them, the start counts as
+    forgotten when it is as long as the truth in the directions that no row contains. The truth is assumed to have no
+    preferred direction there.
 
     Args:
         features: F, (n, d).
@@ -119,8 +119,7 @@ def predict_delay(
         new: features and labels of new rows.
         fitted: the rows are fitted when the mean squared error is this share of the mean square of y.
 
-    Raises:
-        SettingError, ShapeError, DataError: for whatever cannot be used.
+    Raises: SettingError, ShapeError, DataError: for unusable input.
 
     Example:
         >>> rng = np.random.default_rng(0)

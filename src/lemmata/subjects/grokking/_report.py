@@ -57,7 +57,7 @@ class GrokkingRun:
         onset: with two clocks, the step before which the test error does not fall, if it then falls exponentially.
         onset_interval: from the logged steps.
         last: the last logged step of the validation curve.
-        notes: what the reader must know.
+        notes: remarks that the reader needs.
         train: the training curve.
         test: the validation curve.
     """
@@ -188,9 +188,8 @@ def grokking_report(
         weight_decay: column of the weight decays; the table need not have one.
         metric: "accuracy" or "loss", if the names of the columns do not say it.
 
-    Raises:
-        SettingError, UnknownNameError, DataError, ShapeError: for a table without a validation column, and whatever
-            else cannot be used.
+    Raises: SettingError, UnknownNameError, DataError, ShapeError: for a table without a validation column, and other
+    unusable input.
 
     Example:
         >>> log = {"step": [1, 10, 100, 1000], "train_acc": [0.1, 0.6, 1.0, 1.0], "val_acc": [0.1, 0.1, 0.2, 0.95]}

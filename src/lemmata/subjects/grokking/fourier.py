@@ -68,8 +68,9 @@ class ModePowers(eqx.Module):
 
 
 class RandomModes(Population[ModePowers]):
-    """Random frequencies of power 1; or any number of frequencies with random powers, one alone in half of the
-    problems.
+    """Random frequencies of power 1.
+
+    Or any number of frequencies with random powers, a single frequency in half of the problems.
 
     Args:
         equal: whether all powers are 1, with the number of frequencies as the setting `modes`.

@@ -89,7 +89,9 @@ def satisfied(rows: Bool[np.ndarray, "m n"], clauses: list[Clauses]) -> Bool[np.
 
 
 def shortest_first(n: int, clauses: list[Clauses]) -> list[tuple[int, ...]]:
-    """The clauses as tuples; up to 14 columns, only as many as determine the formula at all 2^n points.
+    """The clauses as tuples.
+
+    Up to 14 columns, only the clauses that are needed to define the formula at all 2^n points.
 
     The clause that is violated at the most points that are not excluded yet is taken next, until all are.
     """

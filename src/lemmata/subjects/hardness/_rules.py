@@ -29,8 +29,8 @@ class Rule:
     Args:
         form: "cnf", an AND of clauses, or "dnf", an OR of terms.
         k: the largest number of literals in a clause or term.
-        parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns these are as few as a greedy
-            choice finds for the same formula; beyond, all that no shorter one implies.
+        parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns, these are the few clauses that
+            a greedy choice finds for the same formula; beyond, they are all clauses that no shorter one implies.
         label: what is predicted if the formula is true.
         other: what is predicted elsewhere.
         rows: of the training table.
@@ -38,8 +38,8 @@ class Rule:
         guess: the training error of always answering the more frequent label.
         alone: rows that delete some clause or term which no other row deletes.
         leave_one_out: the share of rows that a rule learned without them gets wrong, (unfitted + alone)/rows.
-        bound: if the labels are some k-CNF (or k-DNF) of the columns, the expected error is at most that: the number
-            of all clauses divided by the rows and one more. It is vacuous from `guess` on.
+        bound: if the labels are some k-CNF (or k-DNF) of the columns, an upper bound of the expected error: the number
+            of all clauses divided by (the number of rows plus one). It is vacuous from `guess` on.
         conditions: the conditions on which the numbers rest.
         claims: names of the claims that state them.
     """
@@ -104,7 +104,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
     deleted: the learned formula implies f, so that it errs on positive rows only. For a k-DNF, it deletes the terms
     (ANDs) that are true on a negative row, and takes the OR of the rest, which errs on positive rows only.
 
-    A row that is left out is an error exactly if the formula of all rows gets it wrong, or if the row alone deletes
+    A row that is left out is an error exactly if the formula of all rows is wrong on it, or if this row alone deletes
     some clause. Counting these rows gives the leave-one-out error without fitting again: an unbiased estimate of the
     error of the rule that one row less gives, for one form and fixed thresholds. (The choice of the better of two forms
     makes it a little too small.)
@@ -163,7 +163,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         rows, positive = self.thresholds_ < X, index == len(self.classes_) - 1
         forms = _FORMS[1:] if self.form == "auto" else (self.form,)
         learned = [self._delete(form, k, rows, positive) for form in forms]
-        # Of two equal errors, that of the shorter formula is taken.
+        # Of two equal errors, that of the shorter formula is used.
         order = [(rule.leave_one_out, sum(map(len, rule.parts))) for rule, _ in learned]
         self.rule_, self._clauses = learned[order.index(min(order))]
         return self

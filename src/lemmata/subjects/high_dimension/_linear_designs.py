@@ -51,8 +51,8 @@ def draw_design(rows: int, columns: int, fresh: int, signal: float, noise: float
 def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None:
     """The linear model on a regression's own inputs, first output; coefficients and noise by least squares on all rows.
 
-    Noise that the problem declares is kept; otherwise it is the residual standard deviation, in which a part of the
-    target that is not linear counts as noise. `rows` keeps the first rows for training.
+    Noise that the problem declares is kept. Otherwise it is the residual standard deviation, so a nonlinear part of the
+    target counts as noise. `rows` keeps the first rows for training.
     """
     if not isinstance(problem, Regression):
         return None

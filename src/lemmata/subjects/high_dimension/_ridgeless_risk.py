@@ -147,12 +147,12 @@ def ridgeless_risk(
         error = n/(n - D) (noise + kappa² sum l_i b_i²/(l_i + kappa)²).
 
     The factor n/(n - D) is the price of interpolation. For p < n it is n/(n - p), and there is no bias. The covariance
-    is that about 0: columns and target are taken as they are, without an intercept.
+    is about 0: columns and target are used without centring and without an intercept.
 
-    From N rows, noise and coefficients are estimated by least squares, and the formula is corrected for the spread
-    that the eigenvalues of N rows have around those of the covariance. Direct fits to some of the rows test the
-    curve. The errors of the first 1, 2, ... columns are computed in the same way, and the part that only the other
-    columns explain counts as noise. So order the columns by how soon you would use them.
+    Noise and coefficients are estimated from N rows by least squares. The formula is corrected for the spread of the
+    eigenvalues of N rows around those of the covariance. Direct fits to some of the rows test the curve. The errors of
+    the first 1, 2, ... columns are computed in the same way, and the part that only the other columns explain counts as
+    noise. So order the columns by how soon you would use them.
 
     Args:
         x: rows (N, p), at least p + 10 of them; None if the covariance is given.

@@ -1,4 +1,4 @@
-"""The price of interpolating noise: what the spectrum of the inputs says about ridgeless regression.
+"""The price of interpolating noise: consequences of the inputs' spectrum for ridgeless regression.
 
 This theory gives the risk of the least squares fit of smallest norm for normal rows of any covariance. For noise alone,
 the squared error on new rows divided by the variance of the noise is the price of interpolation. It is 1 if noise does

@@ -120,9 +120,8 @@ def interpolants(
         alphas: starts of the diagonal and of the square network.
         held: inputs and targets of new rows, for the error.
 
-    Raises:
-        ShapeError, DataError: for rows that do not fit each other, dependent rows, or no fewer rows than columns.
-        SettingError: for a start that is not positive.
+    Raises: ShapeError, DataError: for rows of different shapes, for dependent rows, or if there are not fewer rows than
+        columns. SettingError: for a start that is not positive.
 
     Example:
         >>> import numpy as np

@@ -44,7 +44,7 @@ class Margins:
         smallest: the least value.
         errors: the share of rows with a margin of at most 0.
         norm: in which a linear classifier's margin grows under the optimiser, or None if no optimiser is named.
-        attained: the margin of the last layer over the largest that is possible on its features, in the l_2 norm; None
+        attained: the margin of the last layer over the largest possible margin on its features, in the l_2 norm. None
             if the last layer is not known, its features cannot be separated, or the margin cannot be computed.
         cosine: the cosine of the last layer with the separator of largest margin on its features.
         largest: this largest margin.

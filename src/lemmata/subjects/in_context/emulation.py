@@ -57,7 +57,8 @@ class WeightsExecuteTheSteps(AbstractTokens):
         "li2025incontext", "Lemma 4, part i", "Lemma 4, part ii", "(106)", "(107a)", "(107b)", "(108)", "(109a)",
         "(109b)", "(110)", "(111)", "(112)",
     )  # fmt: skip
-    relation = Equal(block=2)  # every H(l) has entries of 1, and `dense_rounding` is an absolute error beside them
+    # every H(l) has entries of 1, and `dense_rounding` is an absolute error relative to these
+    relation = Equal(block=2)
     control = Control(
         "the coefficients are one step late", rho_one_step_late, loose="all other rows of the tokens stay correct"
     )

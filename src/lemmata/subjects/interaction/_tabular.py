@@ -99,7 +99,8 @@ class TabularMDP:
 
         Raises:
             DataError: for numbers that are not whole, or pairs without a step if `unseen` is not given.
-            ShapeError, SettingError: for another number of columns, and for counts below what the steps name.
+            ShapeError, SettingError: for another number of columns, and for counts that are smaller than the steps
+                require.
 
         Example:
             >>> steps = [[0, 0, 1.0, 0], [0, 0, 1.0, 1], [0, 1, 0.0, 1], [1, 0, 2.0, 1], [1, 1, 0.0, 0]]
@@ -271,8 +272,8 @@ class TabularMDP:
     ) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s a"]]:  # fmt: skip
         """Values of a policy, and what each action gains over it.
 
-        A constant that is added to all rewards, and the value of state 0, which is large for a discount near 1, are
-        solved for apart. So rounding errors do not hide the differences between actions.
+        A constant in all rewards, and the value of state 0, which is large for a discount near 1, are solved for
+        separately. So rounding errors do not hide the differences between actions.
         """
         moves = np.einsum("sa,sat->st", policy, self.transitions)
         middle = self._middle

@@ -1,4 +1,4 @@
-"""What a layer of a convolutional deep kernel machine hands to the next: no pairs of sites."""
+"""The data that a layer of a convolutional deep kernel machine passes to the next: no pairs of sites."""
 
 from typing import NamedTuple
 

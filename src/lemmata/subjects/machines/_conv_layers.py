@@ -169,7 +169,7 @@ def site_weights(grams: ConvolutionalGrams, jitter: float = 0.0) -> Float[Array,
 def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> ConvolutionalGrams:
     """Divide by norms, as batch normalisation divides features: K_ii by a a', K_ti by a b and k_t by b².
 
-    Correlations stay as they are, since every covariance is divided by the norms of its two points.
+    Correlations do not change, since every covariance is divided by the norms of its two points.
 
     Args:
         grams: to be divided.

@@ -67,7 +67,7 @@ class ConvolutionalMachine(eqx.Module):
         return sum(parts, start=jnp.zeros(()))
 
     def posterior(self, images: Float[Array, "n h w c"], targets: Float[Array, "n k"]) -> InducedPosterior:
-        """What labels of images say.
+        """The posterior for labels of images.
 
         Args:
             images: n of them.
@@ -101,7 +101,7 @@ def initial_machine(
     Args:
         key: which patches.
         images: from which they are taken.
-        inducing: how many inducing points the patches have, and each block; at most as many as there are sites.
+        inducing: the number of inducing points of the patches and of each block; at most the number of sites.
         strides: of each block, one fewer.
 
     Raises:
@@ -208,7 +208,7 @@ def train_machine(
     steps: int = 100,
     rate: float = 0.01,
 ) -> tuple[ConvolutionalMachine, Float[Array, " steps"]]:
-    """Steps of Adam up the objective, over all rows at once; nothing of it is random.
+    """Steps of Adam that raise the objective, over all rows at once; they are deterministic.
 
     Args:
         machine: to start from.

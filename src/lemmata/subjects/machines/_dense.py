@@ -94,18 +94,18 @@ def deep_kernel_machine(
 
         sum_c log N(y_c; 0, K(G_L) + s I) - sum_l nu_l D(G_l | K(G_{l-1})),
 
-    D the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or the
-    identity. It is the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and whose
-    labels are seen N times, as N grows (Yang et al., 2023). The larger nu, the stiffer the layer: at nu = infinity
-    G_l = K(G_{l-1}), the Gram matrices of an infinitely wide network. By L-BFGS over triangular factors, from the prior
-    or from a random start; time n³ and memory n² for each layer and step. Linear machines have one maximum; machines of
-    ReLUs may have several, of which one is found.
+    where D is the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or
+    the identity. It is the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and
+    whose labels are seen N times, as N grows (Yang et al., 2023). The larger nu, the stiffer the layer: at nu =
+    infinity G_l = K(G_{l-1}), the Gram matrices of an infinitely wide network. By L-BFGS over triangular factors, from
+    the prior or from a random start; time n³ and memory n² for each layer and step. Linear machines have one maximum;
+    machines of ReLUs may have several, of which one is found.
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
-        y: labels, a column an output; centred by the caller if that is meant.
+        y: labels, one column for each output; centre them first if you want this.
         layers: L, at least 1.
-        nu: the weight of each layer's divergence beside C columns, above 0; one number for all layers.
+        nu: the weight of each layer's divergence relative to C columns, above 0; one number for all layers.
         noise: s, above 0; 0 only if the objective has a maximum, see below.
         kernel: "relu" or "linear".
         start: a key for a random start of the search; None starts from the prior.

@@ -25,9 +25,9 @@ def linear_deep_kernel_machine(
 
         nu g^(L+1) = (nu - C) g^L + C s.
 
-    At nu = C it is s^(1/(L+1)): the Gram matrices go from G_0 to S geometrically (Yang et al., 2023). At nu = infinity
-    it is 1, and nothing moves. It follows from the stationarity of each layer,
-    nu (G_{l-1}^-1 - G_l^-1) = nu' (G_l^-1 G_{l+1} G_l^-1 - G_l^-1), with nu' = nu below the last layer and C, S there.
+    At nu = C it is s^(1/(L+1)): the Gram matrices go from G_0 to S geometrically (Yang et al., 2023). At nu = infinity,
+    it is 1, and nothing changes. It follows from the stationarity of each layer, nu (G_{l-1}^-1 - G_l^-1) = nu' (G_l^-1
+    G_{l+1} G_l^-1 - G_l^-1), with nu' = nu below the last layer and C, S there.
 
     Args:
         gram_0: G_0, positive definite.

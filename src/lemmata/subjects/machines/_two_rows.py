@@ -57,9 +57,9 @@ def posterior(
 ) -> Posterior:
     """The posterior of G = F F'/width for F of `width` columns from N(0, prior), labels seen so many times.
 
-    The labels' columns are drawn from N(0, K(G) + noise I), K the covariance of ReLU features. In coordinates u of G =
-    R T T' R', with R R' = prior and T = [[e^u0, 0], [u1, e^u2]], the Gauss-Hermite nodes are placed about the mode,
-    with the spread of the second derivatives there.
+    The labels' columns are drawn from N(0, K(G) + noise I), where K is the covariance of ReLU features. In coordinates
+    u of G = R T T' R', with R R' = prior and T = [[e^u0, 0], [u1, e^u2]], the Gauss-Hermite nodes are placed about the
+    mode, with the spread of the second derivatives there.
     """
     root = np.linalg.cholesky(prior)
     seen = y @ y.T

@@ -1,4 +1,4 @@
-"""One head of attention fitted to another one's outputs, and the law of prompts of linear functions."""
+"""One head of attention fitted to another one's outputs, and the distribution of prompts of linear functions."""
 
 import equinox as eqx
 import jax

@@ -15,7 +15,7 @@ from ._interpolation import bilinear, check_colours, check_image, check_position
 
 
 class KernelBlock(eqx.Module):
-    """Galerkin attention and a pointwise network: x -> x + W2 gelu(W1 a), a the attention with its residual.
+    """Galerkin attention and a pointwise network: x -> x + W2 gelu(W1 a), where a is the attention with its residual.
 
     Args:
         attention: of the kernel integral, or None, if a is x and points do not interact. inner, outer: W1 and W2 with

@@ -26,7 +26,8 @@ def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of Pillow about its own future, which is nothing to a reader of two files
+            # of Pillow about its own future, which does not matter for reading two files
+            warnings.simplefilter("ignore")
             return {name: (load_sample_image(f"{name}.jpg") / np.float32(255)).astype(np.float32) for name in _NAMES}
     except (ImportError, OSError, AttributeError) as error:
         raise DataError(

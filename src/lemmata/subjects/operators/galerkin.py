@@ -1,7 +1,7 @@
 """Galerkin attention: a kernel of low rank between points, its cost, and which functions it can make.
 
-Let x(p) be the channels at m points p, and let q, k, v be affine in x, where k and v are then normed over the channels
-of a head. A head adds
+Let x(p) be the channels at m points p, and let q, k, v be affine in x. k and v are then normed over the channels of a
+head. A head adds
 
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 
@@ -106,7 +106,7 @@ def _operations(heads: int, each: int, m: int) -> float:
 
 
 def stacked(problem: AttendedField) -> Float[Array, "m c"]:
-    """Layers of attention, one after another, with their residuals and nothing between them."""
+    """Layers of attention, one after another, with their residuals and no other layers between them."""
     x = problem.rows
     for own in problem.attentions:
         x = galerkin_attention(x, own)

@@ -37,9 +37,8 @@ class AttentionTokens(eqx.Module):
 class AttentionSequences(Population[AttentionTokens]):
     """Normal tokens around a common normal mean, so that sequences are positively correlated.
 
-    Attributes:
-        sequences, channels: how many, unless a setting says otherwise.
-        mechanism, scaling: of the attention layer.
+    Attributes: sequences, channels: their numbers, unless a setting replaces them. mechanism, scaling: of the attention
+    layer.
     """
 
     free = ("x",)

@@ -164,7 +164,7 @@ _LATE_STEPS, _WHEN = (
 
 
 def shrinkage(problem: LassoPath, exponent: Array | float = 1.0) -> Array:
-    """(1 - eta mu)^(exponent K), K a halving.
+    """(1 - eta mu)^(exponent K), where K is a halving.
 
     Args:
         problem: a path.

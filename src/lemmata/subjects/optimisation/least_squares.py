@@ -1,8 +1,8 @@
 """Gradient descent on least squares: how fast each direction of the residual decays.
 
 This theory gives the training residual exactly, at every step, through the eigenvalues of the Gram matrix. It assumes
-that the features do not change (linear models, kernels, networks in the lazy regime). It leaves unexplained what
-happens if features change, and it says nothing about new data.
+that the features do not change (linear models, kernels, networks in the lazy regime). It does not explain what happens
+if features change, and it does not apply to new data.
 """
 
 import jax

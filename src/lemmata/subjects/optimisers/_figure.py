@@ -46,7 +46,7 @@ def best_curves(curves: Mapping[str, np.ndarray]) -> Any:
 
 
 def table_and_picture(table: str, chart: Any) -> str:
-    """Both as HTML without scripts: the text as it is, and the chart as SVG.
+    """Both as HTML without scripts: the text unchanged, and the chart as SVG.
 
     Args:
         table: text in columns.

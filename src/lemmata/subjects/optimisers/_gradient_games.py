@@ -82,7 +82,7 @@ class PeriodicGame(eqx.Module):
 
 
 def _small_steps(problem: PeriodicGame) -> Hypothesis:
-    # Reddi and others need the step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped on its way up
+    # Reddi and others need a step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped while it rises
     limit = problem.large / jnp.sqrt(1 + problem.large**2)
     return Hypothesis("the step is below sqrt(1 - beta_2)", problem.rate, "<", limit, "the theorem's condition")
 

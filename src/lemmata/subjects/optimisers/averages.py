@@ -61,7 +61,7 @@ class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
         return jax.lax.scan(one, (start, method.init(start)), problem.gradients)[1]
 
     def condition(self, problem: GradientHistory) -> Array:
-        """The average is found anew in each step by a difference, over b1; sums may cancel."""
+        """The average is computed again in each step by a difference, over b1; sums may cancel."""
         sums = jnp.abs(self.predict(problem)).max()
         return len(problem.gradients) * _RATE * jnp.abs(problem.gradients).sum() / (problem.b1 * sums)
 

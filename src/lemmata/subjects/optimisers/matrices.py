@@ -1,4 +1,4 @@
-"""Methods that treat weights as matrices: what their steps are, and in what sense a factored second moment is optimal.
+"""Methods that treat weights as matrices: their steps, and in what sense a factored second moment is optimal.
 
 This theory is about single steps of Shampoo, SOAP and Muon, and about Adafactor's table. It does not explain why such
 steps train networks faster.

@@ -1,4 +1,4 @@
-"""State in a subspace of the gradients: what such a method computes, what it misses, and what it stores.
+"""State in a subspace of the gradients: what such a method computes, ignores, and stores.
 
 This theory is about GaLore with a given basis. If the basis is complete, GaLore is Adam in rotated coordinates.
 Otherwise it ignores the rest of the gradient. The theory does not explain how much of the gradients of networks a basis

@@ -21,7 +21,7 @@ class Transition(eqx.Module):
 
     Args:
         interaction: u_c.
-        share: y = q²/(1 + 2|w|²) of units with the direction; 0 for the others.
+        share: y = q²/(1 + 2|w|²) of units with the direction; 0 for the other units.
         overlap: q of units with the direction, up to its sign.
         beside: |w|² - q² of these units; weight_variance for the other units.
         linear: b, the part of the linear component that is not learned.
@@ -56,7 +56,8 @@ class CubicTeacher(eqx.Module):
     """A network sum a_i erf(w_i'x) of N units learns H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), |v| = 1.
 
     It is in equilibrium: priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N); n labels have noise of variance
-    sigma². In the field of all others, and with sums over data as expectations, one unit has the density exp(-d A(w)),
+    sigma². In the field of all others, and with expectations in place of sums over data, one unit has the density
+    exp(-d A(w)),
 
         A(w) = |w|²/(2 weight_variance) - (u/2) (b h_1 + sqrt 6 c h_3)²,    u = n² s/(sigma⁴ d N),
 

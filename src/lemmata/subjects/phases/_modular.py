@@ -95,7 +95,7 @@ class ModularAddition(eqx.Module):
         """a, what is left of the teacher, for large P: 1, then sigma² over its critical value.
 
         Past the transition u a² stays at its critical value as long as a fraction of units below 1 is enough for it.
-        Without noise, at 0, nothing is left.
+        Without noise, at 0, it vanishes.
 
         Raises:
             SettingError: for a noise at which `droplets` is above 1.

@@ -6,7 +6,7 @@ jump of their overlap there, and how many of them balance the field. It leaves o
 units are not independent. It also leaves open small samples, because sums over data are expectations throughout.
 
 Holding |w|² - q² at its mean under the prior is right for units without the direction. It is wrong for units with the
-direction, by as much as the action itself: if the norm is free, the transition comes earlier.
+direction, by the amount of the action itself: if the norm is free, the transition comes earlier.
 """
 
 import functools
@@ -93,7 +93,7 @@ class CubicTeachers(Population[TaughtUnit]):
         return TaughtUnit(teacher, float(2 * epsilon * (0.2 + 0.6 * drawn[3])), float(0.12 + 0.18 * drawn[4]))
 
     def hypotheses(self, problem: TaughtUnit) -> list[Hypothesis]:
-        """A teacher whose transition jumps; what the model takes for granted."""
+        """A teacher whose transition jumps, and the other assumptions of the model."""
         most = -2 * problem.teacher.epsilon
         return [
             Hypothesis("b", jnp.asarray(problem.linear), "<", most, "otherwise the minimum at 0 moves continuously"),

@@ -34,7 +34,7 @@ PRIMES = ("5", "7", "11", "13", "17")
 
 
 class ModularUnit(eqx.Module):
-    """One unit (w_n + v_m)² on the pairs (n, m) of residues; `first` is w, `second` v."""
+    """One unit (w_n + v_m)² on the pairs (n, m) of residues; `first` is w, and `second` is v."""
 
     first: Float[Array, " P"]
     second: Float[Array, " P"]

@@ -43,8 +43,8 @@ class BestOfN:
     Args:
         n: 1, 2, ..., the number of draws.
         reward: the expected reward of the best of n.
-        reward_interval: of it, pointwise; from a list with probabilities it is exact, and the two ends are equal.
-        divergence: KL(best of n | reference); None from a sample, which shows the bound alone.
+        reward_interval: of it, pointwise; from a list with probabilities, it is exact, and the two ends are equal.
+        divergence: KL(best of n | reference); None for a sample, which only shows the bound.
         divergence_bound: log n - (n - 1)/n, the value if rewards have no ties and any upper bound else.
         vacuous: whether this bound is at least log(1/p) of the best answer, which no selection exceeds.
         win_rate: how often the best of n beats one more draw by the reward, ties halved.
@@ -99,7 +99,7 @@ def best_of_n(
     Args:
         rewards: by which the best is chosen.
         n: the largest number of draws, at least 1; below the number of rewards if they are a sample.
-        gold: what the answers are worth, one for each reward.
+        gold: the true value of the answers, one for each reward.
         logp: log probabilities of the answers under the reference, if they are all its answers.
         level: confidence of the intervals.
 

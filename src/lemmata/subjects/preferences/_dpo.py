@@ -33,7 +33,7 @@ class DpoReport:
         accuracy: pairs with a positive margin.
         loss: the mean of -log sigma(beta margin), with its interval.
         pull: the mean of sigma(-beta margin), the weight of an update; 1/2 at the start.
-        spent: pairs whose weight is below 0.01: they teach nothing any more.
+        spent: pairs whose weight is below 0.01, which no longer have an effect.
         fallen: pairs whose chosen answer is less likely than under the reference.
         both_fallen: pairs of which both answers are: their probability has gone to answers outside the data.
         moved: the mean change of the log probability of the chosen answer, with its interval.
@@ -69,9 +69,9 @@ def dpo_report(
     """Where the probability of chosen answers has gone under direct preference optimisation.
 
     The margin of a pair is log(pi(chosen)/pi(rejected)) - log(ref(chosen)/ref(rejected)); with the log probabilities of
-    the chosen answer it gives those of the rejected. The loss sees margins alone, so that a chosen answer may fall as
-    long as the rejected one falls more. With features of a log-linear last layer, the chosen answer loses probability
-    by the next step on its pair exactly if <phi_chosen - mean phi, phi_chosen - phi_rejected> < 0.
+    the chosen answer it gives those of the rejected. The loss only depends on margins, so a chosen answer may become
+    less likely if the rejected one falls more. With features of a log-linear last layer, the chosen answer loses
+    probability by the next step on its pair exactly if <phi_chosen - mean phi, phi_chosen - phi_rejected> < 0.
 
     Args:
         margins: reference-corrected, one for each pair.

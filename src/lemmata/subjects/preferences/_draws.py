@@ -50,7 +50,7 @@ def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> 
 
 
 def check_same_length(**arrays: np.ndarray | None) -> None:
-    """Refuse arrays of different lengths; what is None does not count.
+    """Refuse arrays of different lengths; None is ignored.
 
     Args:
         arrays: by their names.

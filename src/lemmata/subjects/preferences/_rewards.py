@@ -110,8 +110,8 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
     A tie is a link of such chains in both directions. With ties, some circle of items must also have more wins than
     ties, for example two items that have beaten each other.
     Intervals are those of the Laplacian L of the graph of comparisons, with the weights m_ij p_ij p_ji: the covariance
-    of the rewards is L^+ for many comparisons. Beside the rewards stand the Borda scores, which they follow if all
-    pairs are compared equally often, and a test whether rewards explain the comparisons at all.
+    of the rewards is L^+ for many comparisons. Rewards are given with the Borda scores, which have the same order if
+    all pairs are compared equally often, and with a test whether rewards explain the comparisons at all.
 
     Args:
         comparisons: pairs (winner, loser) of names or numbers, one for each comparison; an array of shape (m, 2).
@@ -119,8 +119,8 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
         level: confidence of the intervals.
 
     Raises:
-        DataError: for any other input, an item that is compared with itself, or wins that do not connect all items in
-            both directions; the message names the part that is cut off.
+        DataError: for any other input, for an item that is compared with itself, or for wins that do not connect all
+            items in both directions; the message names the unconnected part.
         SettingError: for a level outside (0, 1).
 
     Example:

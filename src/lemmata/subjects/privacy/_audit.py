@@ -27,7 +27,8 @@ class PrivacyAudit:
     Args:
         lower: with confidence 1 - alpha, the training is not (e, delta)-private for any e below this.
         upper: the accountant's eps; None if no noise was given.
-        broken: whether the event contradicts the accountant at any delta: the training is not what it was told.
+        broken: whether the event contradicts the accountant at any delta: then the training differs from its
+            description.
         contradicted: that delta, the lower bound there and the accountant's eps there; None if there is none.
         attack: the event, its counts and the largest bound that they could have given.
         spent: the accountant's record.
@@ -79,7 +80,7 @@ def privacy_audit(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> PrivacyAudit:
-    """Train many times with and without a canary, and bound eps from below by how well a score tells which is which.
+    """Train many times with and without a canary, and bound eps from below by how well a score distinguishes the two.
 
     Each run draws one of the canaries; half of the runs append it to the data. An accountant's promise holds at every
     delta, and one event's limits for all of them, so that it is compared at many deltas: at 1e-5 few trainings show

@@ -25,7 +25,8 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
 
     exact for one release. T releases of the same noise are one with sqrt(T) times the sensitivity. The two terms are
     computed as one density times a difference of Mills ratios. So nothing overflows or cancels for a delta above
-    1e-300. The answer is rounded up by what rounding may have taken: below 1e-9 of it, for mu above 0.01 below 1e-11.
+    1e-300. The answer is rounded up by the possible rounding error: below 1e-9 of it, and below 1e-11 for mu above
+    0.01.
 
     Args:
         eps: of the privacy, above 0.
@@ -188,7 +189,7 @@ def ratio_for(eps: float, delta: float) -> float:
 
 
 def _settled(excess: Callable[[float], float], low: float, high: float, sense: float) -> float:
-    """A root of an excess between two ends, moved up (sense 1) or down (-1) until there is no excess."""
+    """A root of an excess between two ends, moved up (sense 1) or down (-1) until the excess is gone."""
     while sense > 0 and excess(high) > 0:
         high *= 2
     found = float(optimize.brentq(excess, low, high, xtol=_TINY, rtol=1e-14))  # pyright: ignore

@@ -76,8 +76,8 @@ def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> Privac
 
     Neighbouring data sets differ in one row more or less. In each step every row takes part independently with
     probability `rate`, its gradient is clipped to a norm C, and the sum gets noise of standard deviation noise C. At
-    rate 1 the steps are one Gaussian release with mu = sqrt(steps)/noise, whose curve is exact, and nothing has to be
-    installed. Below, the accountants are dp-accounting's.
+    rate 1, the steps are one Gaussian release with mu = sqrt(steps)/noise. Its curve is exact and needs no optional
+    package. Below, the accountants are dp-accounting's.
 
     Args:
         noise: standard deviation of the noise in units of the clipping norm.

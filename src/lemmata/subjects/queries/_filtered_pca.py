@@ -139,7 +139,7 @@ def filtered_pca(
     Args:
         x: inputs, (n, d).
         y: one number for each row.
-        filters: by name, functions of all labels that return one number for each row; None for those of "square",
+        filters: by name, functions of all labels that return one number for each row. None means those of "square",
             "large" and "top" that vary with the label. The filter "label" is always added.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
         seed: the random seed of the halves.

@@ -127,7 +127,7 @@ def gradient_signal(
     The gradient of mean (f - y)²/2 for the target y differs from the gradient for the mean target by one correlation
     for each parameter. The signal is the sum of the variances of these correlations over the family. If it is small,
     noise of the size of its root hides the target: see `steps`. If the signal is close to that of random signs, the
-    family is no more visible than labels without a pattern. A gradient that differs by rounding alone counts as equal.
+    family is no more visible than labels without a pattern. A gradient that differs only by rounding counts as equal.
 
     Args:
         outputs: a function of the parameters that returns one output for each of n inputs, in JAX.

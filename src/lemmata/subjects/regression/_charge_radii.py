@@ -47,7 +47,7 @@ class MeasuredRadii:
 
 @functools.cache
 def measured_radii(least: int = 8) -> MeasuredRadii:
-    """The table of Angeli and Marinova (2013), as the installed package nucleardatapy has it; nothing is fetched.
+    """The table of Angeli and Marinova (2013) from the installed package nucleardatapy; nothing is downloaded.
 
     The package is not imported, since that draws in its plots: its table is read where it lies. Its licence is
     CC BY-NC-ND 4.0, so that lemmata holds no copy.
@@ -133,7 +133,7 @@ BASES = ("isospin", "BSkG1", "BSkG2", "BSkG3", "BSkG4")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RadiiTable:
-    """Measured radii beside those of a base model.
+    """Measured radii with those of a base model.
 
     Args:
         name: of the base model.
@@ -163,7 +163,7 @@ def radii_table(base: str) -> RadiiTable:
     """The measured nuclei from oxygen on of which the base model gives a radius: BSkG1 to BSkG4 lack neon-17.
 
     Args:
-        base: one of `BASES`: the isospin formula fitted to all of them, or a model of the optional package.
+        base: one of `BASES`: the isospin formula fitted to all nuclei, or a model of the optional package.
     """
     nuclei = measured_radii()
     radii = isospin_radii(nuclei) if base == "isospin" else model_radii(base, nuclei)
@@ -211,7 +211,7 @@ class RadiiHalves(Population[RadiiHalf]):
 
 
 class HiddenRadii(eqx.Module):
-    """A table of radii of which some are hidden by chance, beside those that a claim hides."""
+    """A table of radii some of which are hidden at random, in addition to those that a claim hides."""
 
     hidden: Bool[Array, " n"]
     table: RadiiTable = eqx.field(static=True)

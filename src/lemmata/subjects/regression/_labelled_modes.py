@@ -27,7 +27,7 @@ def interval_modes(n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
 
 
 class LabelledModes(eqx.Module):
-    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on a grid of n points; labels are drawn from it.
+    """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on a grid of n points, from which labels are drawn.
 
     Args:
         signs: of the modes, as many as the largest grid may have.

@@ -19,7 +19,8 @@ from lemmata.subjects.regression._charge_radii import BASES, RadiiTable, radii_t
 
 _RIDGES = (0.0005, 0.0016, 0.005, 0.016)
 # Length scales in steps of about 3/2, weights and ridges of about 3. The odd-even kernel has four hyper-parameters, the
-# Gaussian with length scales of its own for Z and N three, the Gaussian two; with the parity of N it has six.
+# Gaussian with separate length scales for Z and N three, the Gaussian two. With the parity of N, the odd-even kernel
+# has six.
 GRIDS = {
     "smooth": list(itertools.product((2.0, 3.0, 4.5), _RIDGES)),
     "odd-even": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
@@ -99,7 +100,7 @@ def _best_inverse(table: RadiiTable, kind: str) -> Float[np.ndarray, "n n"]:
 
 
 def missed(table: RadiiTable, kind: str, hidden: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " hidden"]:
-    """What a fit to the nuclei that are not hidden misses of those that are."""
+    """The errors on hidden nuclei of a fit to the other nuclei."""
     own = _best_inverse(table, kind)
     return np.linalg.solve(own[np.ix_(hidden, hidden)], (own @ table.rest)[hidden])
 

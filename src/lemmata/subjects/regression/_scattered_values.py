@@ -1,4 +1,4 @@
-"""Values at scattered points, each with a noise of its own, and other points at which a function is asked for."""
+"""Values at scattered points, each with its own noise, and other points at which the function is evaluated."""
 
 import equinox as eqx
 import jax
@@ -62,7 +62,7 @@ class ScatteredValues(eqx.Module):
         return self.magnification * points @ self.turn.T + self.shift
 
     def conditioning(self, K: Float[np.ndarray, "n n"]) -> float:
-        """The condition number of K + noise beside an affine drift, times that of the drift."""
+        """The condition number of K + noise with an affine drift, times that of the drift."""
         basis = complement(self.x)
         values = np.abs(np.linalg.eigvalsh(basis.T @ (K + np.diag(self.noise)) @ basis))
         return float(values.max() / values.min() * np.linalg.cond(affine_columns(self.x)) ** 2)

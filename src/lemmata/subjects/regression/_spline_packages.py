@@ -20,7 +20,7 @@ def some_slope(key: Key[Array, ""]) -> Float[Array, ""]:
 
 
 class SplineValues(eqx.Module):
-    """Values at points, and where the splines through them are asked for, with a cotangent.
+    """Values at points, and the points at which the splines through them are evaluated, with a cotangent.
 
     Args:
         points: t.

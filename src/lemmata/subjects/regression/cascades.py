@@ -187,7 +187,7 @@ class CascadeStep(Claim[CascadeRows]):
 
 
 def _change(problem: CascadeRows, damping: Array) -> Array:
-    # Cascade.step asks for a damping that is known to be positive; a trial's is traced
+    # Cascade.step needs a damping that is known to be positive; in a trial it is traced
     states, influences, cotangents, tangent = problem.cascade.passes(problem.z)
     force = jnp.linalg.solve(tangent + damping * jnp.eye(len(tangent)), problem.y - states[-1][:, 0])
     parts = zip(influences, cotangents[1:], strict=True)

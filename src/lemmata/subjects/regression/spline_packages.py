@@ -38,7 +38,7 @@ _SIZES = (16.0, 64.0, 256.0)
 
 
 def spline_at(problem: SplineValues, z: Float[Array, " p"]) -> Float[Array, " m"]:
-    """F(z) from differences and a general solve; the logarithm is masked at 0, so that derivatives are finite."""
+    """F(z) from differences and a general solve; the logarithm is masked at 0, to make derivatives finite."""
     squared = jnp.sum((z - problem.points) ** 2, axis=1)
     k = jnp.where(squared > 0, squared, 1.0)
     k = jnp.where(squared > 0, k * (jnp.log(k) / 2 - problem.slope), 0.0) + 16 * problem.slope**2

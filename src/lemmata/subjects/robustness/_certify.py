@@ -111,7 +111,7 @@ def certify(
             and ReLU.
         x: one input, of the shape that the network reads.
         radius: the radius of the ball, above 0; in "linf" also an array of the shape of x, of a number of at least 0
-            for each coordinate. Coordinates of radius 0 stay as they are.
+            for each coordinate. Coordinates of radius 0 do not change.
         norm: "linf", or "l2" for all but the programmes.
         method: "interval", "crown", "alpha", "lp" or "exact".
         params: the parameters of a `Serial`, the variables of a linen module.

@@ -1,4 +1,4 @@
-"""Directions that a backdoor leaves in the features of a class, and whether they can be told from clean structure."""
+"""Directions that a backdoor leaves in the features of a class, and whether they differ from clean structure."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -27,16 +27,16 @@ class ClassSpectrum:
 
     Args:
         label, n: the class and its number of rows.
-        visible: whether its rows fall into two groups along a direction of more variance than clean rows have; None if
-            that cannot be told.
+        visible: whether its rows form two groups along a direction with more variance than clean rows have; None if
+            this cannot be decided.
         noise: the variance of the bulk, from the median eigenvalue and the Marchenko-Pastur law. eigenvalue, edge: the
             largest eigenvalue of the covariance, and the edge (1 + sqrt(gamma))² noise of the bulk.
-        spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue; 0 for
-            an eigenvalue that noise explains; None if the bulk is not isotropic.
+        spike: l = fraction (1 - fraction) shift²/noise of a two-part class that would explain the eigenvalue. 0 for an
+            eigenvalue that noise explains; None if the bulk is not isotropic.
         threshold: sqrt(gamma), gamma = d/n: a spike below it leaves no trace in the eigenvalues.
         overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
         chance: how likely so large an eigenvalue is for a clean class, if the conditions hold; None if undecided.
-        suspicious: rows, as positions in what was passed, of the smaller of the two groups; empty if not visible.
+        suspicious: the rows of the smaller of the two groups, as positions in the input; empty if not visible.
         conditions: the conditions on which the reading rests.
         found: the reading in words.
     """
@@ -61,7 +61,7 @@ class ClassSpectrum:
 
 @dataclasses.dataclass(frozen=True)
 class BackdoorReport:
-    """What the spectrum of each class says of rows that do not belong.
+    """The evidence in the spectrum of each class for rows that do not belong to it.
 
     Args:
         classes: one record a class.

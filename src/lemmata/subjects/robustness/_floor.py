@@ -217,7 +217,7 @@ def _cover(
 ) -> tuple[Int[np.ndarray, "k 2"], Int[np.ndarray, " c"]]:
     """Pairs that prove the floor, and rows that meet all conflicts.
 
-    With more than two classes, each row stands on both sides: a matching there is twice a fractional one.
+    With more than two classes, each row occurs on both sides: a matching there is twice a fractional one.
     """
     both = pairs if classes == 2 else np.concatenate([pairs, pairs[:, ::-1]])
     n = len(labels)

@@ -36,7 +36,7 @@ class Signal:
 
 @dataclasses.dataclass(frozen=True)
 class _Block:
-    """Units max(pre, 0) of one depth; the input has no `pre` and depth 0."""
+    """Units max(pre, 0) of one depth; the input has no `pre`, and its depth is 0."""
 
     depth: int
     size: int
@@ -73,7 +73,7 @@ class Graph:
         return combined([1.0, -slope], [self.relu(signal), other])
 
     def largest(self, first: Signal, second: Signal) -> Signal:
-        """The larger of two signals; the one with fewer units of its own is carried."""
+        """The larger of two signals; the signal with fewer units is carried."""
         return combined([1.0, 1.0], [first, self.relu(combined([1.0, -1.0], [second, first]))])
 
     def largest_of(self, signals: Sequence[Signal]) -> Signal:
@@ -115,7 +115,7 @@ class Graph:
         return ReluNetwork(tuple(weight for weight, _ in maps), tuple(bias for _, bias in maps))
 
     def _last_use(self, output: Signal, depth: int) -> dict[int, int]:
-        """For each block that the output rests on, the last layer whose units it must be among."""
+        """For each block that the output depends on, the last layer that must carry its units."""
         last: dict[int, int] = {}
         waiting = [(output, depth)]
         while waiting:

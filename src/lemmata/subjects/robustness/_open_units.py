@@ -16,7 +16,8 @@ from ._relaxation import Ball, Bounds, adaptive_slopes, lines
 
 # Steps of ascent for the bounds of hidden units.
 _STEPS = 30
-# Numbers of all M_k beside those of the weights, at most: many open units in many layers make them large.
+# The largest number of entries of all M_k relative to the number of weights: many open units in many layers make it
+# large.
 _LARGEST = 4
 
 

@@ -37,7 +37,7 @@ class PlanarRule(eqx.Module):
         return jnp.select([self.kind == 0, self.kind == 1], [half_plane, self._disc(points)], (1 + waves) / 2)
 
     def _disc(self, points: Float[Array, "*s 2"]) -> Float[Array, "*s"]:
-        """Computed by quadrature over one coordinate, R sin t, of what the other one leaves."""
+        """Computed by quadrature over one coordinate, R sin t, of the remaining integral over the other one."""
         angles, weights = pieces(jnp.array([-jnp.pi / 2, jnp.pi / 2]), panels=12)
         across, along = self.size * jnp.cos(angles), self.size * jnp.sin(angles)
         offset = (along - jnp.linalg.norm(points, axis=-1)[..., None]) / self.sigma

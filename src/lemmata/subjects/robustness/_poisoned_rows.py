@@ -114,8 +114,7 @@ class Backdoor(eqx.Module):
 class Backdoors(Population[Backdoor]):
     """Spikes of `low` to `high` times the threshold sqrt(d/n), and half of them below it where `hidden`.
 
-    Args:
-        low, high: as said.
+    Args: low, high: the ends of the range above.
         hidden: whether half of the spikes are 0.3 to 0.6 times the threshold.
     """
 

@@ -102,7 +102,7 @@ def exact(
     upper, limits, equal, values, low, high = _triangles(network, ball, bounds, whole=True)
     switches = len(low) - network.inputs - sum(len(lower) for lower, _ in bounds)
     integrality = np.concatenate([np.zeros(len(low) - switches), np.ones(switches)])
-    # SciPy's stubs know scalar limits alone
+    # SciPy's stubs only know scalar limits
     rules: list[tuple[Any, Any, Any]] = [(upper, np.full(len(limits), -np.inf), limits), (equal, values, values)]
     constraints = [optimize.LinearConstraint(*rule) for rule in rules if len(rule[2])]
     box: Any = (low, high)

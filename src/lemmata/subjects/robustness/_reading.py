@@ -229,7 +229,7 @@ def _composed(steps: list[_Step], shape: tuple[int, ...] | None) -> ReluNetwork:
             )
         shape = (pairs[0][0].shape[1],)
     maps: list[tuple[np.ndarray, np.ndarray]] = []
-    fresh = True  # the next affine map begins a layer of its own
+    fresh = True  # the next affine map begins a new layer
     for step in steps:
         if step is None:
             if not maps:

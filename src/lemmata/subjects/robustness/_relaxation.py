@@ -151,7 +151,7 @@ def optimised(
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
     """The best bound of so many steps of projected ascent in the slopes of each row, from CROWN's; and minimisers.
 
-    Every choice of slopes is a sound bound, so that stopping early costs tightness alone. The derivative of the bound
+    Every choice of slopes gives a valid bound, so stopping early only costs tightness. The derivative of the bound
     by a slope is max(row, 0) z, where z is the pre-activation in the relaxation at the minimiser. The reason: the
     chosen lines and the minimiser do not change in a neighbourhood.
     """

@@ -52,8 +52,8 @@ class SmoothCertificate:
 
     Args:
         label: the class; None if the lower limit of its probability does not exceed 1/2: it abstains.
-        candidate: the class that was most frequent among the first draws.
-        count, n: how often the candidate was seen in the second draws, and how many they were.
+        candidate: the most frequent class among the first draws. count, n: how often the candidate was seen in the
+            second draws, and the number of these draws.
         p_lower: the lower limit of its probability, exact at level 1 - alpha.
         radius: the radius of the l2 ball on which the class stays with that confidence; 0 if it abstains.
         linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).

@@ -1,6 +1,6 @@
 """Reading functions of JAX into affine maps and ReLUs, from what they compute.
 
-A module of Flax is such a function: whatever its layers are called and however its code joins them, tracing it leaves
+A module of Flax is such a function. For any names of its layers and any code that connects them, tracing it leaves
 sums, products, convolutions and maxima. A value that depends on the input is kept as an affine function of units, by
 one column for each unit; a maximum makes new ones.
 """

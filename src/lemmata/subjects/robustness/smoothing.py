@@ -50,7 +50,7 @@ def _distance_to_change(problem: IntervalRule) -> Array:
 
 
 def _precision(problem: IntervalRule) -> Array:
-    """Bisection ends where the probability is 1/2 to rounding; a quantile of p has the condition number 1/(1 - p)."""
+    """Bisection ends at the probability 1/2 up to rounding; a quantile of p has the condition number 1/(1 - p)."""
     p = problem.probability(jnp.zeros(()))
     return 100.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
 
@@ -129,7 +129,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         return jnp.where(problem.probability(problem.place) > 0.5, near, 0.0)
 
     def condition(self, problem: PlanarRule) -> Array:
-        """Bisection ends where the probability is 1/2 to rounding; a quantile of p has the condition 1/(1 - p)."""
+        """Bisection ends at the probability 1/2 up to rounding; a quantile of p has the condition 1/(1 - p)."""
         p = problem.probability(problem.place)
         return 1000.0 / jnp.maximum(jnp.minimum(1 - p, jnp.abs(p - 0.5)), 1e-12)
 

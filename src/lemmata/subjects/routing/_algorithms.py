@@ -39,7 +39,7 @@ class Prompts:
 
 @dataclasses.dataclass(frozen=True)
 class Scales:
-    """What the algorithms know of the whole set of prompts.
+    """Facts about the whole set of prompts that the algorithms use.
 
     Args:
         ridge: the variance of the noise over that of a weight, by the evidence.

@@ -15,12 +15,12 @@ _CLOSE = 0.01  # to the gap of equal logits, below which differences from 1 are 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Draws:
-    """Keys around a query, one row for each draw: the nearest ones, and nodes that stand for the others.
+    """Keys around a query, one row for each draw: the nearest keys, and nodes that represent the others.
 
     Args:
         halves: sin²(t/2) for the angles t.
-        counts: how many keys each stands for.
-        drawn: how many of them are keys; the rest are nodes.
+        counts: how many keys each represents.
+        drawn: how many of them are keys; the others are nodes.
         noise: a standard normal number a draw, by which the sum over the others differs from its mean.
     """
 

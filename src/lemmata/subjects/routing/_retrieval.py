@@ -131,8 +131,8 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
     """What a softmax lookup among n unit keys in d dimensions needs, and whether a number format can hold its logits.
 
     The query is one of the keys, and the logits are the inverse temperature times the inner products. With p
-    significant bits each logit is rounded by a relative error of at most u = 2^-p. The worst case of rounding lowers
-    the lead D of the right key to D - u(2 - D), so a format is sure to keep a lookup if D is above 2u/(1 + u).
+    significant bits each logit is rounded by a relative error of at most u = 2^-p. In the worst case, rounding lowers
+    the lead D of the right key to D - u(2 - D). So a format always preserves a lookup if D is above 2u/(1 + u).
 
     Args:
         n: keys.

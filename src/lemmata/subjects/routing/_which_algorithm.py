@@ -300,7 +300,7 @@ def _answers(predict: Callable[..., Any], x: np.ndarray, y: np.ndarray, queries:
 
 
 def _interval(values: Float[np.ndarray, "k a m"], level: float, signed: bool = False) -> Float[np.ndarray, "k a 2"]:
-    """Student's intervals of means; those of squares are not below 0."""
+    """Student's intervals of means; those of squares are cut at 0."""
     m = values.shape[2]
     half = stats.t.ppf((1 + level) / 2, m - 1) * values.std(axis=2, ddof=1) / np.sqrt(m)
     mean = values.mean(axis=2)

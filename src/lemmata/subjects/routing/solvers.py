@@ -181,6 +181,9 @@ class LayersAreAPolynomial(Claim[Spectrum]):
         return jnp.asarray([best_residual(low, high, problem.layers), float(np.abs(error).max())])
 
     def condition(self, problem: Spectrum) -> Array:
-        """The program is accurate to _ACCURACY, relative, for which 32 eps stands; the layers to rounding."""
+        """The program has the relative accuracy _ACCURACY, which 32 eps represents.
+
+        The layers are accurate to rounding.
+        """
         exact = problem.layers * problem.kappa**2
         return jnp.stack([jnp.asarray(_ACCURACY / (32 * np.finfo(float).eps)), exact])

@@ -38,8 +38,8 @@ def langevin(
 ) -> Chains:
     """Unadjusted Langevin dynamics, x <- x + h grad log p(x) + sqrt(2 h) xi with xi ~ N(0, I) and step h.
 
-    Its stationary law is p for h -> 0 alone. For a normal p with precision lambda, it is normal with variance 1/(lambda
-    (1 - h lambda/2)), which is finite for h lambda < 2, because x <- (1 - h lambda) x + sqrt(2h) xi is an
+    Its stationary distribution is p only for h -> 0. For a normal p with precision lambda, it is normal with variance
+    1/(lambda (1 - h lambda/2)), which is finite for h lambda < 2, because x <- (1 - h lambda) x + sqrt(2h) xi is an
     autoregression. If the gradient grows faster than linearly, chains may diverge to infinity and NaN.
 
     Args:
@@ -53,7 +53,7 @@ def langevin(
     Raises:
         SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
             not a function.
-        ShapeError: if the start has no rows, or the density is not one number.
+        ShapeError: if the start has no rows, or if the density is not a single number.
         DataError: for entries that are not finite, whole numbers as densities, and a start at which the gradient is not
             finite.
 
@@ -93,7 +93,7 @@ def mala(
     Raises:
         SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
             not a function.
-        ShapeError: if the start has no rows, or the density is not one number.
+        ShapeError: if the start has no rows, or if the density is not a single number.
         DataError: for entries that are not finite, whole numbers as densities, and a start at which the log density or
             its gradient is not finite.
 

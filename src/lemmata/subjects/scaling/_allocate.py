@@ -34,10 +34,10 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
     """Spend a budget of attempts so that the expected number of solved problems is largest.
 
     Attempt j on problem i solves it if the earlier attempts have failed, and adds p_i (1 - p_i)^(j-1). Each problem's
-    gains decrease. So, for every budget, it is best to take the largest gain next. Probabilities that were estimated
-    are given as counts: with n, p holds successes among n, and the next attempt counts with the posterior mean of its
-    gain under Jeffreys' prior, which falls with every failure. The interval holds the number of problems solved, not
-    its mean: it has all probability but (1 - level)/2 on either side.
+    gains decrease. So, for every budget, it is best to take the largest gain next. Estimated probabilities are given as
+    counts: with n, p contains the successes among n. The next attempt then counts with the posterior mean of its gain
+    under Jeffreys' prior, which falls with every failure. The interval holds the number of problems solved, not its
+    mean: it has all probability but (1 - level)/2 on either side.
 
     Args:
         p: the probability of success of one attempt, one a problem; with n, successes.

@@ -12,7 +12,7 @@ _LARGEST = 3
 
 
 class Attempted(eqx.Module):
-    """One problem: n attempts are made, each right with probability p, and k are asked about."""
+    """One problem: n attempts are made, each right with probability p, and the result is about k attempts."""
 
     success: Float[Array, ""]
     made: int = eqx.field(static=True)

@@ -28,7 +28,7 @@ class PassAtK(AbstractFinding):
 
     Args:
         k: attempts.
-        each: the estimate of each problem; of the fitted law where k is beyond n.
+        each: the estimate for each problem; from the fitted distribution if k is beyond n.
         beta: a and b of the fitted distribution of success probabilities; None within the data.
     """
 
@@ -44,11 +44,11 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     Clopper-Pearson limits of its success probability. The mean of several problems, drawn from a larger number, has
     binomial limits. The number of trials is the one that gives the spread of the estimates (Korn and Graubard).
 
-    Beyond n attempts nothing was seen. Success probabilities are then assumed to follow Beta(a, b) over problems,
-    fitted to the counts by maximum likelihood, with an interval by profile likelihood. The number depends on this shape
-    near p = 0, where n attempts show nothing, and a note says so. If distributions with very different pass@k fit the
-    counts equally well, the value is the middle of them, and a note says so. With one attempt for each problem, all
-    distributions of one mean do.
+    Beyond n attempts, there are no observations. Success probabilities are then assumed to follow Beta(a, b) over
+    problems, fitted to the counts by maximum likelihood, with an interval by profile likelihood. The number depends on
+    this shape near p = 0, where n attempts show nothing, and a note says so. If distributions with very different
+    pass@k fit the counts equally well, the value is the middle of them, and a note says so. With one attempt for each
+    problem, all distributions of one mean do.
 
     On simulated problems that were not used for tuning, intervals of level 0.9 contained the mean in 90 to 94 % (10 and
     50 problems). Beyond n, if that shape is right, they did in 93 % (30 and 100 problems).
@@ -90,7 +90,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
 
 
 def _all_fail(found: np.ndarray, trials: np.ndarray, k: int) -> np.ndarray:
-    """C(n-c, k)/C(n, k) by logarithms of factorials: nought if fewer than k attempts failed."""
+    """C(n-c, k)/C(n, k) by logarithms of factorials: zero if fewer than k attempts failed."""
     failures = trials - found
     possible = failures >= k
     left = np.where(possible, failures - k, 0.0)

@@ -40,7 +40,7 @@ class Fit:
         return self.log_loss - self.design.log_loss(self.theta, self.design.sizes)[0]
 
     def excess(self, theta: Float[np.ndarray, "p"]) -> float:
-        """By how much another law fits worse, as the square of a t variable."""
+        """How much worse another law fits, as the square of a t variable."""
         return (_objective(self, theta) - _objective(self, self.theta)) / self.scale
 
     def covariance(self) -> Float[np.ndarray, "p p"]:
@@ -90,14 +90,17 @@ def _minimise(residuals, slopes, start: np.ndarray) -> np.ndarray:
 
 
 def _starts(design: Design, log_loss: np.ndarray) -> list[np.ndarray]:
-    """For each set of exponents on a grid the best floor and amplitudes in relative error; the best few."""
+    """For each set of exponents on a grid, the best floor and amplitudes in relative error.
+
+    The best few are returned.
+    """
     away = design.sizes - design.centre
     found = []
     for exponents in itertools.product(_EXPONENTS if design.terms == 1 else _EXPONENTS[1:6], repeat=design.terms):
         powers = np.exp(-np.asarray(exponents) * away)
         columns = np.column_stack([np.ones(len(away)), powers]) if design.floor else powers
         parts, misfit = nnls(columns * np.exp(-log_loss)[:, None], np.ones(len(away)))
-        # a term that is nought has no slope to grow by
+        # a term that is zero has no slope along which to grow
         parts = np.log(np.maximum(parts, _SEEN * np.exp(log_loss.min())))
         first = int(design.floor)
         start = np.empty(design.parameters)

@@ -1,4 +1,4 @@
-"""Numbers that a law has, in logarithms and with their derivatives: what intervals are wanted for."""
+"""Numbers derived from a law, in logarithms and with their derivatives, for which intervals are computed."""
 
 import numpy as np
 from jaxtyping import Float
@@ -79,7 +79,7 @@ def optimum(design: Design, theta: np.ndarray, budget: float, cost: float, serve
     Without served tokens that is linear in log n; with them the left side falls in n and the right side rises.
     """
     first = int(design.floor)
-    # exponents of the pulled laws of an interval can go far; beyond the law's own limits they do not matter
+    # the exponents of the laws that an interval tries can be extreme; beyond the law's own limits, they do not matter
     steep = np.exp(np.clip(theta[first + 1 :: 2], -12.0, 3.0))
     returns = theta[first + 1 :: 2] + theta[first::2] + steep * design.centre
     every = np.log(budget / cost)

@@ -20,12 +20,12 @@ _FARTHEST = 30.0  # numbers are logarithms: beyond a factor e^30 an end is as go
 
 
 def quantile(fit: Fit, level: float) -> float:
-    """Of Student's t, with as many degrees of freedom as there are points beyond parameters."""
+    """Of Student's t, whose degrees of freedom are the number of points minus the number of parameters."""
     return float(stats.t.ppf((1 + level) / 2, len(fit.log_loss) - fit.design.parameters))
 
 
 def profile_interval(fit: Fit, number: Functional, level: float) -> tuple[float, float]:
-    """All values of a number that laws have which fit not significantly worse; an end may be infinite.
+    """All values of a number in laws that do not fit significantly worse; an end may be infinite.
 
     An end is found by pulling the fit towards a value beyond it. The best law under a pull is the best law with its own
     value of the number, so every pull gives one point of the profile.

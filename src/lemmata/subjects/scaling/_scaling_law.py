@@ -28,7 +28,7 @@ class Extrapolation(AbstractFinding):
     """A loss that the law gives at one point, or the size that a loss needs.
 
     Args:
-        leave_one_out: the jackknife's interval over scales; infinite ends where it has none.
+        leave_one_out: the jackknife's interval over scales; its ends are infinite if it has none.
         beyond: how many times the largest size that was fitted it lies at.
     """
 
@@ -40,9 +40,7 @@ class Extrapolation(AbstractFinding):
 class Allocation(AbstractFinding):
     """How a budget of compute is spent best; the value is the loss.
 
-    Args:
-        n, d: the sizes of least loss.
-        n_interval, d_interval: where they are with the confidence of the record.
+    Args: n, d: the sizes of least loss. n_interval, d_interval: their intervals at the record's level.
     """
 
     n: float

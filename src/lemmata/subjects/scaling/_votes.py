@@ -23,7 +23,7 @@ class Votes(AbstractFinding):
 
     Args:
         exponent: the rate at which the error falls, error ~ exp(-exponent votes) / sqrt(votes).
-        sure: votes that are enough whatever the other wrong answers are, by a sum over all of them.
+        sure: a number of votes that is enough for any other wrong answers, by a sum over all of them.
     """
 
     exponent: float
@@ -74,7 +74,7 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
 
     The value is the smallest number of votes from which on the strongest wrong answer alone reaches the right one, ties
     included, with probability at most `error`, by exact sums. This probability falls as exp(-c K)/sqrt(K) in the number
-    K of votes, where c = -log(1 - (sqrt p1 - sqrt p2)²). `sure` is enough whatever the other wrong answers are. Given
+    K of votes, where c = -log(1 - (sqrt p1 - sqrt p2)²). `sure` is enough for any other wrong answers. Given
     as (successes, trials), p1 and p2 have exact limits and the number of votes the interval that they imply.
 
     Args:

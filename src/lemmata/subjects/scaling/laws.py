@@ -312,7 +312,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
         return jnp.stack([jnp.exp(log), data(log)])
 
     def condition(self, problem: SeparableLaw) -> Array:
-        """That of a flat optimum, in a cost whose logarithm is of size 50; D answers to N by the other exponent."""
+        """That of a flat optimum, in a cost whose logarithm is of size 50; D depends on N by the other exponent."""
         return 30 * _flat(problem)
 
 
@@ -362,7 +362,7 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
         return jnp.stack([law, -law])
 
     def trivial(self, problem: MeasuredCurve) -> Array:
-        """Between nought and the law at the largest size."""
+        """Between zero and the law at the largest size."""
         return jnp.stack([problem.law(problem.sizes[-1]), jnp.zeros(())])
 
 

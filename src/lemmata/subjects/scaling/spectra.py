@@ -67,9 +67,9 @@ _KERNEL = Source("cui2021", note="main result, the noise-free regime without a r
 def _kernel_error(problem: PowerSpectrum, key: Key[Array, ""], n: int) -> Float[Array, ""]:
     """Of kernel interpolation of n values without noise, features independent and normal: exact over new inputs.
 
-    Of many modes only sums count: those beyond the ones at hand add their eigenvalues' sum to the diagonal of the
-    kernel matrix, and noise of their energy to the values. The error is the mean over several tables of few rows,
-    whose errors vary most.
+    If there are many modes, only sums over them matter. Omitted modes add the sum of their eigenvalues to the diagonal
+    of the kernel matrix, and noise of their energy to the values. The error is the mean over several tables of few
+    rows, whose errors vary most.
     """
     values, end = problem.modes**-problem.decay, problem.modes[-1] + 0.5
     diagonal = end ** (1 - problem.decay) / (problem.decay - 1) * jnp.eye(n)

@@ -235,8 +235,8 @@ class VerifierCeiling(Claim[Verified]):
 def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float[Array, ""]:
     """How often the highest score of so many attempts is a right one's, in the mean of draws of the highest score.
 
-    The highest score x has a survival probability 1 - U^(1/K) among all scores, U uniform; at x a score is a right
-    one's in proportion to the two densities.
+    The highest score x has a survival probability 1 - U^(1/K) among all scores, where U is uniform. The probability
+    that a score of x is a right one's is proportional to its density.
     """
     below = jax.random.uniform(key, (_SCORES,), minval=1e-300)
     above = -jnp.expm1(jnp.log(below) / attempts)

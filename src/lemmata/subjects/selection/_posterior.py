@@ -1,4 +1,4 @@
-"""What a kernel still does not know: its posterior given labelled points, and the tangent kernel of a proxy network."""
+"""The remaining uncertainty of a kernel: its posterior given labelled points, and a proxy network's tangent kernel."""
 
 from collections.abc import Sequence
 
@@ -21,12 +21,12 @@ def posterior_gram(
 ) -> Float[Array, "n n"]:
     """K - K_L (K_LL + noise I)^-1 K_L': the covariance of a Gaussian process at all points, given noisy values at some.
 
-    It is the Schur complement of K_LL + noise I, positive semidefinite where K is. Points near labelled ones have
-    little left of their variance, so that a choice by it turns to what is new.
+    It is the Schur complement of K_LL + noise I, positive semidefinite where K is. Points near labelled points have a
+    small posterior variance, so a choice by this variance prefers new points.
 
     Args:
         gram: K of all points, labelled ones among them.
-        labelled: their rows; none leaves K as it is.
+        labelled: their rows; if there are none, K is not changed.
         noise: variance of the labels, above 0.
 
     Raises:

@@ -29,9 +29,9 @@ def query(
 ) -> Int[np.ndarray, " count"]:
     """Rows of a pool to be labelled next, in their order; see `select` for the rules.
 
-    Rows are standardised by the mean and standard deviation of pool and labelled rows together, and the kernel is the
-    tangent kernel of a ReLU network with one hidden layer unless another one is given. "coding rate" does not use the
-    model unless `entropy_weight` is above 0.
+    Rows are standardised by the mean and standard deviation of pool and labelled rows together. By default, the kernel
+    is the tangent kernel of a ReLU network with one hidden layer. "coding rate" does not use the model unless
+    `entropy_weight` is above 0.
 
     Args:
         model: fitted, with `predict_proba` if the rule needs probabilities; None if it needs none.

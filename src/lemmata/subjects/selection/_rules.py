@@ -162,7 +162,10 @@ def _squared_distances(gram: np.ndarray, row: int) -> np.ndarray:
 
 
 def _farthest(gram: np.ndarray, taken: np.ndarray, count: int) -> np.ndarray:
-    """Each time the row whose nearest taken one is farthest; the first is the one of the largest variance."""
+    """Each time, the row that is farthest from its nearest chosen row.
+
+    The first is the row with the largest variance.
+    """
     taken, found = taken.copy(), []
     known = [_squared_distances(gram, row) for row in map(int, np.flatnonzero(taken))]
     nearest = np.min(known, axis=0) if known else np.diagonal(gram).copy()

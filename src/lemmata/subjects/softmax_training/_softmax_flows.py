@@ -18,8 +18,8 @@ from lemmata.subjects.softmax_training._initialised_networks import (
     posed,
 )
 
-# The times of the integrator, in units of 1 / (m lambda_max): steps grow by 4 % each until they are 1.5 long, if the
-# fourth order rule (stable up to 2.78) still damps. A mode has decayed when steps become long for it; what is left is
+# The times of the integrator, in units of 1 / (m lambda_max). Steps grow by 4 % each until they are 1.5 long, where the
+# fourth order rule (stable up to 2.78) still damps. When steps become long for a mode, it has decayed; the rest is
 # below 1e-6 of the outputs. One record every 6 steps, the last after 190 units.
 _SIZES = np.minimum(0.04 * 1.04 ** np.arange(192), 1.5)
 RECORDS = np.concatenate([[0.0], np.cumsum(_SIZES)[5::6]])
@@ -133,7 +133,7 @@ class Flows(Population[Flow]):
 
 
 class NearbyInputs(eqx.Module):
-    """One softmax network along its flows on two points, trained apart for several angles between them."""
+    """One softmax network along its flows on two points, trained separately for several angles between them."""
 
     networks: tuple[Flow, ...]
 

@@ -98,7 +98,10 @@ def _against(first: Training) -> Float[Array, "d m"]:
 
 
 def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Members of pairs moved apart by 0.0099 along the first input; targets of the sign that outputs do not have."""
+    """Members of pairs moved apart by 0.0099 along the first input.
+
+    The targets have the opposite sign of the outputs.
+    """
     reach = _REACH * first.sign[0] * first.x[0][:, None]
     forward = eqx.tree_at(lambda t: t.moved, first, reach)
     return eqx.tree_at(lambda t: t.y, forward, -0.4 * jnp.sign(forward.outputs) * jnp.abs(first.y))

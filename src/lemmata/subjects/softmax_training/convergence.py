@@ -1,4 +1,4 @@
-"""Training a softmax network to any error: the width and the steps that the theory asks for, and those that suffice.
+"""Training a softmax network to any error: the width and the steps that the theory requires, and those that suffice.
 
 This theory bounds the loss at the end of training. It assumes lambda = lambda_min(H*) > 0, B of Definition 4.1 and a
 width that no machine can hold: exp(18 B) is at least 10^7, and 10^150 for weights of unit variance. It does not

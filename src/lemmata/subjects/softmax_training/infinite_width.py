@@ -73,9 +73,9 @@ class TangentWidth(Claim[KernelPoints]):
     source = Source("gu2024softmax", "Definition 3.6", "Definition 3.7", note="infinite width (not in the source)")
     stated = Kind.OWN
     population = SpherePoints()
-    # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball; the
-    # denominators of the softmax add a relative exp(sigma²)/m to the mean square, which bends the slope by less than
-    # 0.02 from m = 256 on for sigma <= 1/2; sigma = 0.8 bends it by 0.06.
+    # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball. The
+    # denominators of the softmax add a relative exp(sigma²)/m to the mean square. From m = 256 on, this bends the slope
+    # by less than 0.02 for sigma <= 1/2; sigma = 0.8 bends it by 0.06.
     relation = Rate(along="m", rungs=WIDTHS, margin=0.02, resolution=0.1, replicates=2)
     control = Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = _CONTROLS

@@ -1,9 +1,9 @@
 """The proof of Lemma B.2: the change of an entry of the tangent kernel as a sum of five terms.
 
-This theory bounds each of the five differences that lead from H(W) to H(W~) by replacing one factor after the other:
-the exponentials, the two averages of signs and the two denominators. It assumes logits bounded by B and moves of at
-most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on. The theory does not cover smaller B,
-for which the lemma needs another proof (`SharperEntryPerturbation`).
+This theory bounds each of the five differences that lead from H(W) to H(W~) by replacing one factor after the other.
+The factors are the exponentials, the two averages of signs and the two denominators. It assumes logits bounded by B and
+moves of at most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on. The theory does not cover
+smaller B, for which the lemma needs another proof (`SharperEntryPerturbation`).
 """
 
 from typing import ClassVar

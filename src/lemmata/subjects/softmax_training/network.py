@@ -1,6 +1,6 @@
 """The two-layer softmax network: its outputs, gradient and tangent kernel.
 
-This theory describes the first-order behaviour of F(x)_l = m <a_l, S(x)> in its trained weights W, where S(x) is the
+This theory describes the first-order behaviour of F(x)_l = m <a_l, S(x)> in its trained weights W. Here S(x) is the
 softmax of (<w_1, x>, ..., <w_m, x>). It gives the gradient of the squared loss, and the matrix H of inner products of
 gradients, which decides how fast descent moves every output. It holds at every W, trained or not. It does not explain
 how H moves in training.

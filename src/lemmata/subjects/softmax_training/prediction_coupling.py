@@ -124,7 +124,7 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
     reading = "log² is read as at least 1, and the constant in O as 2 max(1, sqrt(lambda K_tt))"
 
     def predict(self, problem: NearbyInputs) -> Array:
-        """At eps_H = n k/(m lambda), where max(1, log²) is 1."""
+        """At eps_H = n k/(m lambda). There, max(1, log²) is 1."""
         second = 2**0.5 * problem.allowed / problem.smallest**2
         return _factor(problem) * (_first_terms(problem) + second)
 

@@ -71,7 +71,10 @@ class Cascade(eqx.Module):
         return found
 
     def cotangents(self, states: Sequence[Float[Array, "... n _"]]) -> list[Float[Array, "... n _"]]:
-        """Gradients of the output in what every package reads, from its `states`; then 1, in the output itself."""
+        """Gradients of the output in the inputs of every package, from its `states`.
+
+        The last one is 1, in the output itself.
+        """
         found = [jnp.ones_like(states[-1])]
         for package, z in zip(reversed(self.packages), reversed(states[:-1]), strict=True):
             found.append(_pulled_back(package, z, found[-1]))

@@ -100,9 +100,9 @@ class Hyperoctahedron(AbstractConstellation):
     """The centre and the 2p vertices {0, e_1, ..., e_p, -e_1, ..., -e_p}, N = 2p + 1, in this order.
 
     There are four distances, 0, 1, sqrt(2) and 2, so that K is invariant under signs and permutations of the axes. It
-    is 4 (b - ln 2) on odd values, 2 ln 2 on even values at the vertices that sum to 0, and a matrix of order 2 on what
-    is left, of determinant 2 ((p + 1) c ln 2 - p b²). K^-1 Y therefore takes O(p) operations a column, and all squared
-    distances, |z|² and |z|² + 1 -+ 2 z_i, take O(p) a point. K is positive definite exactly where
+    is 4 (b - ln 2) on odd values and 2 ln 2 on even values at the vertices that sum to 0. On the rest, it is a matrix
+    of order 2 with determinant 2 ((p + 1) c ln 2 - p b²). K^-1 Y therefore takes O(p) operations a column, and all
+    squared distances, |z|² and |z|² + 1 -+ 2 z_i, take O(p) a point. K is positive definite exactly where
 
         b > ln 2  and  (p + 1) c ln 2 > p b².
 

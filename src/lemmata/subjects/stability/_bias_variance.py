@@ -17,7 +17,7 @@ from ._fits import Fit, check_fit, checked_rows, predictor
 
 _CLAIMS = ("stability.decomposition.two_fits_tell_variance", "stability.decomposition.bias_variance")
 _LEAST = 10
-_TRAIN = 0.4  # of all rows, for each fit of a pair; the rest are predicted
+_TRAIN = 0.4  # of all rows, for each fit of a pair; the other rows are predicted
 # Nadeau and Bengio's intervals of level 0.9 contained the error of five kinds of fit in 0.72 to 0.83, and its parts in
 # 0.82 to 0.97, because splits have more in common than their share of rows suggests.
 _STRETCH = 1.4
@@ -36,7 +36,7 @@ class BiasVariance:
             rest_interval: of each, shape (k, 2).
         noise: the variance of the targets around their mean, either given or estimated from repeated inputs; None
             otherwise.
-        bias: rest less noise, at least 0; None if the noise is not known.
+        bias: rest minus noise, at least 0; None if the noise is not known.
         excess_bias: rest less the least of all rests. Noise is common, so that it is how much more bias a fit has than
             the one of least bias.
         level: confidence of the intervals.
@@ -120,8 +120,8 @@ def bias_variance(
     98 %.
 
     Args:
-        fit: a function of (x, y) whose value has `.predict` or is callable; or several, a list, or a mapping from their
-            names (widths, depths, ridges) to them.
+        fit: a function of (x, y) that returns an object with `.predict` or a callable. To compare several, pass a list,
+            or a mapping from their names (widths, depths, ridges) to them.
         x: inputs, (n, ...).
         y: numbers, (n,) or (n, outputs).
         draws: pairs of fits for each.

@@ -62,7 +62,7 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
     """The loss by its name, or the function itself.
 
     Args:
-        loss: one of LOSSES, or a function of (predicted, y) that returns one number a row.
+        loss: one of LOSSES, or a function of (predicted, y) that returns one number for each row.
         y: the targets, which are numbers unless the loss is "zero-one" or a function.
 
     Raises:

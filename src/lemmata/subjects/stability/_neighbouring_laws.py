@@ -101,7 +101,7 @@ class PrivateChannels(Population[Channel]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Channel:
-        """The eps of the sets is 2 log((values - held)/held), at which they tell most."""
+        """The eps of the sets is 2 log((values - held)/held), where they are most informative."""
         keys = jax.random.split(key, 5)
         values, held = setting["values"], setting["held"]
         eps = 2 * jnp.log((values - held) / held)

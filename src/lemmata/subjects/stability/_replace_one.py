@@ -48,8 +48,9 @@ def replace_one(
 ) -> ReplaceOne:
     """Fit again with one training row replaced by a row of the pool, for rows chosen without replacement.
 
-    The mean of `changes` is an unbiased estimate of E[R(A(S)) - R_S(A(S))], for any algorithm and loss: with the i-th
-    row replaced, z_i is to A(S^(i)) what a new row is to A(S). Rows of the pool are used in turn, in random order.
+    The mean of `changes` is an unbiased estimate of E[R(A(S)) - R_S(A(S))], for any algorithm and loss. With the i-th
+    row replaced, z_i has the same relation to A(S^(i)) as a new row has to A(S). Rows of the pool are used in turn, in
+    random order.
 
     Args:
         fit: the algorithm A.

@@ -1,4 +1,4 @@
-"""Regression with Huber's loss, of which one row at a time is replaced; a finite law from which rows are drawn."""
+"""Regression with Huber's loss, of which one row at a time is replaced; rows come from a finite distribution."""
 
 import equinox as eqx
 import jax

@@ -18,7 +18,7 @@ _CLAIMS = ("stability.gaps.gap_is_instability",)
 _LEAST, _POOL = 10, 4
 _RESAMPLES = 2000
 _CAP = 4.0  # of studentised resamples: if few rows change at all, some resamples have hardly any spread
-# Intervals of level 0.9 with the Efron-Stein variance alone held 0.82 to 0.98 of the true gaps of six kinds of fit.
+# Intervals of level 0.9 with only the Efron-Stein variance contained 0.82 to 0.98 of the true gaps of six kinds of fit.
 _STRETCH = 1.2
 _FEW = 20
 
@@ -89,15 +89,16 @@ def stability(
 ) -> Stability:
     """How much any way of fitting notices that one row was replaced, and the generalisation gap that this implies.
 
-    For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)] with S^(i) the sample S
-    with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an unbiased
-    estimate of that gap: no hypothesis on A or l, only independent rows of one law. New rows are the held-out ones. If
-    none are given, a tenth of the rows (at least 4) is set aside, and the gap is that of fits to the other rows.
+    For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]. Here S^(i) is the
+    sample S with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an
+    unbiased estimate of that gap: no hypothesis on A or l, only independent rows of one law. New rows are the held-out
+    ones. If none are given, a tenth of the rows (at least 4) is set aside, and the gap is that of fits to the other
+    rows.
 
     The gap is an expectation over samples; the held-out gap is that of this fit. They are compared in the conditions.
 
-    The interval is studentised: the spread is Efron and Stein's, half of the summed squared changes of the estimate
-    when a row is replaced, the quantiles are those of a bootstrap of the rows. On eight simulated distributions and
+    The interval is studentised. The spread is Efron and Stein's: half of the summed squared changes of the estimate
+    when a row is replaced. The quantiles are those of a bootstrap of the rows. On eight simulated distributions and
     fits that were not used for tuning (60 to 150 rows), intervals of level 0.9 contained the gap in 92 to 98 %. A plain
     bootstrap of the changes contains it in 60 to 90 %, because changes that share a sample are not independent.
 

@@ -1,7 +1,7 @@
 """Audits: how much privacy an attack on many trainings refutes, compared with the promise of an accountant.
 
 This theory bounds the budget from below: except by chance, no attack does better than the privacy allows. It does not
-say how far a weak attack stays below the budget, so a weak attack is not evidence for a training.
+show how far a weak attack stays below the budget, so a weak attack is not evidence for a private training.
 """
 
 import equinox as eqx

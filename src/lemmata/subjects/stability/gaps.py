@@ -25,9 +25,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 class SampledLaw(eqx.Module):
     """y = tanh(2 coefficients'x) +- noise on standard normal inputs: a sample, and rows that are not in it.
 
-    Args:
-        x, y: the sample.
-        pool_x, pool_y: other rows of the law.
+    Args: x, y: the sample. pool_x, pool_y: other rows of the same distribution.
         coefficients: of the law.
         noise: its standard deviation; either sign is as likely.
     """

@@ -31,7 +31,7 @@ def gaussian_delta(eps: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Arra
 def integrated_delta(eps: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Array, ""]:
     """The mean of (1 - e^(eps - L))+ for the privacy loss L of N(r, 1) against N(0, 1), by quadrature.
 
-    At x = r + t + u, t = eps/r - r/2, the loss exceeds eps by r u, so that the integrand is phi(t + u)(1 - e^(-r u)).
+    At x = r + t + u with t = eps/r - r/2, the loss exceeds eps by r u, so the integrand is phi(t + u)(1 - e^(-r u)).
     """
     start = eps / ratio - ratio / 2
     # it falls like exp(-t u) where t is large

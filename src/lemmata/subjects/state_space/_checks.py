@@ -50,7 +50,7 @@ def check_fits(name: str, array: Any, shape: tuple[int, ...], rule: str) -> None
 
 
 def extent(array: Any, axis: int) -> int:
-    """The length of an axis of a matrix; 1 if it is no matrix, so that a check of shapes can name one."""
+    """The length of an axis of a matrix; 1 for anything else, so that a check of shapes can name it."""
     return array.shape[axis] if array.ndim == 2 else 1
 
 

@@ -29,7 +29,7 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
       D' = D + C B' / 2. It keeps the structure of A, low rank included;
     * "euler": A' = 1 + z, B' = D B.
 
-    A diagonal A stays diagonal under all of them; of others the exponential is dense.
+    All of these rules keep a diagonal A diagonal; for other matrices, the exponential is dense.
 
     From state 0, the two rules that look ahead assume that the input before its first sample rises from 0 within one
     step. An input with u_0 != 0 then causes an error of order 1 in D, although both rules are otherwise of order 2.

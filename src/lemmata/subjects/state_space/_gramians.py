@@ -14,9 +14,9 @@ _NEGLIGIBLE = 1e-18  # its square is beyond rounding
 def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
     """P = ∫_0^∞ e^{At} B B* e^{A* t} dt, the solution of A P + P A* + B B* = 0.
 
-    Entries are B_i conj(B_j) / -(l_i + conj(l_j)) for a diagonal A. Elsewhere Smith's doubling: with the Cayley
-    transform F = (s - A)^-1 (s + A) and G = sqrt(2s) (s - A)^-1 B the equation is P = F P F* + G G*, whose partial sums
-    double in length with P <- P + F P F*, F <- F².
+    Entries are B_i conj(B_j) / -(l_i + conj(l_j)) for a diagonal A. Otherwise, Smith's doubling is used. With the
+    Cayley transform F = (s - A)^-1 (s + A) and G = sqrt(2s) (s - A)^-1 B, the equation is P = F P F* + G G*. Its
+    partial sums double in length with P <- P + F P F*, F <- F².
 
     Args:
         system: a stable system.

@@ -35,7 +35,7 @@ def integrated(
 ) -> Float[Array, "k n"]:
     """The states at the given times, from the start at time 0, by Dormand and Prince's pair of order 8.
 
-    The solver starts anew at each of them, where the input may break.
+    The solver restarts at each of them, where the input may have a break.
 
     Args:
         system: one input.

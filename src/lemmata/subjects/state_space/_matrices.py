@@ -16,7 +16,7 @@ from ._checks import check_entries, check_fits, extent
 
 
 class AbstractStateMatrix(eqx.Module):
-    """The N x N matrix A of a linear system, by what its structure makes cheap."""
+    """The N x N matrix A of a linear system, by the operations that its structure makes cheap."""
 
     @property
     @abc.abstractmethod

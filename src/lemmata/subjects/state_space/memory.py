@@ -1,4 +1,4 @@
-"""How long linear states remember: exponentials alone, and power laws as sums of exponentials.
+"""How long linear states remember: single exponentials, and power laws as sums of exponentials.
 
 This theory controls how the response of a state-space model falls with the lag, by its slowest pole. It also gives the
 number of poles that can follow a law that falls more slowly than any exponential: the logarithm of the range times the

@@ -43,7 +43,7 @@ class NoisyFeatures(eqx.Module):
 
     Args:
         known: at the points.
-        asked: at the other points.
+        asked: features of the other points.
         y: the values.
         noise: variance of the noise.
     """

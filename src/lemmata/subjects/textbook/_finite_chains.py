@@ -81,7 +81,7 @@ class ReversibleChains(Population[FiniteChain]):
 
 
 class ProposedTarget(eqx.Module):
-    """A target law on s states that is to be sampled, and where proposals go, a row a state."""
+    """A target distribution on s states to sample from, and the proposal distribution of each state in a row."""
 
     target: Float[np.ndarray, " s"]
     proposal: Float[np.ndarray, "s s"]

@@ -46,7 +46,7 @@ def sent(
 def belief_propagation(
     couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], rounds: int = 300
 ) -> Float[np.ndarray, "n n"]:
-    """Messages after rounds from 0, all sent at once, or where they stand still before.
+    """Messages after rounds from 0, all sent at once; it stops earlier when they no longer change.
 
     Args:
         couplings: J, symmetric, 0 if there is no edge.
@@ -115,7 +115,7 @@ class IsingModels(Population[IsingModel]):
         return IsingModel(couplings, fields, belief_propagation(couplings, fields, 300 if self.rest else 0))
 
     def hypotheses(self, problem: IsingModel) -> list[Hypothesis]:
-        """Messages at rest; no negative coupling if there is to be none."""
+        """Messages that have converged; no negative coupling if the statement excludes it."""
         moved = np.abs(sent(problem.couplings, problem.fields, problem.messages) - problem.messages).max()
         uneven = np.abs(problem.couplings - problem.couplings.T).max()
         found = [Hypothesis("largest |J_ij - J_ji|", uneven, "<=", 0.0, "couplings are symmetric")]

@@ -48,7 +48,7 @@ class CouplingFlow(eqx.Module):
     Args:
         scales: matrices S of the log scales tanh(S u).
         shifts: matrices T of the shifts T u.
-        point: where the density is asked.
+        point: where the density is evaluated.
     """
 
     scales: Float[np.ndarray, "2 h h"]

@@ -139,7 +139,7 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
         return jnp.asarray(marginals(problem))
 
     def condition(self, problem: IsingModel) -> Array:
-        """Messages come to rest like the ratio of the eigenvalues."""
+        """Messages converge at the ratio of the eigenvalues."""
         larger, smaller = loop_eigenvalues(problem)
         rest = len(problem.fields) ** 2 / (1 - abs(smaller / larger))
         return jnp.asarray(rest * np.exp(2 * np.abs(problem.totals).max()))

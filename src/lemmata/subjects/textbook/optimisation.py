@@ -69,7 +69,7 @@ class NoisyQuadratic(eqx.Module):
 
 
 class SplitLasso(eqx.Module):
-    """|Ax - b|²/2 + penalty |x|_1 with its solution, and where the method of multipliers stands.
+    """|Ax - b|²/2 + penalty |x|_1 with its solution, and the current point of the method of multipliers.
 
     Args:
         design, target, penalty: of the objective.

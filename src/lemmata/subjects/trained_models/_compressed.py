@@ -21,7 +21,7 @@ from ._sharpness import largest_eigenvalue
 _AT_ONCE = 256
 _LEFT = 3.0  # of the ridge: outputs without a row were then right to 0.0005 of their spread, the loss to 0.0003
 MOST = 6000
-_ROUNDING = 1e-9  # of the largest square: what is smaller has no direction
+_ROUNDING = 1e-9  # of the largest square: a smaller value has no direction
 _NEAR = 0.1  # to which the largest eigenvalue is found
 _SMALL = 0.05  # of the largest pivot of a block: smaller ones wait
 
@@ -126,7 +126,7 @@ def form_error(span: Compressed, found: tuple[Factor, ...], root: Float[np.ndarr
 def _weighted(
     found: tuple[Factor, ...], root: Float[np.ndarray, "n C C"], places: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows of R J, a pair a factor: what goes in, and derivatives in what comes out."""
+    """Rows of R J, one pair for each factor: inputs, and derivatives in outputs."""
     row, output = np.divmod(places, root.shape[1])
     return [(part.taken[row], (root[row, output][:, None, :] @ part.pushed[row])[:, 0, :]) for part in found]
 

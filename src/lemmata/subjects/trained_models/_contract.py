@@ -38,9 +38,9 @@ class AbstractModel(abc.ABC):
     """A function f(theta, x) at its trained parameters theta, seen through five products.
 
     Parameters are one flat vector of P numbers, in the order of `layers`, each array in C order; an array that is used
-    twice counts once. Rows are arrays as the model takes them, (n, *row). Outputs are (n, C): logits, probabilities or
-    values. Rows pass in batches. So a product stores at most one batch of them and vectors of P numbers, which are in
-    the model's own precision.
+    twice is included once. Rows are arrays as the model takes them, (n, *row). Outputs are (n, C): logits,
+    probabilities or values. Rows pass in batches. So a product stores at most one batch of them and vectors of P
+    numbers, which are in the model's own precision.
 
     A row of a language model is a document of tokens, shape (T,), and its one output is the loss of the document: the
     sum of -log p(token | earlier tokens) over all its tokens except the first. The model's own outputs, logits of shape

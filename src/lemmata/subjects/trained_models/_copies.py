@@ -56,8 +56,8 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     far from a known one as the column spreads, and equals another one.
 
     Costs 512 n d operations for the median, and n log n for the search, in a tree of eight random projections of the
-    rows: they make no distance longer, so that no copy is missed, and each pair that is near in them is looked at in
-    full. Rows of which many are near each other without being equal cost the square of their number at worst.
+    rows: never lengthens a distance, so no duplicate is missed; each pair that is near in it is compared in full. Rows
+    of which many are near each other without being equal cost the square of their number at worst.
 
     Args:
         x: training rows (n, *row).
@@ -151,7 +151,10 @@ class _Near:
             self.closer = (_BY_CHANCE / ((_BESIDE - 1) * (len(rows) + others))) ** (1 / dimension)
 
     def copies(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """For each row whether it is nearly a copy; of the given rows themselves, of another one."""
+        """For each row, whether another row is a near duplicate.
+
+        Among the given rows themselves, a row other than itself.
+        """
         found = _Search(self.rows, self.surely).has_near(rows, itself)
         if not self.closer:
             return found
@@ -177,7 +180,7 @@ class _Search:
         return (rows - self.middle) @ self.directions
 
     def has_near(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
-        """Whether each row has one of them near; if they are those rows, another one."""
+        """Whether each row has one of them near it; for the same set of rows, a row other than itself."""
         found, projected = np.zeros(len(rows), bool), self._project(rows)
         if not len(rows):
             return found

@@ -14,7 +14,7 @@ from lemmata.subjects.trained_models._trained_networks import CLASSES, draw_rows
 
 _HELD = 200
 LARGE = 5000
-"""Deployment rows that stand for their law."""
+"""Deployment rows that represent their distribution."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class DeployedRows(Population[Trained]):
     `relabelled` gets the next class, which no input shows.
 
     Args:
-        moved: by default; 0 is the law of the held-out rows.
+        moved: the default shift; 0 is the distribution of the held-out rows.
         relabelled: by default.
         rows: training rows by default.
         features: d by default.

@@ -79,8 +79,8 @@ class DescendedNetworks(Population[Trained]):
         steps: of descent by default.
         spread: standard deviation of rows around the centre of their class, whose length is about 3.
         noise: the share of classes drawn at random.
-        scale: of the weights that training begins with, beside variance 1/fan-in.
-        readout: of those of the readout, beside `scale`.
+        scale: of the initial weights of the training, relative to variance 1/fan-in.
+        readout: of the readout's weights, relative to `scale`.
     """
 
     activation: str = "relu"

@@ -1,7 +1,7 @@
 """Documents that stand in the data twice, nearly: pairs whose sets of five tokens in a row are mostly the same.
 
-The tokens of a document as numbers say nothing of how near two documents are. What does is Jaccard's similarity of
-their sets of shingles, |A and B| / |A or B|, a shingle being five tokens in a row.
+The tokens of a document as numbers do not show how similar two documents are. Jaccard's similarity of their sets of
+shingles does: |A and B| / |A or B|, where a shingle is five tokens in a row.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"]
     counts = np.bincount(own[:n], minlength=len(first))
     near = np.zeros(len(first), bool)
     a, b = near_pairs([shingles(np.frombuffer(texts[i], np.int64)) for i in first]).T
-    near[a[known[b]]] = near[b[known[a]]] = True  # each has another that stands among training documents
+    near[a[known[b]]] = near[b[known[a]]] = True  # each has a near duplicate among the training documents
     exact, seen = counts[own[:n]] > 1, known[own[n:]]
     return Copies(exact | near[own[:n]], seen | near[own[n:]], int(exact.sum()), int(seen.sum()))
 

@@ -48,7 +48,7 @@ def read_documents(x: np.ndarray, padding: int | None = None, name: str = "docum
     """Documents as the contract has them: -1 - k for a token k that is fed to the model and does not count.
 
     Args:
-        x: (n, T) tokens; those below 0 do not count already, -1 is padding.
+        x: (n, T) tokens; those below 0 are already excluded, and -1 is padding.
         padding: the token that fills documents up.
         name: what a row is called in errors.
 

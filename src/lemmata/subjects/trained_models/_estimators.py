@@ -23,7 +23,7 @@ _ACTIVATIONS = {
 _LINEAR = {"LogisticRegression", "LogisticRegressionCV", "LinearRegression", "Ridge", "RidgeCV", "Lasso", "ElasticNet"}
 _LINEAR |= {"SGDRegressor"}
 _OTHER_LOSSES = {"HuberRegressor", "PoissonRegressor"}
-"""Linear models of a loss of their own; the outputs of the second are logarithms of means."""
+"""Linear models with their own loss; the outputs of the second are logarithms of means."""
 _PERCEPTRONS = {"MLPClassifier", "MLPRegressor"}
 
 
@@ -194,7 +194,7 @@ def _perceptron(estimator: Any, name: str) -> AbstractModel:
 
 
 def _both_signs(estimator: Any, outputs: int) -> Callable[[Any], Any]:
-    """Two classes have one column of logits, which becomes two; other outputs stay."""
+    """For two classes, one column of logits becomes two; other outputs are not changed."""
     if outputs == 1 and len(getattr(estimator, "classes_", ())) == 2:
         return lambda f: jnp.concatenate([-f, f], axis=1) / 2
     return lambda f: f

@@ -1,4 +1,4 @@
-"""The Jacobian of a dense network as factors: what goes into each matrix, and how outputs move with what comes out.
+"""The Jacobian of a dense network as factors: the inputs of each matrix, and the derivatives in its outputs.
 
 If a row passes a matrix W once, as W h, the derivative of output c is b_c h', b_c that of the output in W h. The
 Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>, which never holds a vector of
@@ -26,7 +26,7 @@ class Factor:
 
     Args:
         taken: the inputs of the layer; 1 for constants.
-        pushed: derivatives of the outputs in what comes out.
+        pushed: derivatives of the model's outputs in the outputs of the layer.
         turned: whether the array is (in, out), not (out, in).
         scale: that the derivatives are multiplied by.
     """
@@ -90,7 +90,7 @@ def factors(
 def joined(found: tuple[Factor, ...]) -> tuple[Factor, ...]:
     """The same Jacobian with as few products as possible: each matrix includes its constants, and no factor is a scale.
 
-    What goes into a matrix gets one more number for constants that are added to what comes out. Sums over factors are
+    The inputs of a matrix get one more number for constants that are added to its outputs. Sums over factors are
     the same; which columns of the Jacobian belong to which array is lost.
 
     Args:

@@ -1,4 +1,4 @@
-"""Which rows of a trained model stand in its data twice, and which held-out ones it has not seen."""
+"""The rows that occur twice in the data of a trained model, and the held-out rows that it has not seen."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ def copies_of(trained: Trained) -> Copies:
 
 @once
 def without_held_rows(trained: Trained) -> Trained:
-    """The same model without held-out rows; it keeps its own answers, see `share_answers`."""
+    """The same model without held-out rows; it stores its own results, see `share_answers`."""
     return dataclasses.replace(trained, held=None)
 
 
@@ -52,7 +52,10 @@ def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
 
 @once
 def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
-    """Which held-out rows are not duplicates of training rows: what is said of unseen rows is measured on these."""
+    """The held-out rows that are not duplicates of training rows.
+
+    Statements about unseen rows are measured on these.
+    """
     return ~copies_of(trained).held
 
 

@@ -18,7 +18,7 @@ from ._trained import Trained
 CLASSES_IN_USE = "deployment rows whose classes are known"
 """The hypothesis that an error in deployment can be measured."""
 TO_BE_SCORED = (HELD_OUT, CLASSES_IN_USE)
-"""Hypotheses without which a gauge predicts all the same, and its prediction is not scored."""
+"""Hypotheses whose failure does not prevent a prediction; the prediction is then not scored."""
 
 
 class AbstractGauge(Claim[Trained]):
@@ -32,10 +32,10 @@ class AbstractGauge(Claim[Trained]):
     limit from held-out rows alone, which it has to beat; none.
 
     Attributes:
-        of_losses: True if it asks a language model, which has one output a document, for no more than losses and
-            their derivatives.
+        of_losses: True if, for a language model, which has one output for each document, the check only needs losses
+            and their derivatives.
         losses: the kinds of loss that its formula holds for, as `Task.loss_kind` has them; empty: any.
-        level: of the predicted interval; NaN: that of the relation.
+        level: of the predicted interval; NaN means the level of the relation.
         ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
         shared: questions about the model that other checks ask, too; the first check that asks computes the answer.
     """

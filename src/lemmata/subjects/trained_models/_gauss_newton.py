@@ -1,7 +1,7 @@
 """The Gauss-Newton matrix of a model on its training rows: its eigenvalues, its effective dimension, the evidence.
 
-M = J' Lambda J, J the Jacobian of all outputs and Lambda the Hessian of each row's loss in them. It has the eigenvalues
-of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
+M = J' Lambda J, where J is the Jacobian of all outputs and Lambda is the Hessian of each row's loss in them. It has the
+eigenvalues of the dual matrix Lambda^1/2 J J' Lambda^1/2 of size n C, and zeros.
 """
 
 import dataclasses
@@ -57,7 +57,7 @@ def _smaller(
     return (weighted.reshape(f.size, n, width).transpose(1, 0, 2) @ root).transpose(1, 0, 2).reshape(f.size, -1)
 
 
-_NEAR = 0.05  # the rules of one probe; the probes differ by about as much
+_NEAR = 0.05  # the rules of one probe; the probes differ by about the same amount
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,11 +92,11 @@ def dimension_by_products(
     """The effective dimension by Lanczos' quadrature: for random signs u the mean of u' K (K + ridge)^-1 u.
 
     K = R J J' R, where R are the symmetric roots of the losses' curvatures, has the nonzero eigenvalues of M, and does
-    not depend on the order of the parameters. After k products from u the eigenvalues of the tridiagonal matrix,
-    weighted by the squares of the first entries of its eigenvectors, integrate polynomials of degree 2 k - 1 as the
-    spectrum that u sees does (Gauss), with a further node at 0 those of degree 2 k (Radau). The derivatives of s/(s +
-    ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a lower bound, even if they converge
-    slowly. Memory is that of k arrays of outputs, and one vector of parameters.
+    not depend on the order of the parameters. After k products from u, weight the eigenvalues of the tridiagonal matrix
+    by the squares of the first entries of its eigenvectors. The result integrates polynomials of degree 2 k - 1 like
+    the spectrum seen from u (Gauss). With a further node at 0, it does so for degree 2 k (Radau). The derivatives of
+    s/(s + ridge) have alternating signs. So Gauss' rule is an upper bound and Radau's a lower bound, even if they
+    converge slowly. Memory is that of k arrays of outputs, and one vector of parameters.
 
     Args:
         model: with derivatives.

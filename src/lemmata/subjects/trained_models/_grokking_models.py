@@ -37,7 +37,7 @@ class GrokkingModels(Population[Trained]):
 
     There are fewer rows than features. Descent on the mean log loss plus decay begins at normal weights of a given
     size. If the size is large, the part that no row constrains keeps held-out rows wrong until it has decayed, long
-    after all training rows are right. With classes by chance (`noise` = 1) it stays so.
+    after all training rows are right. With random classes (`noise` = 1), it stays so.
     """
 
     settings = Space(

@@ -214,7 +214,7 @@ def jax_model(f: Callable[[Any, Any], Any], params: Any, kind: str = "JAX", deca
     """A model of a JAX function.
 
     Args:
-        f: f(params, x), x a batch of rows.
+        f: f(params, x), where x is a batch of rows.
         params: a pytree of floating-point arrays.
         kind: what wrote it.
         decayed: a pytree like `params` of True and False, or None for all.

@@ -10,7 +10,7 @@ _TRIED = 32
 
 
 def readout_places(model: AbstractModel, x: np.ndarray) -> np.ndarray | None:
-    """Where in the parameters the last matrix of the outputs stands, (C, h); None if there is none, see `readout`.
+    """The place of the outputs' last matrix in the parameters, (C, h); None if there is none, see `readout`.
 
     Args:
         model: at its parameters.

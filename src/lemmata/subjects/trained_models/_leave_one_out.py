@@ -47,9 +47,9 @@ class LeftOut:
         dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M: the sum of all leverages.
             Within the span of some rows it is too large, by at most what is outside in units of n delta: 3.
         movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n: how far a Newton step would still
-            move the outputs, relative to them. 0 at a stationary point. If units with kinks keep descent from a
-            gradient of 0, this says what the gradient's length does not: whether the outputs are those of the
-            minimiser.
+            move the outputs, relative to them. 0 at a stationary point. If units with kinks prevent descent from
+            reaching a gradient of 0, this shows whether the outputs are those of the minimiser, which the gradient's
+            length does not show.
         error: the largest relative error of the curvature as a quadratic form, if only a part of it was computed.
         bend: |f(theta_i; x_i) - moved_i| / |moved_i - f_i| in the median of a few rows. Here theta_i are the parameters
             after the step, and moved_i is the linear prediction there. It shows how nonlinear the step is; it is 0 if
@@ -74,7 +74,8 @@ def leave_one_out(
         x: training rows.
         y: their encoded targets.
         task: how outputs are read.
-        decay: delta in mean loss + (delta/2) |theta|²; 0 only if rows alone fix the outputs, see `rows_fix_weights`.
+        decay: delta in mean loss + (delta/2) |theta|²; 0 is allowed only if rows alone determine the outputs, see
+            `rows_fix_weights`.
 
     Raises:
         MemoryPlanError: if n C outputs and P parameters are too many to be held.
@@ -301,7 +302,7 @@ def output_gram(model: AbstractModel, x: np.ndarray, width: int) -> Float[np.nda
 
 
 def _blocks(model: AbstractModel, x: np.ndarray, width: int) -> Iterator[tuple[slice, Float[np.ndarray, "nC B"]]]:
-    """Columns of the Jacobian, as many as fit into a block; each costs the derivatives of all rows once more."""
+    """Columns of the Jacobian, as many as fit into a block; each column needs the derivatives of all rows again."""
     n, size = len(x), len(model.theta)
     columns = max(_BLOCK // (8 * n * width), 1)
     few = max(min(_BLOCK // (8 * width * size), n), 1)

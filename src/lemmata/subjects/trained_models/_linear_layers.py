@@ -1,4 +1,4 @@
-"""In which of its parameters a model is linear, and the model as a function of these alone."""
+"""The parameters in which a model is linear, and the model as a function of these parameters only."""
 
 import dataclasses
 import itertools
@@ -17,7 +17,7 @@ _ROUNDING = 1e-8
 
 @dataclasses.dataclass(frozen=True)
 class PartOfModel(AbstractModel):
-    """A model as a function of some layers, the others held where they are.
+    """A model as a function of some layers, with the other layers fixed.
 
     Args:
         whole: the model.

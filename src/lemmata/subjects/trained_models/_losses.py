@@ -57,7 +57,7 @@ class Loss:
         width: d.
         smoothing: s, from 0 to below 1.
         weights: w, one for each class; empty: all 1.
-        said: what another loss is, in words.
+        said: another loss, in words.
     """
 
     kind: str
@@ -142,7 +142,7 @@ class StatedLoss:
         width: of Huber's loss.
         smoothing: the share by which labels are smoothed.
         weights: of classes, by their names; "balanced": n over the number of classes and the class's rows; or None.
-        said: what another loss is.
+        said: another loss, in words.
         origin: who stated it.
     """
 
@@ -189,7 +189,7 @@ class StatedLoss:
 
 
 def read_loss(loss: Any) -> StatedLoss | None:
-    """A loss as the user states it; None if nothing is stated.
+    """A loss as stated by the user; None if there is no statement.
 
     Args:
         loss: see `GRAMMAR`.

@@ -8,7 +8,7 @@ Q = TypeVar("Q", bound=Callable[[Any], Any])
 
 
 def once(question: Q) -> Q:
-    """The question, which computes its answer when an object is first asked; the answer is kept with the object.
+    """A cached method: it computes its answer when it is first called on an object, and stores it with the object.
 
     >>> class Box: pass
     >>> box, asked = Box(), []

@@ -23,10 +23,10 @@ def with_two_outputs(
     """A model of one output for two classes as one of two outputs, -f/2 and f/2, for the second class's logit f.
 
     If log loss is stated, the output is a logit, or a probability if all lie in [0, 1] and the outputs are linear in
-    no layer of parameters. If nothing is stated, targets that are words, Booleans or two whole numbers say the same
-    of a model with derivatives. For the targets 0.0 and 1.0, the output is read as a logit if its logistic function is
-    nearer to the targets, in squares, than the output itself. It is read as a probability if outputs in [0, 1] are
-    linear in no layer.
+    no layer of parameters. Without a statement, the same holds for targets that are words, Booleans or two whole
+    numbers and a model with derivatives. For the targets 0.0 and 1.0, the output is read as a logit if its logistic
+    function is nearer to the targets, in squares, than the output itself. It is read as a probability if outputs in [0,
+    1] are linear in no layer.
 
     Args:
         model: any; a model with several outputs, or for values, is not changed.

@@ -167,9 +167,10 @@ def _descended(
 def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.ndarray, " P"]:
     """Where Newton's steps end, each by conjugate gradients, the first by few of them.
 
-    What is computed at a stationary point is then known to rounding, and not to where descent was broken off, which
-    rounding decides. A step is taken if the objective does not rise and the new gradient misses its linearisation by at
-    most half of the old gradient. If units have kinks, or if descent ended too early, the first step is not taken.
+    Then results at the stationary point are exact to rounding. Otherwise they would depend on where descent was
+    stopped, which rounding decides. A step is taken if the objective does not rise and the new gradient misses its
+    linearisation by at most half of the old gradient. If units have kinks, or if descent ended too early, the first
+    step is not taken.
     """
     value, slope = objective.value(end)
     for products in PRODUCTS:
@@ -215,7 +216,8 @@ def polished_copy(trained: Trained) -> Polished:
 def changed_by_polishing(trained: Trained) -> float:
     """The share of predictions on training rows that polishing changed.
 
-    For values the root mean square of their change, in that of the errors; for documents in the losses' spread.
+    For values, the root mean square of their change relative to that of the errors; for documents, relative to the
+    losses' spread.
     """
     before, after = training_outputs(trained), polished_copy(trained).model.outputs(trained.x)
     if trained.task.is_classification:

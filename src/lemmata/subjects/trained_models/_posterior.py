@@ -28,11 +28,11 @@ _CHECKED = 2**26  # bytes of the Jacobian of a row up to which factors are looke
 
 @dataclasses.dataclass(frozen=True)
 class PosteriorSpread:
-    """What the posterior says of outputs at new rows.
+    """The posterior of outputs at new rows.
 
     Args:
         spread: J(x) H^-1 J(x)' of each row.
-        dimension: the effective dimension tr M H^-1, M the curvature without the decay.
+        dimension: the effective dimension tr M H^-1, where M is the curvature without the decay.
         movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n: 0 at a stationary point.
         whole: whether all parameters are uncertain, and not the readout alone.
     """
@@ -48,7 +48,7 @@ def posterior_spread(
 ) -> PosteriorSpread | None:
     """The spread of outputs at other rows: of all parameters if it is not too dear, else of the readout.
 
-    By the Cholesky factor of H, or of the matrix of all outputs, whichever is cheaper.
+    By the Cholesky factor of H, or of the matrix of all outputs, whichever costs less.
 
     Args:
         model: at a stationary point, which `movement` of the answer measures.
@@ -135,7 +135,10 @@ def _moved(along: Float[np.ndarray, "n C"], f: Float[np.ndarray, "n C"]) -> floa
 def _by_parameters(
     model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float, others: np.ndarray
 ) -> _Found:
-    """With H = L L', all parameters decaying alike: the spread is |L^-1 J(x)'|², the dimension P - ridge tr H^-1."""
+    """Let H = L L', with the same decay for all parameters.
+
+    The spread is |L^-1 J(x)'|², and the dimension is P - ridge tr H^-1.
+    """
     size, prior, ridge = len(model.theta), prior_of(model), len(x) * decay
     f, gradient = _gradient(model, x, y, task, ridge)
     root, hessian = roots(task.curvatures(f)), np.zeros((size, size))

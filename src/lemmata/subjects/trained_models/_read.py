@@ -30,7 +30,7 @@ def read_model(model: Any) -> AbstractModel:
             with a batch; a Flax `nnx.Module`, called with a batch; a `torch.nn.Module`, called with a batch; a fitted
             estimator of scikit-learn, where linear models and multi-layer perceptrons have derivatives and all others
             only outputs; or a function of a batch that gives only outputs: probabilities or logits (n, C), or values.
-            What holds one of these is unwrapped, see `bare_model`.
+            An object that contains one of these is unwrapped, see `bare_model`.
 
     Raises:
         SettingError: for anything else.

@@ -34,7 +34,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
         model: see `read_model`.
         x: training rows.
         y: their targets; None for a language model, whose rows are documents.
-        **facts: what else is known; see `lemmata.facts.Facts`.
+        **facts: other known facts; see `lemmata.facts.Facts`.
 
     Raises:
         ShapeError, DataError, SettingError: for rows, targets or a model that do not fit each other.
@@ -142,7 +142,7 @@ def _earlier(name: str, model: Any, own: AbstractModel) -> AbstractModel:
 
 
 def _sized(place: int, model: Any, own: AbstractModel, rows: np.ndarray) -> AbstractModel:
-    """A model of another size, which takes the same rows and gives as many outputs."""
+    """A model of another size, which takes the same rows and gives the same number of outputs."""
     found = dataclasses.replace(read_model(model), link=own.link, batch=own.batch)
     if not found.differentiable:
         raise SettingError(

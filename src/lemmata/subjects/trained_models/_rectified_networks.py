@@ -68,7 +68,7 @@ class RectifiedNetworks(Population[Trained]):
         widths: if a verification looks for other numbers of units.
         decay: delta in mean loss + (delta/2) |theta|².
         distance: of the centres.
-        noise: the share of classes drawn at random, in training and held-out rows alike.
+        noise: the share of random classes, in training and held-out rows.
         steps: of descent on the loss from the start; 0 trains to a stationary point.
         differentiable: whether the claims ask for derivatives.
         unseen: whether they are measured on held-out rows.

@@ -124,7 +124,7 @@ def wider_refits(trained: Trained) -> Refits:
 
 @once
 def by_chance(trained: Trained) -> Trained:
-    """The model trained afresh on targets drawn whatever the input, and held-out rows with targets so drawn.
+    """The model trained again on targets drawn independently of the input, and held-out rows with such targets.
 
     They are drawn independently from those of the training rows, because in a permutation the other rows would show
     which target is left.

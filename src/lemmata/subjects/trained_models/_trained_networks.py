@@ -85,7 +85,7 @@ class TrainedNetworks(Population[Trained]):
 
     Args:
         rows: training rows by default.
-        noise: the share of classes drawn at random, in training and held-out rows alike.
+        noise: the share of random classes, in training and held-out rows.
         decay: delta in mean loss + (delta/2) |theta|².
         hidden: units by default; 0 is a linear model.
         widths: if a verification looks for other numbers of units.

@@ -337,7 +337,7 @@ class ExaminationRecord(StoredRecord):
         silent: theories that say nothing here, each with its reason.
         open: what no theory here explains.
         plan: what was planned with its price in seconds.
-        notes: what the reader must know.
+        notes: remarks that the reader needs.
         seconds: that the examination took.
         interrupted: some gauges are missing.
         baseline: one answer for all held-out rows, compared with the model; None with fewer than two such rows.
