@@ -76,7 +76,7 @@ def _cluster(named: str | os.PathLike[str]) -> Iterator[Executor]:
         try:
             _knock(address)  # Dask's client tries again for seconds if nobody listens
             client = _answer(lambda: Client(address, timeout=_PATIENCE, set_as_default=False))
-        except Exception as error:  # OSError, ValueError and others, by what is wrong with the address
+        except Exception as error:  # OSError, ValueError and others, depending on the fault of the address
             secure = address.startswith(("tls:", "wss:"))
             remedy = "name the files of TLS in Dask's configuration, as docs/scale.md says" if secure else _REMEDY
             raise SettingError(
@@ -142,7 +142,7 @@ def _amiss(named: object) -> str:
 
 
 def _of_file(path: pathlib.Path) -> object:
-    """What a scheduler file says that the address is."""
+    """The address in a scheduler file."""
     what, rule = f"scheduler file {path}", "the JSON file that `dask scheduler --scheduler-file FILE` writes"
     try:
         if not path.exists():

@@ -23,17 +23,16 @@ ATTEMPTS = 3
 _HELD = 3 * 2**29, 2**32
 """Bytes at which a process ends and another follows.
 
-Compiled functions fill its memory. Between these two, it is half of the machine's remaining memory. The next one
-compiles anew; and each function takes a few of the 65,530 mappings that a
-process may have."""
+Compiled functions fill its memory. Between these two, it is half of the machine's remaining memory. The next process
+compiles again. Each function also takes a few of the 65,530 mappings that a process may have."""
 
 
 class Processes(Executor):
     """An executor of processes that share this machine's cores; one that ends is replaced, and its task run again.
 
     Each process is newly started (a script guards its own code by `if __name__ == "__main__":`). JAX gets its share of
-    the cores in it, so two processes on two cores do not compete. A task whose process ends three times, killed or out
-    of memory, has a `BrokenExecutor` for its result; the others go on.
+    the cores in it, so two processes on two cores do not compete. If a task's process ends three times, killed or out
+    of memory, the task's result is a `BrokenExecutor`; the other tasks go on.
 
     Args:
         jobs: how many processes.

@@ -110,7 +110,7 @@ class LinearDesigns(Population[LinearDesign]):
 
 
 class TablesOfRows(Population[Regression]):
-    """Standard normal inputs in d columns, a linear target and noise of variance 1: 4 d rows, and as many held out.
+    """Standard normal inputs in d columns, a linear target, noise of variance 1; 4 d training and 4 d held-out rows.
 
     Args:
         rungs: numbers of rows over d that fits are made on.

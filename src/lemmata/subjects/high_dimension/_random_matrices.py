@@ -47,7 +47,7 @@ def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
 
 
 def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
-    """The mean over pairs of columns of n r², r their uncentred correlation: 1 on average for independent columns."""
+    """The mean over pairs of columns of n r² with their uncentred correlation r; 1 on average if independent."""
     rows, columns = x.shape
     inner = x.T @ x
     squares = rows * inner**2 / jnp.outer(jnp.diagonal(inner), jnp.diagonal(inner))

@@ -3,7 +3,7 @@
 The theory gives the error of one product. Truncation falls as tau^-2, rounding grows as eps tau, and the two balance at
 the best temperature. It assumes rounding to nearest, and a logistic function that is accurate to a unit in the last
 place. It leaves open how errors of many products cancel. At the temperature of Lemma 7, the error is only the rounding
-error. Beyond a size that `reachable` gives, nothing is left of the product.
+error. Above a size that `reachable` gives, the product is only rounding.
 """
 
 import abc

@@ -37,7 +37,7 @@ from ._passes import exact_update, path_of
 
 ABOUT = {"tool": "approximation theory", "architecture": "transformer in context", "object": "construction"}
 LADDER = tuple(2.0**k for k in range(-8, 9))
-SHARE = 1 / 32  # of the lambda that the theory asks for: at 1, rho stays 0 at these sizes
+SHARE = 1 / 32  # of the lambda that the theory requires: at 1, rho stays 0 at these sizes
 READING = "the constants in O(.) are 1, and lambda is 1/32 of its order (the source calls its constant large)"
 
 
@@ -158,7 +158,7 @@ class AbstractStepError(AbstractErrorBound):
         return jnp.abs(step_errors(problem)).max(axis=1)
 
     def trivial(self, problem: Prompt) -> Array:
-        """The sum of the sizes of rho_t and of what is meant to be there."""
+        """The sum of the sizes of rho_t and of its intended value."""
         rho, model = path_of(problem)[0], problem.model
         meant = soft_threshold(exact_update(problem, rho[:-1]), model.step * model.penalty)
         return jnp.abs(rho[1:]).max(axis=1) + jnp.abs(meant).max(axis=1)
@@ -258,7 +258,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
 
 
 class AbstractSufficientTemperature(AbstractErrorBound):
-    """The least power of 2 from which on |e_t|_1, |rho_t|_1 and (59b) are as in Lemma 7."""
+    """The least power of 2 from which on |e_t|_1, |rho_t|_1 and (59b) satisfy Lemma 7."""
 
     population = ForwardPasses(of_inputs=SHARE)
     control = Control(

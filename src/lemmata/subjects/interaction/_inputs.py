@@ -1,4 +1,7 @@
-"""What users pass to a Markov decision process: probabilities, rewards, policies, steps; and refusals."""
+"""User input for a Markov decision process: probabilities, rewards, policies, steps.
+
+And the errors for invalid input.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a machine of one learned Gram matrix, a ReLU and pooling says of labels, by definition, without the library."""
+"""The prediction of labels by a machine of one learned Gram matrix, a ReLU and pooling, by definition."""
 
 import numpy as np
 from jaxtyping import Float

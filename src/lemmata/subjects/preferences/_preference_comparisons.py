@@ -107,7 +107,7 @@ class Opinions(eqx.Module):
 
 
 class MixedOpinions(Population[Opinions]):
-    """Two kinds of annotators who nearly agree, and a smaller third of the opposite opinion with stronger feelings."""
+    """Two kinds of annotators who nearly agree. A smaller third kind has the opposite opinion and stronger feelings."""
 
     settings = Space(answers=Integer(6, 3, 20, "answers"))
 

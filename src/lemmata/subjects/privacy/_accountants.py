@@ -103,7 +103,10 @@ def eps_of(losses: Any, delta: float) -> float:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the warnings of Rényi orders whose series do not converge: they are left out, and the rest bounds."""
+    """Suppress warnings of Rényi orders whose series do not converge.
+
+    They are left out, and the others give the bound.
+    """
     log = logging.getLogger("absl")
     level = log.level
     log.setLevel(logging.ERROR)

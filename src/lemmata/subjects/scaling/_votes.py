@@ -51,7 +51,7 @@ class Ceiling(AbstractFinding):
 
 
 def plurality_error(p1: float, p2: float, votes: int, ahead: int = 0) -> float:
-    """The probability that an answer of probability p2, some votes ahead, has as many votes as one of p1, or more.
+    """The probability that an answer of probability p2, some votes ahead, ties with or beats one of probability p1.
 
     Votes for neither leave a binomial number for the two, and those a binomial share for the first: exact sums.
 

@@ -238,7 +238,9 @@ def coarse_step(training: Training) -> Float[Array, ""]:
 
 
 def positive_eigenvalue(training: Training, why: str = "") -> Hypothesis:
-    """That lambda > 0: the smallest eigenvalue of H* is above 16 n k eps times the trace of H*, where rounding ends.
+    """The condition lambda > 0.
+
+    The smallest eigenvalue of H* must be above 16 n k eps times the trace of H*, the rounding error.
 
     Args:
         training: the network and its data.

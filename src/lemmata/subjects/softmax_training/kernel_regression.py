@@ -132,7 +132,7 @@ def _step(problem: Initialised) -> Array:
 
 
 class AbstractKernelRegression(Claim[Initialised]):
-    """What claims on the regression share: vectors and matrices that come from sums, judged by their largest entry."""
+    """The common part of claims on the regression: arrays that come from sums, judged by their largest entry."""
 
     population = InitialisedNetworks()
     relation = Equal(block=-1)

@@ -57,7 +57,10 @@ class SampledLaws(Population[SampledLaw]):
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SampledLaw:
-        """A law and its rows, by NumPy: the algorithms are not JAX's, and each shape would be compiled anew."""
+        """A distribution and its rows, by NumPy.
+
+        The algorithms are not JAX's, and each shape would be compiled again.
+        """
         drawn, noise = generator_of(key), float(setting["noise"])
         direction = drawn.normal(size=setting["d"])
         direction = direction / np.linalg.norm(direction)

@@ -57,8 +57,9 @@ def loop_eigenvalues(model: IsingModel) -> tuple[float, float]:
 
 
 def bethe_log_mean_weight(model: IsingModel) -> float:
-    """Bethe's approximation of log(Z / 2^n) from beliefs of spins and of pairs: energies and entropies of the pairs,
-    less the entropies of spins that are counted more than once.
+    """Bethe's approximation of log(Z / 2^n) from beliefs of spins and of pairs.
+
+    It is energies and entropies of the pairs, minus the entropies of spins that are counted more than once.
     """
     entropy = lambda p: -np.sum(p * np.log(p))
     value, s = 0.0, np.array([-1.0, 1.0])

@@ -141,7 +141,9 @@ def known_rate(problem: Trained) -> list[Hypothesis]:
 
 
 def without_decay(problem: Trained) -> list[Hypothesis]:
-    """That training is said to be without decay: weights of a separable task imply one that is not there.
+    """A statement that training is without decay.
+
+    The weights of a separable task would imply a decay that does not exist.
 
     Args:
         problem: the model with its rows.

@@ -18,8 +18,8 @@ class Rescaling:
     Multiplying all that goes into unit k by c > 0 and dividing all that leaves it by c changes no output.
 
     Args:
-        names: of the array that goes in, of the constants (empty if there are none), and of the one that goes out.
-        units: for each parameter k + 1 if it goes into unit k, -(k + 1) if it leaves it, 0 elsewhere.
+        names: of the incoming array, of the constants (empty if there are none), and of the outgoing array.
+        units: for each parameter, k + 1 if it goes into unit k, -(k + 1) if it leaves it, 0 otherwise.
     """
 
     names: tuple[str, str, str]

@@ -58,7 +58,7 @@ def leave_sampled_rows_out(
         tolerance: of the residual, relative to the right-hand side.
 
     Raises:
-        SettingError: without a decay, or for documents, whose logits are no outputs.
+        SettingError: without a decay, or for documents, whose logits are not outputs of the model.
 
     >>> from lemmata.subjects.trained_models import read_model, read_task
     >>> x, y = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), np.array([0.0, 1.5, 1.5, 3.0])

@@ -135,7 +135,7 @@ def two_sample_areas(
 ) -> tuple[float, Float[np.ndarray, " draws"]]:
     """The cross-fitted area under the curve of ridge regression on which sample a row is from, and its permutations.
 
-    Columns are divided by their spread over all rows and every block of columns counts the same, so that neither
+    Columns are divided by their spread over all rows, and every block of columns has the same weight. So neither
     depends on which sample a row is from. The scores are linear in the labels, which makes a permutation a product.
 
     Args:
@@ -169,7 +169,7 @@ def _kernel(blocks: list[Float[np.ndarray, "n _"]]) -> Float[np.ndarray, "n n"]:
 
 
 def _fitted_elsewhere(kernel: Float[np.ndarray, "n n"], rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
-    """What labels are multiplied by for the score of each row, fitted to the rows of the other folds."""
+    """The weights of the labels in the score of each row, fitted to the rows of the other folds."""
     n = len(kernel)
     operator = np.zeros((n, n))
     for fold in np.array_split(rng.permutation(n), _FOLDS):
@@ -185,7 +185,7 @@ def _bytes(x: np.ndarray) -> list[bytes]:
 
 
 def copied(reference: np.ndarray, used: np.ndarray) -> float:
-    """How many more of the deployment rows stand among the reference rows than the law of the rows explains.
+    """How many more of the deployment rows are among the reference rows than the distribution of the rows explains.
 
     Args:
         reference: rows (n, *row).

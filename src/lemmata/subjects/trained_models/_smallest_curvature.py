@@ -34,10 +34,9 @@ def smallest_curvature(
 ) -> SmallestCurvature:
     """The smallest eigenvalue of the Hessian of mean loss + (delta/2) |theta|² if the model is, by Lanczos' method.
 
-    The recurrence of three terms keeps three vectors. It ends if the residual of the smallest Ritz pair is at most
-    the tolerance, or after `most` products, with whatever residual it has then. Ritz values are never below the
-    smallest eigenvalue. So a value below 0 shows a saddle, for any residual. A value above 0 shows a minimum if the
-    residual is below it.
+    The recurrence of three terms keeps three vectors. It ends if the residual of the smallest Ritz pair is at most the
+    tolerance, or after `most` products with any residual. Ritz values are never below the smallest eigenvalue. So a
+    value below 0 shows a saddle, for any residual. A value above 0 shows a minimum if the residual is below it.
 
     Args:
         objective: with the model.

@@ -32,7 +32,7 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
     objective are skipped. Any other regressor is read as one of squared loss.
 
     Args:
-        estimator: fitted; any other model states nothing.
+        estimator: a fitted one; any other model states nothing.
         n: its training rows.
     """
     if not any(own.__module__ == "sklearn.base" for own in type(estimator).__mro__):

@@ -79,7 +79,7 @@ def block_rows(model: AbstractModel, x: np.ndarray) -> int:
 
 
 def kernel_passes(model: AbstractModel, x: np.ndarray, others: int, factored: bool = False) -> float:
-    """Gradients of all rows x that the kernel of x and of as many others with x costs.
+    """The cost of the kernel of x, and of as many other rows with x, in gradients of all rows x.
 
     Each output of a row needs one gradient. A gradient of all rows takes about 6 P operations for each row, and a
     product of two Jacobians 2 C P for each pair of rows. A dense network, whose Jacobian has factors, needs 2 C (a + b)

@@ -30,7 +30,7 @@ class Task:
         outputs: the meaning of the model's outputs: "logits", "probabilities", "values", "losses of documents";
             "logarithms of means" of counts; "scores" of classes, where the largest score gives the class but no score
             is a probability; or "classes".
-        labels: the class that each output stands for; empty for values.
+        labels: the class of each output; empty for values.
         why: how the loss is known, in words.
     """
 
@@ -291,7 +291,7 @@ def _two_classes(y: np.ndarray, f: Float[np.ndarray, "n 1"]) -> bool:
 
 
 def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
-    """DataError for columns that are several classes of a row, or shares of classes; values stay."""
+    """DataError for columns that are several classes of a row, or shares of classes; values are not changed."""
     if y.dtype.kind not in "biuf":
         raise DataError("targets", found=f"{y.shape[1]} columns of {y.dtype}", rule="one class a row, or numbers")
     if np.isin(y, (0, 1)).all():

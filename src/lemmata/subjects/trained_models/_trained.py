@@ -1,4 +1,4 @@
-"""A model with the rows it was trained on: what every gauge is posed."""
+"""A model with its training rows, the input of every check."""
 
 import dataclasses
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Small networks trained to a stationary point on classes that overlap: what gauges of trained models are judged on."""
+"""Small networks trained to a stationary point on overlapping classes, on which checks of trained models are judged."""
 
 import dataclasses
 from typing import Any

@@ -60,9 +60,9 @@ class Triggers:
     def anomaly(self) -> float:
         """How far the smallest size is below the median, in median distances of logarithms, of at least 0.15 each.
 
-        With l = log sizes: (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by their ratios,
-        and where all are nearly equal a class a little below the others is no outlier. NaN if half of the classes
-        were not reached.
+        With l = log sizes: (median l - min l) / max(median |l - median l|, 0.15). Sizes are compared by their ratios.
+        If all are nearly equal, a class slightly below the others is not an outlier. NaN if half of the classes were
+        not reached.
         """
         if self.unreached >= 0.5:
             return float("nan")
@@ -106,8 +106,8 @@ class Triggers:
 def parted(lost: Float[np.ndarray, " n"]) -> float:
     """How far rows are of two kinds, those that lose their class and those that keep it: mean (l - p)² / (p (1 - p)).
 
-    l is how often each row loses it, p its mean. It is 1 if each row always does or never does, and 1/8 on average
-    if all rows do with the same probability; 0 if all of them do, or none.
+    l is how often each row loses it, and p is the mean of l. It is 1 if each row always does or never does, and 1/8 on
+    average if all rows do with the same probability; 0 if all of them do, or none.
 
     Args:
         lost: as of `Triggers.rests`.

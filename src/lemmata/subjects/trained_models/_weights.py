@@ -1,4 +1,4 @@
-"""Parameters of a module by their names: what a file of weights holds, and how they are put back."""
+"""Parameters of a module by their names: the content of a file of weights, and how to put them back."""
 
 import sys
 from collections.abc import Callable, Mapping

@@ -22,7 +22,8 @@ def bare_model(model: Any) -> Any:
         model: what the user has.
 
     Raises:
-        SettingError: a wrapper that holds no model, or one whose derivatives nobody can take; its line is named.
+        SettingError: for a wrapper that contains no model, or a model whose derivatives cannot be computed; the message
+            names its line.
     """
     if _is(model, "sklearn.model_selection._search"):
         if not hasattr(model, "best_estimator_"):
@@ -50,9 +51,9 @@ def bare_model(model: Any) -> Any:
 
 
 def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
-    """Arrays of rows and targets if they were given as a loader or a dataset of PyTorch; else as they are.
+    """Arrays of rows and targets if they were given as a loader or a dataset of PyTorch; otherwise unchanged.
 
-    Rows come in the order of the dataset, whatever the loader shuffles.
+    Rows are in the order of the dataset, even if the loader shuffles.
 
     Args:
         x: rows, or a loader of pairs (row, target).

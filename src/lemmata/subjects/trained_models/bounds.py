@@ -1,7 +1,7 @@
-"""Bounds: how large the error of a trained model on new rows can be, from held-out rows or from training rows alone.
+"""Bounds: how large the error of a trained model on new rows can be, from held-out rows or from training rows.
 
 The theory bounds the error of one model at a stated probability. It assumes that rows are independent draws from one
-distribution. It says nothing about models whose shortest description has more nats than there are rows.
+distribution. It gives no result for models whose shortest description has more nats than there are rows.
 """
 
 import dataclasses
@@ -150,9 +150,8 @@ class Described:
 def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[AbstractModel, float]:
     """The model with a share of its weights, the largest ones, on 2^bits equidistant values of each array.
 
-    Returns:
-        The model, and the bits that say how many weights are left, which they are, the largest value of each array
-        (one of 256), and the value of each.
+    Returns: The model, and the bits of its description: how many weights are left, which they are, the largest value of
+    each array (one of 256), and the value of each weight.
     """
     theta = model.theta.astype(float)
     count = max(round(kept * len(theta)), 1)

@@ -26,7 +26,7 @@ _POLISH = 100.0
 
 
 def at_chance(problem: Trained) -> list[Hypothesis]:
-    """That the model was trained afresh on classes by chance, and stands at a stationary point there."""
+    """The condition that the model was trained again on random classes and is at a stationary point there."""
     found = trainable(problem)
     return [*found, *stationary(by_chance(problem))] if all(bool(own.holds) for own in found) else found
 

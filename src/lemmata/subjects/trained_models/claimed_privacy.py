@@ -1,8 +1,7 @@
 """Claimed privacy: whether the losses of members and other rows contradict the privacy that is claimed for a training.
 
 The theory gives a lower limit on the eps of a training. It assumes that training rows and held-out rows were separated
-by chance alone. It leaves open how far a weak attack stays below the true eps, so a small limit is no evidence for
-privacy.
+at random. It does not say how far a weak attack stays below the true eps, so a small limit is not evidence for privacy.
 """
 
 import importlib.util

@@ -113,7 +113,7 @@ class Moves:
         """The rate at which moves begin to grow: one that is too small, the middle, and one at which they do.
 
         The search begins at twice the inverse of the first move's own curvature, and doubles or halves the rate at most
-        twelve times each way: if moves never grow, or always, the end that was not found is infinity, or 0.
+        twelve times each way. If moves never grow, the result is infinity; if they always grow, it is 0.
         """
         pulled = float(self.start @ self.pull(self.start))
         low = high = 2 * float(self.start @ self.start) / max(abs(pulled), 1e-300)

@@ -55,7 +55,7 @@ def _bytes(problem: Trained) -> int:
 
 
 def from_left_out(problem: Trained, outputs: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "3"]:
-    """What outputs at rows left out say of the error on new rows.
+    """The error on new rows as predicted from outputs at rows left out.
 
     The kernel ties row i to j as it ties j to i: errors of rows left out are worth those of half as many rows if
     nothing but noise is learned (see `ClassesByChanceAreGuessed`), and half as many are counted.

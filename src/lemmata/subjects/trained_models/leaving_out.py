@@ -25,7 +25,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 _LEVEL = 0.95
 LIMITS = f"{100 * _LEVEL:g} % limits"
-"""What the ends of a share or a mean that was measured are."""
+"""The meaning of the ends of a measured share or mean."""
 
 
 def predicted_share(
@@ -33,10 +33,10 @@ def predicted_share(
 ) -> Float[np.ndarray, "3"]:
     """Low end, value and high end of the share that will be seen among m new rows if `count` of n had it.
 
-    The law of the new count under Jeffreys' prior is beta-binomial; its quantiles hold the count with about the stated
-    probability, the chance in both samples included. Another model may differ on the share `unsettled` of new rows. A
-    whole number is then added to the count. It is at most the number of these rows, and uniform between its two ends if
-    it is unknown which model is right on them.
+    The distribution of the new count under Jeffreys' prior is beta-binomial. Its quantiles contain the count with about
+    the stated probability, which includes the chance in both samples. Another model may differ on the share `unsettled`
+    of new rows. A whole number is then added to the count. It is at most the number of these rows, and uniform between
+    its two ends if it is unknown which model is right on them.
     """
     law, most = stats.betabinom(m, count + 0.5, n - count + 0.5), round(unsettled * m)
     # P(count + u <= k) is the mean of P(count <= j) over the window k - most <= j <= k + most

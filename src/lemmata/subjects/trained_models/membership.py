@@ -1,7 +1,7 @@
 """Membership: how many training rows are found by an attack that is hardly ever wrong about other rows.
 
 The theory predicts how well the loss of a row shows membership at a false positive rate of 1 %, where the area under
-the ROC curve says little. It needs a stationary point of a known objective. It does not cover stronger attacks.
+the ROC curve has little meaning. It needs a stationary point of a known objective. It does not cover stronger attacks.
 """
 
 import jax.numpy as jnp

@@ -1,8 +1,8 @@
 """Noise on the weights: a bound on the error of a model whose weights training has not moved too far.
 
 The theory bounds the error of a model with noise on its weights, by their distance from weights that do not depend on
-the rows. It needs these weights: the start, or the weights from half of the rows. It says nothing about models that are
-many nats away from them, and it leaves open the error without the noise.
+the rows. It needs these weights: the start, or the weights from half of the rows. It gives no result for models that
+are many nats away from them, and it does not cover the error without the noise.
 """
 
 import dataclasses
@@ -64,7 +64,7 @@ class Posterior:
 
 
 def _budget(rows: float | int) -> float:
-    """What the rows cost before any divergence; a tenth of delta is for the draws."""
+    """The part of the bound that the rows cost before any divergence; a tenth of delta is for the draws."""
     return pac_bayes_budget(0.0, round(rows), (1 - _OF_DRAWS) * DELTA, len(_SCALES))
 
 

@@ -1,4 +1,4 @@
-"""Norms of the layers: what their product and the margin say about new rows and about moved inputs.
+"""Norms of the layers: what their product and the margin imply for new rows and for moved inputs.
 
 The theory bounds the error and attacks by one number per layer and by the margins of the rows. It needs a chain of
 affine maps and activations of slope at most 1. It does not explain trained networks, which use far less than the
@@ -176,7 +176,8 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
     radius, price = rounded_up(float(np.linalg.norm(centred)))
     ball = rademacher("l2", np.concatenate([x, np.ones((len(x), 1))], axis=1), radius, draws=1).upper
     assert ball is not None
-    # two classes have one difference of outputs, sqrt(2) times as long as the weights; others contract vectors
+    # two classes have one difference of outputs, which is sqrt(2) times as long as the weights; other maps contract
+    # vectors
     factor = math.sqrt(2) if classes == 2 else 2 * math.sqrt(classes - 1)
     complexity = lambda gamma, n: factor / gamma * ball * math.sqrt(len(x) / n)
     return margin_bound(margins(problem), complexity, price, rows)

@@ -44,7 +44,7 @@ def resolved(problem: Trained) -> Bool[np.ndarray, " k"]:
 def ratio_draws(problem: Trained) -> Float[np.ndarray, "draws k"]:
     """Ratios of effects to those of a Newton step, as its own error leaves them open.
 
-    The step takes a row's leverage h from 1; what it leaves out of the next order is of the relative size h. Logarithms
+    The step uses 1 minus a row's leverage h; the omitted next order has the relative size h. Logarithms
     of ratios are drawn normal of standard deviation h, and half of their variance is shared by the rows of a model.
     """
     rng, leverage = np.random.default_rng([problem.seed, 15]), rows_left_out(problem).leverage[shown_rows(problem)]

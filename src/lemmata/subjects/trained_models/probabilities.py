@@ -112,7 +112,7 @@ class ConformalCoverage(AbstractGauge):
         return jnp.asarray(np.array([low, law.mean(), high]) / len(new))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Sets from one half of the held-out rows, counted on the other half."""
+        """Sets from one half of the held-out rows, tested on the other half."""
         (threshold, scores), (_, new) = _threshold(problem), halves(problem)
         return jnp.asarray(measured_share(int((scores[new] <= threshold).sum()), len(new)))
 
@@ -156,7 +156,7 @@ def calibrated_errors(
 def resampled_errors(
     f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], count: int, seed: int
 ) -> Float[np.ndarray, " draws"]:
-    """Binned errors on `count` of these rows drawn anew, after a temperature fitted to others of them drawn anew.
+    """Binned errors on `count` resampled rows, after a temperature was fitted to other resampled rows.
 
     Args:
         f: logits of the rows that the temperature is fitted to.

@@ -1,4 +1,4 @@
-"""Refits: what training again would give on half of the rows, without a row, or on classes drawn at random.
+"""Refits: the result of training again on half of the rows, without a row, or on random classes.
 
 The theory predicts how a model depends on its training rows. It needs a program that trains afresh, or an objective to
 whose stationary point a copy can be brought. It leaves open what other rows would have changed.

@@ -64,8 +64,8 @@ def left_out_sample(problem: Trained) -> SampledRows:
 def worth(sample: int, rows: int, error: float, chance: float) -> float:
     """How many independent rows the errors at a sample of the training rows are worth.
 
-    Errors of two rows left out share, if classes are guessed, 1/n of their variance (what ties row i to j ties j to
-    i): a sample of k then has the variance of k / (1 + (k/n) error/chance) independent ones.
+    If classes are guessed, errors of two rows left out share 1/n of their variance, because the dependence between two
+    rows is mutual. A sample of k then has the variance of k / (1 + (k/n) error/chance) independent errors.
 
     Args:
         sample: k.

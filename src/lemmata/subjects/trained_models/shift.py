@@ -231,7 +231,7 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
         return jnp.full(2, error_in_use(problem)[1])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Both estimates, from inputs alone."""
+        """Both estimates, computed only from inputs."""
         return jnp.asarray([by_confidence(problem)[1], by_threshold(problem)[1]])
 
 

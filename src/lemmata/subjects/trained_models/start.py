@@ -29,7 +29,7 @@ _ROUNDING = 1e-6
 
 
 def begun(problem: Trained) -> list[Hypothesis]:
-    """That the start is known, is another point than the end, and the same function."""
+    """The condition that the start is known, differs from the end, and is the same function."""
     if problem.start is None:
         return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "--start, or start=")]
     if not problem.model.differentiable:

@@ -41,7 +41,10 @@ class Bootstrap:
         return float(self.points[first] - self.points[second]), float(lower), float(upper), min(1.0, 2 * one_sided)
 
     def ratio(self, first: int, second: int, level: float = LEVEL) -> tuple[float, float, float]:
-        """Error of the first over that of the second, and its interval of 1 - level; rounding counts as rounding."""
+        """Error of the first over that of the second, and its interval of 1 - level.
+
+        Errors below rounding are set to rounding.
+        """
         parts = [np.maximum(table[..., [first, second]], ROUNDING) for table in (self.points, self.samples)]
         point, samples = (part[..., 0] / part[..., 1] for part in parts)
         lower, upper = np.quantile(samples, [level / 2, 1 - level / 2])
@@ -58,7 +61,7 @@ def bootstrap(
     """Rows are resampled, each with all of its losses in all splits, so that splits that share rows count once.
 
     The error of a family is the sum of its losses over the sum of the losses of guessing. Training sets are not drawn
-    anew: an interval is about new held-out rows.
+    anew: whether the interval is about new held-out rows.
 
     Args:
         losses: of each family, one line a split.
@@ -85,8 +88,8 @@ class Pair:
 
     Args:
         first, second: their places.
-        difference: error of the first less that of the second, in shares of the variance.
-        lower, upper: its central 95 %.
+        difference: error of the first minus that of the second, in shares of the variance. lower, upper: its central 95
+            %.
         p_value: two-sided.
         adjusted: after Holm's correction over all pairs.
         ratio: error of the first over that of the second. least, most: an interval that holds for all pairs together,

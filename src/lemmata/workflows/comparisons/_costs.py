@@ -1,4 +1,4 @@
-"""What mixing costs against the length of a row: operations and memory of the compiled program, and time here."""
+"""The cost of mixing as a function of the length of a row: operations and memory of the compiled program, and time."""
 
 import time
 from collections.abc import Sequence

@@ -56,8 +56,8 @@ def fits(
 ) -> list[Fit]:
     """One fit for each target, all from one eigensystem of the training rows' centred Gram matrix.
 
-    With H = I - 11'/n, H K H = U diag(a) U' and shrink_i = ridge / (a_i + ridge), the leave-one-out residual of row i
-    is (U shrink U' (y - mean))_i / (sum_k u_ik² shrink_k - 1/n): the constant is learned and not penalised.
+    Let H = I - 11'/n, H K H = U diag(a) U' and shrink_i = ridge / (a_i + ridge). The leave-one-out residual of row i is
+    (U shrink U' (y - mean))_i / (sum_k u_ik² shrink_k - 1/n), because the constant is learned and not penalised.
 
     Args:
         inner: kernel between training rows.

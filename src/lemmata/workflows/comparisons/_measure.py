@@ -76,7 +76,7 @@ class Measured:
 
     Args:
         losses: squared error of each held-out row with all training rows, one line a split.
-        wrong: for classes, whether a held-out row is given another one, line by line as the losses; else None.
+        wrong: for classes, whether a held-out row is predicted wrongly, in the same order as the losses; else None.
         permuted: losses with shuffled targets.
         errors: mean held-out squared error at each size, one line a split.
         chosen: what was chosen, by size and split.

@@ -1,7 +1,7 @@
 """Mixers: four ways of turning a sequence into a vector, before any training.
 
 A mixer looks at one sequence of tokens of shape (T, c), right-aligned, with a mask of the positions that are there, and
-gives a vector. All are fixed functions with a single setting; what is learned is the head behind them (`_head`).
+gives a vector. All are fixed functions with a single setting; only the head after them is learned (`_head`).
 """
 
 import dataclasses
@@ -100,7 +100,7 @@ def one_step(
 def attention(
     x: Float[Array, "T c"], mask: Bool[Array, " T"], beta: float | Float[Array, ""], mean: bool = False
 ) -> Float[Array, " q"]:
-    """Sum over earlier s of softmax_s(beta <x_t, x_s> / c) x_s, beside x_t, at the last position t.
+    """Sum over earlier s of softmax_s(beta <x_t, x_s> / c) x_s, together with x_t, at the last position t.
 
     For tokens of variance 1 in each of c channels the logits are beta times a number near 1 at s = t. Without an
     earlier token the sum is 0. With `mean`, the mean over all positions t, at T² operations.

@@ -42,7 +42,7 @@ def network(
     Args:
         family: its name.
         setting: a value of `SETTINGS`.
-        data: what it is for: lengths, and whether there is a mask.
+        data: the data that it is for: lengths, and whether there is a mask.
         mean: recurrence and attention are read as means over positions.
         width: of the layers, where it is finite.
         wide: attention with logits that divide by the width and tied queries and keys, which has an exact limit; else

@@ -24,8 +24,8 @@ class Predicted:
         error, lower, upper: relative to guessing, as means over the splits at the settings and ridges chosen there.
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
         alignment: the share of the target in the first 10 and the first 100 eigenvectors, likewise.
-        equivalent: the error with all training rows by the deterministic equivalent, which knows the eigenvalues and
-            the target's coefficients alone. It takes the rows to be alike; if it is far from `error`, they are not.
+        equivalent: the error with all training rows by the deterministic equivalent, which only uses the eigenvalues
+            and the target's coefficients. It assumes exchangeable rows; if it is far from `error`, they are not.
     """
 
     error: Float[np.ndarray, " s"]
@@ -41,7 +41,7 @@ def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measu
 
     With all training rows, it is the leave-one-out error that chose setting and ridge. With fewer rows, it comes from
     direct solves on random parts of them (`lemmata.spectra.measured_curve`), judged on the other rows. Both are divided
-    by what guessing the mean leaves of these rows, their variance times 1 + 1/n.
+    by the error of guessing the mean on these rows, their variance times 1 + 1/n.
 
     The interval is error exp(-+ 1.96 w). Leave-one-out errors of n rows have a relative standard error s. Training sets
     of two splits share n/N of their rows, so w² = s² (1/r + (1 - 1/r) n/N) for a mean over r splits. With fewer rows,

@@ -97,7 +97,7 @@ class _Fitted:
 def _fitted_family(
     name: str, data: Sequences, options: ComparisonOptions, of: Splits, told: Callable[[float], None] | None = None
 ) -> _Fitted:
-    """One family, in whichever process."""
+    """One family, in any process."""
     begun = time.monotonic()
     told = told or (lambda share: None)
     told(0.0)
@@ -124,7 +124,7 @@ class _LateError(Exception):
 
 
 class _Job:
-    """A comparison under way: what is finished stays when a stage is interrupted."""
+    """A running comparison: finished parts are kept when a stage is interrupted."""
 
     def __init__(self, data: Sequences, options: ComparisonOptions, progress: Progress, started: float,
                  executor: Executor | None = None):  # fmt: skip
@@ -179,7 +179,7 @@ class _Job:
         self.keep(name, _fitted_family(name, self.data, self.options, self.splits, told))
 
     def families_apart(self) -> None:
-        """Each family as a task of the executor; what is lost or late is a note."""
+        """Each family as a task of the executor; a lost or late family becomes a note."""
         left = []
 
         def tasks() -> Iterator[tuple[str, tuple]]:

@@ -16,8 +16,9 @@ KERNELS = ("linear", "Gaussian", "Laplace")
 def denoising(data: Sequences, of: Splits, seed: int) -> list[ScoreResult]:
     """Predict a row from itself with noise, by kernel ridge regression, on the first split.
 
-    By Tweedie's formula the score of the noised law at z is (E[row | z] - z) / noise²: the kernel that predicts rows
-    best has the best score. Errors are relative to that of the linear kernel, which is best for Gaussian rows.
+    By Tweedie's formula, the score of the noised distribution at z is (E[row | z] - z) / noise². So the kernel that
+    predicts rows best has the best score. Errors are relative to that of the linear kernel, which is best for Gaussian
+    rows.
 
     Args:
         data: the sequences; tokens side by side, absent ones 0.

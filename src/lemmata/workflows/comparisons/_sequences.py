@@ -25,8 +25,8 @@ class Sequences:
         shares: the shares of the classes, which are the means of their columns before centring; 0 for numbers.
         rows: the number of rows of the source.
         notes: what was done while loading.
-        words: for a bundled task, what the task is; else empty.
-        expected: for a bundled task, what a comparison must find; else empty.
+        words: for a bundled task, its description; else empty.
+        expected: for a bundled task, the expected result of a comparison; else empty.
         test: the share of held-out rows, unless the options give another.
     """
 

@@ -13,11 +13,11 @@ SMOOTHNESS = 1
 
 
 def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair | None) -> Theorem | None:
-    """Theorem 1 of the survey ("Mathematics of Foundation Models") beside the measured pair.
+    """Theorem 1 of the survey ("Mathematics of Foundation Models"), compared with the measured pair.
 
-    For functions of d variables with s derivatives it prints ((log n)/n)^(2s/d) for attention and n^(-s/d) for
-    state-space models, and that the latter strictly dominate for d > 2. Of its own rates, the first is smaller at every
-    n >= 2: their ratio is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
+    For functions of d variables with s derivatives, it prints ((log n)/n)^(2s/d) for attention and n^(-s/d) for
+    state-space models, and states that the latter strictly dominate for d > 2. Of its own rates, the first is smaller
+    at every n >= 2: their ratio is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
 
     Args:
         data: the rows.

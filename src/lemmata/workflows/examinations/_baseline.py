@@ -1,4 +1,4 @@
-"""What everybody has without a model: one answer for all rows. Whether the model beats it, and what it finds."""
+"""The baseline that needs no model: one answer for all rows. Whether the model beats it, and what it finds."""
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +18,7 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
 
     The answer follows from the training rows: their most frequent class, the mean of their values, or the frequencies
     of their tokens, each counted once more than it occurs. The interval of the difference is exact for classes
-    (McNemar's: of the rows that one of the two gets right, the share that the model does), and Student's for means.
+    (McNemar's: the model's share of the rows that exactly one of the two gets right). For means, it is Student's.
 
     Args:
         trained: the model with its training rows.
@@ -54,7 +54,7 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
 
 
 def held_baseline(trained: Trained) -> Baseline | None:
-    """The same on the held-out rows; None of a single one, which has no interval."""
+    """The same on the held-out rows; None for a single row, which has no interval."""
     x, y = held_rows(trained)
     return baseline(trained, held_outputs(trained), y, x) if len(y) > 1 else None
 

@@ -61,7 +61,7 @@ def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
 
 
 def _of_shares(right: Float[np.ndarray, " n"], sure: Float[np.ndarray, " n"]) -> tuple[str, str] | None:
-    """The mean probability of the class that is named, beside how often it is right; both on the same rows."""
+    """The mean probability of the predicted class, and how often it is right, on the same rows."""
     apart = sure - right
     error = float(apart.std(ddof=1)) / len(apart) ** 0.5
     if abs(apart.mean()) <= max(_APART, _SURE * error):

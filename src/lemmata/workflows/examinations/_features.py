@@ -21,7 +21,7 @@ _MACHINES = (
 
 
 def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """One sentence of how the model's error compares with those of its kernels that were judged; none without any.
+    """One sentence that compares the model's error with those of its judged kernels; empty if there are none.
 
     A test on the rows of which one of the two errs more decides whether they differ. That a model which stayed linear
     equals the kernel at the start is what theory says, and is left out.

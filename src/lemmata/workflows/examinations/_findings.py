@@ -1,4 +1,4 @@
-"""What the first screen says: at most five findings, the most important first, and what no theory explains."""
+"""The sentences of the first screen: at most five findings, the most important first, and what no theory explains."""
 
 import dataclasses
 
@@ -94,7 +94,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
 
 
 def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) -> list[Sign]:
-    """A class much cheaper to reach than the others, or one that a part of its rows has from a few features alone."""
+    """A class much cheaper to reach than the others, or a class that some of its rows get from a few features alone."""
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if own is None or own.status not in _SPOKE:
         return []
@@ -152,7 +152,7 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """Deployment rows that a classifier tells from those that the model was judged on."""
+    """A sentence if a classifier distinguishes the deployment rows from those on which the model was judged."""
     own = of_claim(RowsInUseAreAlike, gauges)
     if own is None or own.status != "disagrees":
         return []

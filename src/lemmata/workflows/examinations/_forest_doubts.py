@@ -1,4 +1,4 @@
-"""Labels that a forest of the rows contradicts, whatever the model that is examined says of them."""
+"""Labels that a forest of the rows contradicts, for any output of the examined model."""
 
 import dataclasses
 import warnings
@@ -36,10 +36,10 @@ class ForestDoubts:
 def forest_doubts(trained: Trained) -> ForestDoubts | None:
     """How many labels a random forest contradicts, each row judged by the trees that have not seen it.
 
-    A model that has learned wrong labels by heart contradicts few of them if its own errors are as many. A forest
-    with at least eight rows a leaf does not learn them. It is grown on training rows and held-out rows together, at
-    most 2,000 of them and 1,000 columns, drawn by the seed. Rows with a duplicate and classes of fewer than 30 rows are
-    left out.
+    A model that has learned wrong labels by heart contradicts only few of them, and its own errors may be equally many.
+    A forest with at least eight rows a leaf does not learn them. It is grown on training rows and held-out rows
+    together, at most 2,000 of them and 1,000 columns, drawn by the seed. Rows with a duplicate and classes of fewer
+    than 30 rows are left out.
 
     Args:
         trained: the model with its rows, of which it is not asked anything.

@@ -1,4 +1,4 @@
-"""Which claims speak about a trained model, what each costs, and what it says."""
+"""The claims that apply to a trained model, their costs, and their results."""
 
 import dataclasses
 import importlib
@@ -53,9 +53,9 @@ def theory(claim: AbstractGauge) -> str:
 
 
 def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
-    """Why a gauge cannot speak about this kind of model at all; None if it can.
+    """The reason why a check cannot apply to this kind of model; None if it can.
 
-    A language model has one output a document, its loss. A formula that holds for some losses alone says so.
+    A language model has one output a document, its loss. A formula that holds only for some losses declares this.
     """
     task = trained.task
     if task.is_language and not claim.of_losses:
@@ -76,7 +76,7 @@ def refused(claim: AbstractGauge, trained: Trained) -> bool:
     """Whether the population, whose hypotheses cost little, says already that a gauge does not speak about this."""
     try:
         return bool(_failing([_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]))
-    except (Exception, SystemExit):  # which the gauge itself tells
+    except (Exception, SystemExit):  # which the check itself gives
         return False
 
 
@@ -141,7 +141,7 @@ def _line(error: BaseException) -> str:
 
 
 def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
-    """Hypotheses of the population first: those of the claim may rest on what they ask for."""
+    """Hypotheses of the population come first, because those of the claim may depend on them."""
     other = foreign(claim, trained)
     if other is not None:
         return inapplicable(claim, other)
@@ -199,7 +199,7 @@ def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndar
 
 
 def _failing(conditions: list[Condition]) -> list[Condition]:
-    """Conditions that do not hold, but for the one without which a prediction is made and not scored."""
+    """Conditions that do not hold, except for the one whose failure only means that the prediction is not scored."""
     undefined = lambda own: own.value is not None and math.isnan(own.value)
     return [own for own in conditions if (own.holds is False and own.name not in TO_BE_SCORED) or undefined(own)]
 
@@ -216,7 +216,7 @@ def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> t
 
 
 def _asked(question: Callable[[Trained], float] | None, trained: Trained) -> float | None:
-    """What a bound adds; None if it leaves the question out, or the answer is not a number."""
+    """The answer of a bound to an optional question; None if it has none, or if the answer is not a number."""
     value = math.nan if question is None else float(question(trained))
     return None if math.isnan(value) else value
 
@@ -273,7 +273,7 @@ def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, meas
 
 
 def _ordered(values: np.ndarray) -> bool:
-    """Whether (low, value, high) stand in this order, to rounding: else the measurement itself has failed."""
+    """Whether (low, value, high) are in this order, to rounding; otherwise the measurement itself has failed."""
     if values.shape != (3,):
         return True
     slack = 1e-9 * float(np.abs(values).max())

@@ -51,7 +51,7 @@ def input_table(
 
     Args:
         trained: a model with its rows.
-        names: of the inputs; their places if they are None, or not as many.
+        names: of the inputs; their places if this is None or has another length.
         deadline: `time.monotonic()` by which this ends.
     """
     if trained.task.is_language:

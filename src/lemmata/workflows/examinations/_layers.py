@@ -1,4 +1,4 @@
-"""The parameter arrays of a model: norms, largest singular values, shares of the tangent kernel, each beside a null.
+"""The parameter arrays of a model: norms, largest singular values, shares of the tangent kernel, each with a null.
 
 The null of a matrix is Gaussian, of its shape and Frobenius norm. Of small matrices 39 are drawn: a further one lies
 between the least and the largest of them with probability 38/40. For large matrices, the largest singular value follows

@@ -1,4 +1,4 @@
-"""What to do next: labels to look at, another decay, another temperature, each tried on a copy of the model.
+"""What to do next: labels to check, another decay, another temperature, each tried on a copy of the model.
 
 The copy descends from the weights as they are, on the objective that the action changes. The rows that measure the
 effect of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, a temperature
@@ -45,7 +45,7 @@ _TRIED = 4
 _TRYING = 150
 _SURE = 2.5  # standard errors by which left-out losses must fall
 _SAME = 0.02  # of predictions that the copy may change before anything is done
-_FEWEST = 50  # held-out rows, without which an effect is not measured
+_FEWEST = 50  # held-out rows, which are needed to measure an effect
 _ERRORS = 5  # that a half of the held-out rows must have to say that confidence is too low
 _NOTHING = 1e-12
 _WORTH = 0.02  # of the error or loss: smaller gains are no reason to do anything
@@ -55,7 +55,7 @@ def next_steps(
     trained: Trained, left_out: Gauge | None, names: RowNames = PLACES, second: float = 0.0,
     deadline: float | None = None, seconds: float = 15.0,
 ) -> tuple[list[Action], list[str]]:  # fmt: skip
-    """At most three actions, the one that helps most first, and in words what was tried besides.
+    """At most three actions, the most effective first, and a description of the others that were tried.
 
     Args:
         trained: the model with its rows.
@@ -157,7 +157,7 @@ def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], st
                 unseen = losses(
                     leave_one_out(copy, trained.x, trained.y, trained.task, objective_of(trained).decay * own).outputs
                 )
-            except LemmataError:  # a leverage of 1, or too little memory: this decay says nothing
+            except LemmataError:  # a leverage of 1, or too little memory: this decay has no result
                 break
             if not unseen.mean() < best.mean():
                 break

@@ -21,7 +21,7 @@ def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> lis
 
     Args:
         trained: a model with its rows.
-        names: of the outputs; their places if they are None, or not as many.
+        names: of the outputs; their places if this is None or has another length.
     """
     if trained.held is None or trained.task.is_classification or trained.task.is_language:
         return []

@@ -1,4 +1,4 @@
-"""Is the model a function of one row? Everything else that theory says about it rests on that."""
+"""Is the model a function of one row? All other theory about it depends on that."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,8 @@ _STEPS = (1e-7, 1e-8, 1e-9)
 _LARGE = 2**24  # parameters above which a copy in float64 is too much to ask for
 _FEW, _LOOSE_SLOPE, _LONG_STEPS = 8, 0.05, (1e-3,)
 _FEWEST = 20
-_TINY, _FINE = 3e-8, 1e-9  # of the parameters a step, and of the outputs the rounding that float64 stays below
+# a step relative to the parameters, and the rounding of the outputs that float64 does not exceed
+_TINY, _FINE = 3e-8, 1e-9
 _COARSE_STEPS, _COARSE_SLOPE = (1e-3, 1e-2, 1e-1), 0.1
 _EVAL_MODE = "use module.eval(), eqx.nn.inference_mode(module) or train=False"
 

@@ -65,17 +65,18 @@ def load_program(
 
     The program is executed, as `python net.py` would. It defines `build()`, which returns a model as `read_model`
     takes it, and may define `fit(x, y, seed, start=None)`, `decay`, `loss`, `labels` and
-    `privacy = {"sampling": q, "noise": sigma, "steps": T}`. That of a language model, which gives logits
-    (n, T, vocabulary) for tokens (n, T), says `task = "language"` and perhaps `padding = 0`. `scale = 255.0` states
-    that inputs have one unit and are at most this large. `sizes()` returns models of other sizes that were trained in
-    the same way.
+    `privacy = {"sampling": q, "noise": sigma, "steps": T}`. The program of a language model, which gives logits (n, T,
+    vocabulary) for tokens (n, T), sets `task = "language"` and, if needed, `padding = 0`. `scale = 255.0` states that
+    inputs have one unit and are at most this large. `sizes()` returns models of other sizes that were trained in the
+    same way.
 
     Args:
         path: the program.
         weights: a safetensors file with the parameters by their names; None if `build` returns a trained model.
         start: another one with the parameters that training began with.
         checkpoints: others with those at earlier times, in their order.
-        sizes: others with those of the models that `sizes()` returns, in their order; none if these are trained.
+        sizes: other files with the weights of the models that `sizes()` returns, in their order; empty if these are
+            trained.
 
     Raises:
         DataError: for a program that is missing or fails, or without `build`.
@@ -198,7 +199,7 @@ def _line(error: BaseException) -> str:
 
 
 def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file by their names; see `with_weights` for errors, which tell the option."""
+    """The arrays of a safetensors file by their names; see `with_weights` for errors, which name the option."""
     path = Path(path)
     if path.suffix.lower() in _CONVERT:
         remedy = _CONVERT[path.suffix.lower()].format(old=path.name)

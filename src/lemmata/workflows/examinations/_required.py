@@ -13,10 +13,10 @@ _FORM = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*([-+.\de]+)\s*")
 
 
 def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tuple[str, str, str, float]]:
-    """Conditions taken apart, before anything is computed: text, name, sign and number of each.
+    """Conditions split into text, name, sign and number, before anything is computed.
 
-    A condition compares `held.error`, `train.error`, `score.covered`, or NAME.predicted, NAME.measured of a gauge by
-    the last part of its name, with a number by <, <=, > or >=.
+    A condition compares a value with a number by <, <=, > or >=. The value is `held.error`, `train.error`,
+    `score.covered`, or NAME.predicted or NAME.measured, where NAME is the last part of a check's name.
 
     Args:
         conditions: as they were given.

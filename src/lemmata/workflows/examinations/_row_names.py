@@ -1,4 +1,4 @@
-"""What rows are called if they are named: their places from 0, the index of a frame, or the lines of a file."""
+"""The names of rows: their places from 0, the index of a frame, or the lines of a file."""
 
 import dataclasses
 import gzip

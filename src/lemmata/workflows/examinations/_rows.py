@@ -64,7 +64,7 @@ def read_rows(
         data: the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file; of NPZ files x, y, and
             perhaps x_held, y_held.
         target: the column to predict; default: y, target, label, or what a bundled set names.
-        split: a column that says "held" (or test, 1, true) of the rows that training has not seen.
+        split: a column with "held" (or test, 1, true) for the rows that the training has not seen.
         documents: the rows are sequences of tokens, their own targets: a table has a column for each place, an NPZ file
             x and perhaps x_held.
         corrected: a column, or an array of an NPZ file, with right targets of the training rows; one that is neither is

@@ -54,7 +54,7 @@ from ._tables import add_tables
 
 Progress = Callable[[str, float, float], None]
 _SHARE = 0.9  # of the time limit, after which nothing more is begun
-_GAUGES = 0.75  # of it, after which no gauge is: tables and what to do next have the rest
+_GAUGES = 0.75  # of it; after this share, no check starts, because tables and next steps need the rest
 _WEIGHING = 10.0  # seconds
 _LEVEL = 0.95  # of the intervals of errors
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
@@ -119,7 +119,7 @@ def run_examination(
 def _gauges(
     trained: Trained, found: list[Gauge], plan: list[str], second: float, deadline: float, progress: Progress
 ) -> None:
-    """Every gauge that time and memory allow; the others are entered with their price.
+    """Every check for which time and memory are enough; the others are entered with their cost.
 
     The cheapest come first, and bounds last: those are vacuous more often than not.
     """
@@ -132,10 +132,10 @@ def _gauges(
     lines, total = _planned(trained, order, second)
     plan.extend(lines)
     progress(f"{len(order)} checks, expected to take {_seconds(total)} together", 0, 1)
-    left: list[Any] = []  # questions that gauges without time would have asked, the first of them at its whole price
+    left: list[Any] = []  # questions of checks that had no time; the first check pays the whole price
     for place, claim in enumerate(order):
         progress(claim.title, place, len(order))
-        expected = price(claim, trained, second)  # what another gauge has computed costs no more
+        expected = price(claim, trained, second)  # the results of another check cost nothing
         reason = None if refused(claim, trained) else _too_much(claim, trained, expected, deadline)
         if reason is not None:
             ahead = _knowing(copy.copy(trained), left)
@@ -262,7 +262,7 @@ def _record(
 
 
 def _of_rows(trained: Trained, found: list[Gauge], names: RowNames) -> dict[str, Any]:
-    """What the record keeps of single held-out rows."""
+    """The part of the record about single held-out rows."""
     sets, table = prediction_sets(trained), row_table(trained, _left_out(found), names)
     return {
         "confusion": confusion(trained),
@@ -273,7 +273,7 @@ def _of_rows(trained: Trained, found: list[Gauge], names: RowNames) -> dict[str,
 
 
 def _silent(found: list[Gauge]) -> list[str]:
-    """Theories that say nothing, by the reason why."""
+    """Theories without a result, by the reason."""
     reasons: dict[str, list[str]] = {}
     for own in found:
         if own.status in _SILENT:

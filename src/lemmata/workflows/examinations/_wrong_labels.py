@@ -43,12 +43,12 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
 
     Training rows are judged by what is said of each without it. A model that has learned its labels by heart hides
     wrong labels in its training rows, or contradicts right ones, because a Newton step away from a learned row is long.
-    Its held-out rows, which it has not seen, still show wrong labels. If neither does, a forest of all rows is asked,
-    whose errors are others than the model's.
+    Its held-out rows, which it has not seen, still show wrong labels. If neither has a result, a forest of all rows is
+    used, whose errors differ from the model's.
 
     Args:
         trained: a model that does not guess: one that does contradicts every label.
-        left_out: the gauge of the error from training rows alone.
+        left_out: the check of the error from training rows alone.
         names: what rows are called.
     """
     own, held = of_training_rows(trained, left_out), of_held_rows(trained)
@@ -85,7 +85,7 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
 
     Args:
         trained: the model with its rows.
-        left_out: the gauge of the error from training rows alone.
+        left_out: the check of the error from training rows alone.
     """
     if left_out is None or left_out.status not in _SPOKE or not trained.task.is_classification:
         return None
@@ -96,8 +96,8 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
 def of_held_rows(trained: Trained) -> LabelDoubts | None:
     """How many held-out labels the model contradicts, over rows that are not duplicates; None if they are too few.
 
-    A model that gives the own class of a row the probability 0 is off by more than a temperature repairs: its own
-    errors would count as wrong labels.
+    A model that gives the own class of a row the probability 0 has an error that no temperature repairs: its own errors
+    would count as wrong labels.
 
     Args:
         trained: the model with its rows.
@@ -126,7 +126,7 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
         if len(more) > 1 and more.mean() > more.std(ddof=1) / len(more) ** 0.5:
             return None
     if accused.any() and found.y[accused].mean(0).max() >= _NEARLY:
-        return None  # rows of one class alone are what the forest does not know
+        return None  # the forest cannot judge rows of a single class
     of = "training labels" if trained.held is None else "training and held-out labels"
     text = (
         f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}). In a random forest of these "
@@ -149,9 +149,10 @@ def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
 def counted(trained: Trained) -> bool:
     """Whether leaving training rows out tells how many labels are wrong.
 
-    A Newton step without a row of leverage h is off by about h of itself: with h near 1 it may give the row's own class
-    any probability, 0 as well, be the label right or wrong. So half of the rows must hardly determine themselves, no
-    row may exclude its own class, and wrong labels must be visible even among the rows whose step is not too long.
+    A Newton step without a row of leverage h has a relative error of about h. With h near 1, it may give the row's own
+    class any probability, also 0, whether the label is right or wrong. So half of the rows must hardly determine
+    themselves, no row may exclude its own class, and wrong labels must be visible even among the rows whose step is not
+    too long.
     """
     without = rows_left_out(trained)
     if float(np.median(without.leverage)) > _FIXED or excludes(without.outputs, trained.y):

@@ -5,7 +5,7 @@ import math
 HORIZON = 8
 """Forecasts were checked to so many times the data: no larger number of rows is told, and the value is open there."""
 FARTHEST = 1000.0
-"""An upper end of a number of rows beyond so many times the data is told as none."""
+"""An upper end of a number of rows that exceeds the data by this factor is not shown."""
 ASKED = "asked with --error"
 """If the value that `needed` is about is from, if the user gave it."""
 
@@ -36,7 +36,7 @@ def spell(value: float, percent: bool = False, like: str = "") -> str:
 
 
 def spell_asked(value: float, percent: bool = False) -> str:
-    """A value that was asked for, in all of its digits (up to ten) if `spell` would round it.
+    """A requested value, with all of its digits (up to ten) if `spell` would round it.
 
     >>> spell_asked(0.99999, percent=True), spell_asked(0.95, percent=True), spell_asked(2.5), spell_asked(1234.5)
     ('99.999 %', '95.0 %', '2.50', '1,234.5')

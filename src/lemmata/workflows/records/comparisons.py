@@ -49,7 +49,7 @@ class Cost:
 
     Args:
         points: the measurements. flops, bytes, seconds: fitted exponents of the length.
-        read: the exponent of the operations where it is read as in this comparison.
+        read: the exponent of the operations in the range that this comparison uses.
     """
 
     points: list[CostPoint]
@@ -63,22 +63,20 @@ class Cost:
 class FamilyResult:
     """A family of mixers.
 
-    Args:
-        name, title, words: short, in sentences, what it does.
+    Args: name, title, words: a short name, a title, and a description in sentences.
         error: held-out squared error over that of guessing the mean.
         wrong: for classes, the share of held-out rows that is predicted wrongly.
         permuted: the error where the targets are shuffled.
         sound: whether that is 1, within its interval or 5 % of the variance.
-        setting: what its one setting is; `values`, all of them; `chosen`, by leave-one-out in each split.
+        setting: the meaning of its one setting; `values`: all its values; `chosen`: by leave-one-out in each split.
         ridges: in each split, relative to the mean diagonal of the Gram matrix.
         points: measured and predicted, by training rows.
         ratio: predicted over measured with all training rows.
-        equivalent: the error that the eigenvalues of the kernel predict from the training rows, taken to be alike.
-        later: what is expected at 2, 4, 8 times the training rows, by continuing the measured curve.
-        effective_dimension: of the kernel between training rows at the chosen ridge.
-        alignment: the share of the target in the first 10 and 100 eigenvectors of the kernel.
-        seconds: that the family took.
-        cost: against length; None where it was left out.
+        equivalent: the error that the eigenvalues of the kernel predict from the training rows, if these are
+        exchangeable. later: what is expected at 2, 4, 8 times the training rows, by continuing the measured curve.
+        effective_dimension: of the kernel between training rows at the chosen ridge. alignment: the share of the target
+        in the first 10 and 100 eigenvectors of the kernel. seconds: that the family took. cost: against length; None
+        where it was left out.
     """
 
     name: str
@@ -108,8 +106,8 @@ class PairResult:
 
     Args:
         first, second: names.
-        difference: error of the first less that of the second.
-        p_value, adjusted: two-sided, and after Holm's correction over all pairs.
+        difference: error of the first minus that of the second. p_value, adjusted: two-sided, and after Holm's
+            correction over all pairs.
         decided: adjusted below 0.05, and the difference above 5 % of the variance, or the interval of the ratio beyond
             a factor of two.
         ratio: error of the first over that of the second, with an interval that holds for all pairs together.
@@ -131,7 +129,7 @@ class Theorem:
     Args:
         says: its sentence.
         named: the family of recurrence and attention that it ranks first; None if it does not decide.
-        right: whether it is right here; None if nothing is decided.
+        right: whether it is right here; None if this cannot be decided.
         why: the two errors.
         rates: what its two rates are for rows like these, with smoothness 1 and constants 1.
     """
@@ -162,7 +160,7 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class FiniteResult:
-    """A small trained network of a family: its error beside that of the kernel on the same split.
+    """A small trained network of a family: its error, and that of the kernel on the same split.
 
     Args:
         name: of the family.

@@ -9,7 +9,7 @@ from ._stored import StoredRecord
 from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
-"""The gauge of the error on new rows from training rows alone."""
+"""The check of the error on new rows from training rows alone."""
 TOO_LATE = "and the time limit leaves less time"
 """How a reason ends that names the seconds of a gauge for which there was no time."""
 ROWS = "rows.csv"
@@ -20,7 +20,7 @@ SCHEMA = 2
 
 @dataclasses.dataclass(frozen=True)
 class GaugeInterval(Interval):
-    """The interval of a gauge, which says its own probability.
+    """The interval of a check, with its own probability.
 
     Args:
         level: the declared probability with which it contains the true value; None if unknown.
@@ -36,7 +36,7 @@ class GaugeInterval(Interval):
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """Something that must be so before theory may speak: what was found, and whether it is in order.
+    """A condition that must hold before theory is applied: its result, and whether it is in order.
 
     Args:
         name: in words.
@@ -83,7 +83,7 @@ class Gauge:
         trivial: the number that everybody knows without the theory.
         control: the false neighbour that the same claim refutes when it is verified.
         unexplained: what the theory leaves open.
-        label: "estimate", "upper", "lower" or "equal": what kind of statement it is.
+        label: the kind of statement: "estimate", "upper", "lower" or "equal".
         seconds: that it took.
         price: seconds that it was expected to take.
         rows_factor: for a vacuous bound, the factor by which the number of rows would have to grow; None if no number
@@ -123,7 +123,7 @@ class Gauge:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A sentence for the first screen, and the gauges and checks that it rests on."""
+    """A sentence for the first screen, and the checks behind it."""
 
     text: str
     rests_on: list[str]
@@ -218,7 +218,7 @@ class Baseline:
 
     @property
     def beaten(self) -> bool | None:
-        """Whether the model is surely better; False if it is surely worse, and None if rows do not tell."""
+        """Whether the model is surely better; False if it is surely worse, and None if the rows do not decide."""
         return True if self.gain.lower > 0 else False if self.gain.upper < 0 else None
 
 
@@ -262,7 +262,7 @@ class ReliabilityBin:
 
 @dataclasses.dataclass(frozen=True)
 class Effect:
-    """What an action does to one quantity on held-out rows.
+    """The effect of an action on one quantity on held-out rows.
 
     Args:
         quantity: error, log loss or mean squared distance.
@@ -334,7 +334,7 @@ class ExaminationRecord(StoredRecord):
         gauges: every theory posed the model.
         findings: at most five, the most important first.
         score: predictions against measurements.
-        silent: theories that say nothing here, each with its reason.
+        silent: theories without a result here, each with its reason.
         open: what no theory here explains.
         plan: what was planned with its price in seconds.
         notes: remarks that the reader needs.
@@ -392,5 +392,5 @@ class ExaminationRecord(StoredRecord):
         return self.gauge(LEFT_OUT)
 
     def gauge(self, name: str) -> Gauge | None:
-        """The gauge of that claim, by its full name or the end of it; None if there is none."""
+        """The check of this claim, by its full name or the end of it; None if there is none."""
         return next((own for own in self.gauges if own.name == name or own.name.endswith("." + name)), None)

@@ -8,12 +8,12 @@ from lemmata.stored import Count, NotNegative, Share
 
 @dataclasses.dataclass(frozen=True)
 class InputShown:
-    """One input of a model: how far it moves the output, and what its values are worth.
+    """One input of a model: how far it moves the output, and how useful its values are.
 
     Args:
         name: of the column, or its place in a row.
         slope: the mean size of the gradient times the input's standard deviation; None without derivatives.
-        growth: by how much the mean loss grows if the values of this input are permuted among the rows, with its 95 %
+        growth: the growth of the mean loss if the values of this input are permuted among the rows, with its 95 %
             interval for new rows; None if it was not permuted.
         null: 95 % of such growths are within +- this of 0 if the input has no information.
         told: whether the growth is significant: the null is rejected, with all inputs together at 5 %, and the interval
@@ -35,7 +35,7 @@ class InputTable:
         part: the rows that were permuted: "held out" or "training".
         rows: how many.
         permutations: of each input.
-        loss: the mean loss of these rows as they are: log loss, the share of errors, or squared distance.
+        loss: the mean loss of these rows without permutation: log loss, the share of errors, or squared distance.
         unit: which of these.
         notes: what was left out, and why.
         columns: inputs, the largest growth of the loss first; empty if no input was permuted.
@@ -77,7 +77,7 @@ class LayerShown:
         norm: Frobenius.
         spectral: the largest singular value; None of arrays of one axis, and if it would take too long.
         spectral_null: the same of a Gaussian matrix of this shape and Frobenius norm: its median, and 95 % of its law.
-        beyond: how many singular values lie above the upper end of that null; None if they were not computed.
+        beyond: the number of singular values above the upper end of this null; None if they were not computed.
         share: of the trace of the tangent kernel on training rows; None without derivatives of rows.
         share_null: the same for the model with a Gaussian matrix of this shape and norm in place of each array.
             start_norm, start_spectral, start_share: the same at the parameters with which training began, if they are
@@ -149,7 +149,7 @@ class PosteriorShown:
     """Laplace's approximation of the posterior on held-out rows, and whether what it predicts comes true there.
 
     Args:
-        reason: why there is none; empty if there is one, and the rest is None then.
+        reason: why there is no posterior; empty if there is one. If there is none, all other fields are None.
         whole: whether all parameters are uncertain, and not the readout alone.
         dimension: the effective dimension of the parameters.
         rows: held-out rows that are not duplicates, on which it was measured.

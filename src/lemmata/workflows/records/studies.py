@@ -163,7 +163,7 @@ class Answers:
 
     Args:
         sentences: it in words, the most important first.
-        best: the name of the best model with all rows; None if nothing predicts the target.
+        best: the name of the best model with all rows; None if no model predicts the target.
         asked: the value of the metric that `needed` is about.
         origin: where that value is from.
         needed: rows for it, with the model `first`. None if guessing already reaches it, if nothing predicts the
@@ -207,7 +207,7 @@ class Finding:
             "unit". Of the answers: "copies" or "drift". Of the models: "model" for one that was left out, "own model",
             "splits", "broken fits", "season", "approximation", "theory", "time limit" or "interrupted".
         columns: the columns that it speaks about.
-        text: a sentence or two: what was found, why it matters, what to do.
+        text: a sentence or two: the finding, why it matters, what to do.
     """
 
     kind: str
@@ -217,7 +217,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """The table: what it is called, its size, its target, and what was done to it.
+    """The table: its name, size and target, and the changes that were made to it.
 
     `rows` stand in the table, `available` of them have a target, and `used_rows` were studied. `dimension` is how many
     dimensions the columns of numbers fill, with its 90 % interval.
@@ -300,7 +300,7 @@ class TrainingPoint(TypedDict):
 
 
 class TrainedWidth(TypedDict):
-    """A network of one width: its errors, and how far it is from its kernel; nothing if training diverged."""
+    """A network of one width: its errors, and its distance from its kernel; empty if training diverged."""
 
     width: Count
     points: list[TrainingPoint]

@@ -102,7 +102,7 @@ def _with_last(
         old: the curve so far.
         size: training rows.
         found: mean, variance and largest.
-        apart: each row's loss less that of guessing.
+        apart: each row's loss minus that of guessing.
         dataset: the table.
         unit: the metric.
     """

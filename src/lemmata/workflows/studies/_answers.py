@@ -129,7 +129,7 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
     """The smallest loss; if that was held against fewer rows, perhaps a model that was held against more.
 
-    That is the best of these, if the interval of one of them holds the smallest loss, and unless the first has the
+    That is the best of these, if the interval of one of them contains the smallest loss, and unless the first has the
     smaller loss on the splits of both.
     """
     best = min(full, key=lambda item: item.expected(at).value)
@@ -182,7 +182,7 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
 
 
 def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candidate:
-    """The model whose number of rows is told: another than the best only if it surely needs fewer.
+    """The model whose number of rows is given: another than the best only if it surely needs fewer.
 
     Or if it surely has the loss with all rows, and of the best that is open.
     """
@@ -304,7 +304,7 @@ def _present(
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
-    """What twice the data buy: a change is expected only if the whole interval lies on its side.
+    """The effect of twice the data: a change is expected only if the whole interval is on its side.
 
     Little is a tenth of the loss, or less.
     """

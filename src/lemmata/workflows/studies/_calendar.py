@@ -1,4 +1,4 @@
-"""What a date says besides the time that has passed: the weekday, the part of the year, the time of day."""
+"""The information in a date besides the time that has passed: the weekday, the part of the year, the time of day."""
 
 import dataclasses
 
@@ -80,8 +80,8 @@ def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
 class CalendarParts(TransformerMixin, BaseEstimator):
     """The parts of one column of dates: a column a weekday, sine and cosine of the part of the year and of the day.
 
-    Weekdays are unordered, Sunday may be like none of its neighbours; the year and the day are circles, on which the
-    end is near the beginning. If the date is missing all parts are 0.
+    Weekdays are unordered, because Sunday may resemble neither of its neighbours. The year and the day are circles, on
+    which the end is near the beginning. If the date is missing all parts are 0.
 
     >>> friday, saturday = np.array([[1.0], [2.0]])
     >>> CalendarParts(Calendar(0.0, ("weekday",))).fit_transform(np.stack([friday, saturday])).argmax(axis=1)

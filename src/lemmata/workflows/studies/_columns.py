@@ -18,10 +18,13 @@ from ._hints import not_numbers, numeric_hint, odd_numbers
 MOST_CATEGORIES = 20
 """Text with more distinct values than this has its rare ones pooled, and a numeric target with more is not classes."""
 FEWEST_REPEATS = 5
-"""Rows that a category of a text with more than 20 distinct values must have to be a column, beside a share of 5 %."""
+"""The number of rows that a category of a text with more than 20 distinct values needs to become a column.
+
+It also needs a share of 5 %.
+"""
 OTHER = "other"
 POOLED = OTHER, f"{OTHER} (pooled)"
-"""What rare texts are pooled under; the second if the table has the first."""
+"""The name of the category that pools rare texts; the second if the table contains the first."""
 
 _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
 _YEAR_LAST = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}")
@@ -145,7 +148,7 @@ def _days(column: pl.Series) -> pl.Series:
 
 
 def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
-    """Numbers as they are, text as codes of its categories; columns that do not vary are left out.
+    """Numbers unchanged, text as codes of its categories; columns that do not vary are left out.
 
     Text with more than 20 distinct values keeps the values that at least one row in twenty has, and pools the rest. The
     codes of all of its values are stored separately. One column for each of many categories costs more than it gains:

@@ -1,4 +1,4 @@
-"""Which rows of a table equal others; found by hashing, so that a million rows take a second."""
+"""The rows of a table that equal others; found by hashing, so a million rows take a second."""
 
 import numpy as np
 import polars as pl
@@ -80,7 +80,7 @@ def many_values(column: np.ndarray) -> bool:
 def equal_rows(
     inputs: Inputs, targets: Targets, label: str, group: np.ndarray | None, time: np.ndarray | None
 ) -> list[tuple[str, str]]:
-    """What is to be said of rows that occur more than once, and of rows of equal inputs: kinds of findings and texts.
+    """Findings about rows that occur more than once, and about rows with equal inputs: kinds and texts.
 
     Rows of different times repeat nothing.
 

@@ -95,7 +95,7 @@ class Dataset:
         features: the name of each column of x.
         target: the name of the target column.
         y_mean: the mean that was subtracted from each column of y.
-        y_scale: what each column of y was divided by; the user's value is `y * y_scale + y_mean`.
+        y_scale: the number by which each column of y was divided; the user's value is `y * y_scale + y_mean`.
         rows: the number of rows of the table on disk.
         columns: input columns in the table, before encoding and dropping.
         notes: what loading did, in plain sentences.
@@ -188,7 +188,7 @@ class Dataset:
     def encoder(self) -> ColumnTransformer:
         """An unfitted scikit-learn transformer of `inputs`: imputes, encodes and standardises by the rows it is given.
 
-        It sees no targets, so that the mean targets of texts with many categories are not among its columns.
+        It does not use targets, so its columns do not include the mean targets of texts with many categories.
 
         >>> iris = load_dataset("iris")
         >>> x = iris.encoder().fit(iris.inputs[:100]).transform(iris.inputs)

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from ._data import Dataset
 
 KEPT_BYTES = 2**26
-"""Encodings are kept up to 64 MiB in all: those of large tables cost little beside the fits."""
+"""Encodings are cached up to 64 MiB in all; those of large tables cost little compared with the fits."""
 
 
 class Encoded:

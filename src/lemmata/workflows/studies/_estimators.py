@@ -18,7 +18,7 @@ class Fit:
         outputs: predictions (m, k): numbers in the target's units, or one score a class.
         chances: probabilities of the classes (m, k); None in regression.
         learns: False for a kernel whose best ridge is the largest: it predicts the mean.
-        certain: whether the model gives classes alone, so that its probabilities are 0 and 1.
+        certain: whether the model only gives classes, so that its probabilities are 0 and 1.
     """
 
     outputs: Float[np.ndarray, "m k"]
@@ -27,7 +27,7 @@ class Fit:
     certain: bool = False
 
     def some(self, rows: slice) -> "Fit":
-        """What it says of some of the rows."""
+        """The outputs for some of the rows."""
         chances = None if self.chances is None else self.chances[rows]
         return dataclasses.replace(self, outputs=self.outputs[rows], chances=chances)
 

@@ -38,7 +38,7 @@ _PLACES = {
 
 
 def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, model: Any, texts: bool) -> str:
-    """The program, of about ten lines if the table is plain; the kernels of networks are lemmata's alone.
+    """The program, of about ten lines if the table is plain; only lemmata has the kernels of networks.
 
     Args:
         raw: the table as the user has it.

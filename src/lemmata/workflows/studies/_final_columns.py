@@ -44,7 +44,7 @@ class Raw:
         cells: its cells for a look, in the order of its columns, by the names that the study has.
         reading: how the code reads it: the function, and its arguments.
         named: whether its columns have texts for names, as the study calls them.
-        source: the path or the bundled name; None for what is in memory.
+        source: the path or the bundled name; None for data in memory.
         sparse: whether the user's array is a sparse matrix.
     """
 
@@ -79,7 +79,7 @@ def raw_table(data: object, dataset: Dataset) -> Raw:
 
     Args:
         data: what the study was given.
-        dataset: what it made of it.
+        dataset: the dataset made from it.
     """
     table = dataset.given.table
     if isinstance(data, str | os.PathLike):
@@ -154,7 +154,7 @@ def _first_line(head: bytes, skipped: int, separator: str) -> list[str]:
 
 
 def _encoding(notes: Sequence[str]) -> str:
-    """The encoding that `in_utf8` has found, by what it says."""
+    """The encoding that `in_utf8` has found, from its message."""
     found = {"Windows-1252": "cp1252", "Latin-1": "latin-1", "UTF-16": "utf-16", "UTF-32": "utf-32"}
     return next((code for words, code in found.items() if any(note.endswith(words) for note in notes)), "")
 
@@ -168,7 +168,7 @@ class Kinds:
         spikes: numbers of which some lie more than ten standard deviations from their mean.
         texts: texts of up to 20 categories.
         many: texts of more.
-        plain: the settings of `lemmata.estimators.PlainTable`, if scikit-learn has no part for a column; else None.
+        plain: the settings of `lemmata.estimators.PlainTable`, if scikit-learn cannot read some column; else None.
         why: for each column that needs it, the reason.
         gaps: whether some text is missing.
         rows: of the table.
@@ -257,7 +257,7 @@ def _truth(cells: pl.Series) -> bool:
 
 
 def _reason(cells: pl.Series, missing: Sequence[str]) -> str:
-    """Why scikit-learn cannot take numbers as they stand; empty if it can."""
+    """The reason why scikit-learn cannot read numbers as written; empty if it can."""
     if _truth(cells):
         return "true and false as texts"
     if cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum):
@@ -347,7 +347,7 @@ def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarr
 
 
 def _target_encoder(numbers: bool) -> TargetEncoder:
-    """Mean targets of categories; a training row gets those of the other four fifths, in a split that does not vary.
+    """Mean targets of categories; a training row gets those of the other four fifths, in a fixed split.
 
     That the target is numbers is said: scikit-learn takes whole numbers for classes, and gives each a column.
     """

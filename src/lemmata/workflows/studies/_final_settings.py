@@ -29,7 +29,7 @@ from ._usual import (
 from ._validation import Groups
 
 UNSCALED = ("boosting", "forest")
-"""Models for which the scale of a column means nothing."""
+"""Models that do not depend on the scale of a column."""
 _AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str, Groups], Makers]] = {
     "logistic": logistics,
     "poisson": functools.partial(counting, "poisson"),

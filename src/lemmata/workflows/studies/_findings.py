@@ -17,7 +17,7 @@ from ._copies import equal_rows, first_equal
 from ._hints import numeric_hint, spread
 
 CHANCE = 1e-9
-"""What shuffled rows of one column would show more rarely than this is no coincidence."""
+"""If shuffled rows of one column show a result more rarely than this, it is not a coincidence."""
 SAME = 0.999
 """Share of the target's variance that a column must explain alone to be called a function of it."""
 MONOTONE = 0.75

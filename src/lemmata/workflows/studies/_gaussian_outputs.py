@@ -9,7 +9,7 @@ from lemmata.spectra import Spectrum
 DRAWS = 128
 """Gaussian draws of the outputs, half of them the negatives of the other half; the same at every size."""
 PROBES = 40
-"""Random vectors that tell how the variance at a row is shared out to the classes that it comes from."""
+"""Random vectors that estimate how the variance at a row is divided among the classes that it comes from."""
 _LARGEST_PRICE = 20.0  # of variance: squared error over squared bias, which diverges if as many modes as rows train
 
 
@@ -28,10 +28,10 @@ def predicted_accuracy(
 
     where E_j is the second moment of the residual at row j. The mean does not depend on y_i, and at n = N - 1, mu the
     ridge, it is the residual of leave-one-out. The covariance is that of a sum over n of the other rows, of weights
-    L_ij, that are as wrong as rows held out. Taking E_j to be the mean of m m' in the class of j, times the number e
-    that makes the mean of |m_i|² + tr C_i over rows e times that of |m_i|², the outputs y_i - residual are Gaussian.
-    For two classes, the probability that the right one is larger is Phi(mean / standard deviation) of their difference;
-    for more classes, it is the share of 128 draws.
+    L_ij, that are as wrong as rows held out. Assume that E_j is the mean of m m' in the class of j, times the number e
+    for which the mean of |m_i|² + tr C_i over rows is e times that of |m_i|². Then the outputs y_i - residual are
+    Gaussian. For two classes, the probability that the right one is larger is Phi(mean / standard deviation) of their
+    difference; for more classes, it is the share of 128 draws.
 
     Of L_ij² summed over a class, the sum over all classes is exact, and its division is estimated by random signs.
 

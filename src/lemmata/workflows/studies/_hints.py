@@ -17,7 +17,7 @@ _DATE = re.compile(
 
 
 def numeric_hint(column: pl.Series) -> str:
-    """What to do about a text whose cells are mostly numbers or dates; empty if they are not."""
+    """Advice on a text whose cells are mostly numbers or dates; empty if they are not."""
     numeric = odd_numbers(column)
     if numeric:
         return numeric

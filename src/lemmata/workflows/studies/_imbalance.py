@@ -18,7 +18,7 @@ RARE = 8
 
 
 def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
-    """That a class is rare, what always answering the most frequent one has already, and which unit to ask for.
+    """A warning that a class is rare, with the value of always predicting the most frequent one, and the unit to use.
 
     Args:
         dataset: the table.

@@ -36,7 +36,7 @@ class Layout:
 
 
 def is_one_object(source: Source) -> bool:
-    """Whether a file is one object, and no list and no objects one a line.
+    """Whether a file is a single object, and neither a list nor one object on each line.
 
     Args:
         source: the file, in UTF-8.
@@ -55,7 +55,7 @@ def layout_of(source: Source) -> Layout | None:
         source: the file, in UTF-8.
 
     Raises:
-        DataError: it is no JSON, or an object that holds no table.
+        DataError: if it is not JSON, or is an object that contains no table.
     """
     content = read_bytes(source.path) if source.content is None else source.content
     try:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from ._validation import Groups, group_parts, parted
 
 RIDGES = np.logspace(-9, 3, 19)
-"""Ridges relative to the mean diagonal of the centred Gram matrix. At the last, nothing but the mean is learned."""
+"""Ridges relative to the mean diagonal of the centred Gram matrix. At the last ridge, only the mean is learned."""
 ROUNDING = 1e-9
 _SHARPNESS = np.logspace(-1, 2, 31)
 
@@ -43,8 +43,8 @@ def kernel_fit(
 ) -> KernelFit:
     """Ridge regression with an unpenalised intercept in the space of a kernel.
 
-    The mean of the training rows is taken off targets and features: with H = I - 11'/n the Gram matrix is H K H, whose
-    eigenvectors u_i other than the constant one carry the prediction. The prediction for row i without row i differs
+    The mean of the training rows is subtracted from targets and features. With H = I - 11'/n, the Gram matrix is H K H.
+    Its eigenvectors u_i, except the constant one, give the prediction. The prediction for row i without row i differs
     from its target by
 
         (y - f)_i / (1 - h_ii),   1 - h_ii = sum_k u_ik² ridge / (lambda_k + ridge) - 1/n,

@@ -72,7 +72,10 @@ def column_fit(
 def _without_groups(
     x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], ridges: np.ndarray, parts: list[np.ndarray]
 ) -> tuple[int, float, Float[np.ndarray, "n k"]]:
-    """The ridge with the smallest error on the parts, each by the fit to the others; that error; those predictions."""
+    """The ridge with the smallest error on the parts, each predicted by the fit to the others; this error.
+
+    These predictions.
+    """
     losses, left = np.zeros(len(ridges)), np.empty((len(ridges), *y.shape))
     for rows in parts:
         rest = np.setdiff1d(np.arange(len(x)), rows)

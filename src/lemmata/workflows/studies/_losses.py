@@ -31,14 +31,14 @@ class Split:
         trained, held: training and held-out rows.
         means: for each metric, the mean loss on the held-out rows.
         variances: m times the variance of that mean.
-        guessed: the mean loss of who predicts the mean of the table, with an order that of all rows before.
+        guessed: the mean loss of predicting the mean of the table; with an order, the mean of all earlier rows.
         slope: for each metric, how much the loss of a row rises with that of guessing, by least squares.
         gain: for each metric, the mean and the variance over rows of the model's loss less that of guessing.
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
         certain: whether the model gives classes alone.
         seconds: that fit and predictions took.
-        fitted: for each metric, the mean loss on the training rows; if it was asked for.
+        fitted: for each metric, the mean loss on the training rows, if it was requested.
         members: the groups of the held-out rows, with groups; and for each the number of its rows and
         sums: the sum of its losses, for each metric.
     """
@@ -69,8 +69,8 @@ class Losses:
         mean: mean loss on held-out rows; if a share of errors is tiny, (errors + 1/2) / (rows + 1).
         se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
             of different rows on which it was measured. With few groups or stretches of time it is wider by Student's t.
-        splits: how many splits each size was measured on; 0 for all rows, a kernel's last size, if folds (of one
-            row in regression) are left out exactly.
+        splits: the number of splits of each size; 0 for all rows, a kernel's last size, if folds (of one row in
+            regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
             one table.
         seen: the measured mean; None if it is `mean`. least, greatest: exact 90 % bounds of the loss at the last size
@@ -78,9 +78,10 @@ class Losses:
         tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
         gain: the upper end (95 %) of the model's loss minus that of guessing, at the largest size, on the same rows,
             or, with an order, on the same stretches; nan with groups.
-        paired: by size, the losses of the splits: the same rows for every model; with an order, the same stretches at
-            each size, too.
-        rows: how many different rows (with groups, groups) were held out at the last size; nan if that is unknown.
+        paired: by size, the losses of the splits: the same rows for every model; with an order, also the same stretches
+            at each size.
+        rows: the number of different rows (with groups, groups) that were held out at the last size; nan if it is
+            unknown.
     """
 
     sizes: Float[np.ndarray, " s"]
@@ -294,7 +295,7 @@ def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, f
 
 
 def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
-    """The upper end of the model's loss less that of guessing, from the held-out rows of some splits."""
+    """The upper end of the model's loss minus that of guessing, from the held-out rows of some splits."""
     means = np.array([own.gain[0, metric] for own in splits])
     squares = np.array([own.gain[1, metric] for own in splits]) + means**2
     different = min(len(splits) * float(np.mean([own.held for own in splits])), total)

@@ -140,7 +140,7 @@ def measure(
     plan = planned(model, dataset, quick)
     sizes = [n for n, _ in plan]
     done, work = 0.0, sum(n * len(numbers) for n, numbers in plan)
-    # One split at every size first, the largest sizes last: what a time limit cuts is the precision.
+    # One split at every size first, the largest sizes last, so that a time limit only lowers the precision.
     places = [(i, numbers[r]) for r in range(max(len(numbers) for _, numbers in plan))
               for i, (_, numbers) in enumerate(plan) if r < len(numbers)]  # fmt: skip
 
@@ -173,7 +173,7 @@ def in_season(model: Model, dataset: Dataset) -> Model:
 
 
 def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most: int) -> Measured:
-    """The curve of what was found in the splits, and what is to be said about those that failed."""
+    """The curve of the results in the splits, and a remark on those that failed."""
     told = dict(sorted(told.items()))  # whatever worker finished first
     fitted = [[own for (k, _), own in told.items() if k == i and not isinstance(own, str)] for i in range(len(sizes))]
     failed = {i: own for (i, _), own in told.items() if isinstance(own, str)}
@@ -202,7 +202,7 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
 
 
 def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str]:
-    """If the asked metric has no value, or a model is measured by less than it needs.
+    """A sentence if the requested metric has no value, or if a model is measured on fewer splits than it needs.
 
     Raises:
         UnmeasuredError: it has no value anywhere.
@@ -225,7 +225,7 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
                encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None) -> Split:  # fmt: skip
     """The losses on one split, of the model and of guessing, and whether the model learned anything.
 
-    Of the last size it also says what the model loses on the rows that it was fitted to, and how long that took.
+    For the last size, it also contains the model's loss on the rows that it was fitted to, and the time.
     """
     train, test = split(len(dataset.targets), size, number, seed, dataset.groups, dataset.order)
     again = train[:MOST_AGAIN] if last else train[:0]
@@ -268,7 +268,7 @@ def _one_split_apart(apart: bool, *given: Any) -> Split | str:
 
 
 def units_of(dataset: Dataset) -> Sequence[Metric]:
-    """The metrics of the table's task, the squared error of numbers first, and the one that is asked for."""
+    """The metrics of the table's task, the squared error of numbers first, and the requested one."""
     known = [unit for unit in METRICS if unit.task == dataset.task and unit.always]
     asked = dataset.unit
     return known if asked is None or asked.always else [*known, asked]

@@ -31,7 +31,7 @@ class Table:
         name: the bundled name, or the file's name.
         frame: the columns, inputs and target alike.
         rows: the number of rows of the source, which is larger than that of the frame if only a sample was read.
-        notes: what the user should know about how the table was read.
+        notes: remarks for the user on how the table was read.
         default_target: the target column if the user names none; None if the user must name one.
         kept: for each row of the frame, the row of the source, from 0; None if the frame holds all rows.
         findings: warnings that were found while the table was read.
@@ -131,7 +131,7 @@ def table_in_memory(data: Any) -> Table:
 
 
 def _frame(data: Any) -> pl.DataFrame | None:
-    """The columns of a data frame of any library; None for what is none."""
+    """The columns of a data frame of any library; None for other objects."""
     if isinstance(data, pl.DataFrame):
         frame = data
     elif hasattr(data, "columns") and hasattr(data, "iloc"):
@@ -165,7 +165,7 @@ def _series(name: str, cells: Any) -> pl.Series:
 
 
 def _dense(x: Any) -> Any:
-    """A sparse matrix as an array; anything else as it is.
+    """A sparse matrix as an array; other objects unchanged.
 
     Raises:
         DataError: the array would have too many cells.
@@ -226,7 +226,7 @@ def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]
     """One row an entry of the first axis of the arrays, one column each entry of a row: X[0], X[1], ... of a matrix.
 
     Raises:
-        DataError: the arrays do not have the same number of rows, or hold what is no column.
+        DataError: if the arrays do not have the same number of rows, or contain something that is not a column.
     """
     shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "no arrays"
     arrays = {name: array for name, array in arrays.items() if array.ndim}

@@ -78,7 +78,7 @@ class Metric:
 
 @dataclasses.dataclass(frozen=True)
 class Distance:
-    """A loss told as a value: it is the distance of that value from the best one, upwards (1) or downwards (-1)."""
+    """A loss shown as a value: it is the distance of that value from the best one, upwards (1) or downwards (-1)."""
 
     best: float
     sign: float
@@ -248,7 +248,8 @@ def asked(text: str | float, task: str, spread: float, unit: Metric | None = Non
         unit: the metric of `--metric`, or the user's own; None if none is given.
 
     Raises:
-        SettingError: not a metric and a number, a value that no model has, or another metric than the unit.
+        SettingError: if it is not a metric and a number, if no model can have the value, or if the metric differs from
+            the unit.
 
     >>> asked("accuracy 95%", "classification", 1.0)[1]
     0.050000000000000044

@@ -29,7 +29,10 @@ from ._usual import (
 from ._validation import Groups, parted
 
 MOST_EXACT = 1000
-"""Rows up to which a kernel machine is fitted exactly in a split; beyond, on as many centres."""
+"""The number of rows up to which a kernel machine is fitted exactly in a split.
+
+With more rows, it uses this number of centres.
+"""
 TUNED_ROWS, TUNED_ROWS_OF_MANY, TUNED_CENTRES = 200, 4000, 500
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 MANY = 2.0
@@ -45,13 +48,13 @@ class Model:
     Args:
         name, title: short and in words.
         formula: what it is.
-        theory: whether lemmata's theory speaks about it: it is a kernel.
+        theory: whether lemmata's theory applies to it: it is a kernel.
         fit: maps (encoded rows (n + m, d), targets of the first n, task, groups of the first n or None) to the outputs
             for the last m. With groups its settings are those that do best on groups that are left out.
         price: about how many seconds a fit to n rows of d columns and k outputs takes on one core. It decides how far
             and on how many splits a model is measured, so that both follow from the command and not from the machine.
         kernels: the kernel, or those of which leave-one-out chooses one.
-        naive: whether it knows no columns: it repeats earlier targets.
+        naive: whether it uses no columns: it repeats earlier targets.
         own: whether it is the user's.
         least: the fewest training rows that it can be fitted to.
         raw: whether it takes the columns as the user has them, in a data frame.
@@ -254,7 +257,8 @@ def chosen(
     """The kernel with the smallest leave-one-out error on the first 200 training rows.
 
     Of more than 1,000 rows the first 4,000 choose: the kernel with the smallest error, on centres, for a tenth of them.
-    Rows of groups stand group by group, and the first may be those of one group: so many of all rows then choose.
+    Rows of groups are sorted by group, so the first rows may be those of one group. Then this many of all rows are used
+    to choose.
     """
     if len(kernels) == 1:
         return kernels[0]

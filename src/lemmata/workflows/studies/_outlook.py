@@ -1,4 +1,4 @@
-"""What is expected of a model at every number of rows: one estimate, from which all sentences of an answer come."""
+"""The expected loss of a model at every number of rows: one estimate, from which all sentences of an answer come."""
 
 import dataclasses
 import functools
@@ -37,7 +37,8 @@ class Candidate:
         forecast: how the curve goes on.
         unit: the metric.
         total: rows N that the user has.
-        ground: no value beyond the measured sizes is expected below this: what a better model has shown to be noise.
+        ground: no value below this is expected beyond the measured sizes: the loss that a better model has shown to be
+            noise.
         room: the least distance, in logarithms, of the 5 % and the 95 % curve from the median at the last measured size
             and beyond: that of models which were tested on more rows.
     """
@@ -139,7 +140,7 @@ class Candidate:
         return float(losses.sizes[above[-1]]) if len(above) else 1.0
 
     def limit(self) -> Interval:
-        """The least loss that is expected at any number of rows; its upper end is not below that of the last size."""
+        """The least expected loss at any number of rows; its upper end is not below that of the last size."""
         _, curves = self.curves
         first = int(np.searchsorted(self.curves[0], math.log(self.losses.sizes[0]) - 1e-9))
         lower, value, _ = curves[first:].min(axis=0).tolist()

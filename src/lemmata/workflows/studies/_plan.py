@@ -34,8 +34,8 @@ COSTLY = 8.0
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
     """The sizes at which a model is measured, each with the numbers of its splits: they follow from the table alone.
 
-    A kernel is fitted exactly up to 1,000 rows and on centres beyond. On tables of up to 2,500 independent rows the
-    largest size of a kernel is all rows, each left out once, so that its splits end at 1,000.
+    A kernel is fitted exactly up to 1,000 rows and on centres beyond. On tables of up to 2,500 independent rows, the
+    largest size of a kernel is all rows, each left out once. So its splits end at 1,000.
     """
     total, k = len(dataset.targets), dataset.targets.shape[1]
     d = width_of(dataset)
@@ -60,8 +60,8 @@ def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[i
     plan = []
     for n in sizes:
         number = number_of_splits(total, n, quick, allowed(n))
-        # At the last size every row is held out once if that is not dear: few rows may hold much of the loss. Of a
-        # kernel that is measured on all rows beyond, each is, so that a quick study need not.
+        # At the last size, every row is held out once if this is cheap, because a few rows may have much of the loss.
+        # Of a kernel that is measured on all rows beyond, each is, so that a quick study need not.
         whole = math.ceil(total / held_out(total, n))
         if (
             n == sizes[-1]

@@ -17,16 +17,16 @@ class Question:
 
     Args:
         unit: the metric.
-        loss: the loss that is asked for; None asks for a tenth less than the best model has with all rows.
+        loss: the requested loss; None requests a tenth less than the best model has with all rows.
         total: rows N that the user has.
         spread: variance of the target.
-        guessing: the loss of who knows no inputs.
+        guessing: the loss of a guess that uses no inputs.
         cost: price of a row, if it is known.
         used: rows that the study used, if these are fewer.
         rare: classes of fewer than 8 rows, in words.
-        more: what the user would have more of: "rows", or "rows of new groups".
+        more: the kind of rows that the user could add: "rows", or "rows of new groups".
         drifts: whether older rows no longer help, so that numbers of rows have no meaning.
-        constant: what guessing predicts, in words; empty is as the unit has it.
+        constant: the prediction of guessing, in words; empty means the words of the unit.
         in_time: whether rows have an order, and stretches of them are foretold.
     """
 

@@ -1,4 +1,4 @@
-"""Average precision as it is expected on new rows, from a few held-out rows."""
+"""The expected average precision on new rows, from a few held-out rows."""
 
 import numpy as np
 from jaxtyping import Bool, Float

@@ -19,7 +19,7 @@ from ._suspects import suspects
 
 FEWEST_ROWS = 20
 _MANY_LOST = 0.05
-"""Share of rows without a target that is told among what to know before relying on a study."""
+"""Share of rows without a target above which a warning is given before the results."""
 
 
 @dataclasses.dataclass(frozen=True)

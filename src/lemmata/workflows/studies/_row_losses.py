@@ -25,9 +25,11 @@ def surprise(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spre
 
 
 def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """What each row adds to 1 - AUC: the mean over rows is 1 - AUC, and their variance over m that of the estimate.
+    """The contribution of each row to 1 - AUC.
 
-    The AUC is that of one class against the rest, averaged over the classes that are present. Let A be the share of
+    The mean over rows is 1 - AUC, and their variance over m is that of the estimate.
+
+    The AUC is that of one class against the others, averaged over the classes that occur. Let A be the share of
     pairs that are ranked wrongly. One of the m_1 rows of the class contributes A + (m / m_1) (a_i - A), where a_i is
     the share of the other m_0 rows above it. One of the other rows contributes A + (m / m_0) (b_i - A), where b_i is
     the share of the class below it (the projections of a U-statistic, DeLong et al. 1988).

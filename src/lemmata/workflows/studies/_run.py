@@ -108,7 +108,7 @@ def run_study(
 
 
 class _Job:
-    """A study under way: what is finished stays when a stage is interrupted."""
+    """A running study: finished parts are kept when a stage is interrupted."""
 
     def __init__(self, dataset: Dataset, options: StudyOptions, progress: Progress, started: float,
                  executor: concurrent.futures.Executor | None, asked: Question):  # fmt: skip
@@ -144,7 +144,7 @@ class _Job:
     def measure(self) -> None:
         """The test for signal, and the curves of the models, beside each other."""
         self.progress("Looking for signal", 0, 1)
-        # The longest first, so that the threads end together; but what people use first if time is limited.
+        # The longest first, so that the threads end together; but the most used models first if time is limited.
         price = {model.name: model.price(len(self.dataset.targets), width_of(self.dataset),
                                          self.dataset.targets.shape[1]) for model in self.models}  # fmt: skip
         waiting = sorted(self.models, key=lambda model: -price[model.name])
@@ -392,5 +392,5 @@ def _one_openmp_thread() -> None:
 
 
 def _peak_gib() -> float:
-    """The most memory that this process has held; Linux counts it in KiB."""
+    """The peak memory of this process; Linux counts it in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -8,7 +8,7 @@ from jaxtyping import Int
 def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None = None) -> Int[np.ndarray, " m"]:
     """At most `most` of the rows, in their order, without replacement.
 
-    With groups, these are drawn one after the other, and end before the first that is too many. If two groups, or
+    With groups, the groups are drawn one after the other, until the next one would be too many rows. If two groups, or
     half of the rows, do not come together in this way, single rows are drawn: groups so large must be cut.
 
     Args:

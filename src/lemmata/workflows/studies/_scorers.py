@@ -70,7 +70,7 @@ class Scored:
 
     Args:
         scorer: a name that scikit-learn's `get_scorer` knows, a function of true and predicted targets, or a scorer
-            object, which is asked as `scorer(estimator, x, y)`.
+            object, which is called as `scorer(estimator, x, y)`.
         task: "regression" or "classification".
         perfect: the score of perfect predictions.
         sign: 1 if a better model has the larger score, else -1.

@@ -43,7 +43,7 @@ class Signal:
             by blocks.
         groups: how many groups were tested, or 0.
         visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
-            would have been found in most cases; infinite if none would. For series, it is only approximate: how far the
+            would be found in most cases; infinite if none would be. For series, it is only approximate: how far the
             best percent of the shifts is below their median, or what the best column explains there, or twice the
             relative difference of errors that the t-test of blocks would call significant. With groups, it is about
             rows minus the means of their groups.

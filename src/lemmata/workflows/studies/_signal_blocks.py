@@ -21,14 +21,14 @@ _RIDGES = np.logspace(-4, 2, 7)
 def of_blocks(
     x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], order: Float[np.ndarray, " N"], rng: np.random.Generator
 ) -> Outcome:
-    """One-sided t-tests over twelve later blocks; the p-value is the largest of those against each naive forecast.
+    """One-sided t-tests over twelve later blocks; the p-value is the largest over the naive forecasts.
 
     Each block is forecast by a model of all earlier rows. It is linear in the columns, or in Gaussian kernels with 120
     of the rows. It predicts the target, or its change since an earlier row whose target is known. Which, and its ridge,
     is chosen on later parts of the earlier rows. The naive forecasts are the mean of the past, its last value, that
     with the mean slope, and the last season, whose period is the lag of the largest autocorrelation. Changes and last
     values reach back over at most the number of rows in a block; their errors are means over all these distances. A
-    difference of squared errors is divided by their sum, so that no block counts for more than another.
+    difference of squared errors is divided by their sum, so every block has the same weight.
 
     The level needs one assumption: models of columns without information are worse, on average, than the best naive
     forecast.
@@ -79,7 +79,7 @@ def _modelled(features: list[np.ndarray], y: np.ndarray, before: np.ndarray, sta
 
 
 def _loss(feature, y, before, start: int, end: int, reach: int, ridge: int | None = None) -> np.ndarray:
-    """For each ridge the error in the rows from `start` to `end` of a model of all rows before."""
+    """For each ridge, the error in the rows from `start` to `end` of a model of all earlier rows."""
     x, past = feature[:start], y[:start]
     if reach:
         x, past = np.diff(x, axis=0), np.diff(past, axis=0)

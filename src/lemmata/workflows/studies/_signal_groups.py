@@ -16,7 +16,7 @@ _ENUMERATED = 800
 
 
 def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Both tests if both can reach the level, at half of it each; otherwise the one that can.
+    """Both tests if both can reach the level, each at half of it; otherwise the test that can.
 
     Within groups: the group's mean is taken off targets and columns, and targets are exchanged among the rows of a
     group. The level needs only one assumption: within a group, targets are exchangeable given the columns. Effects of

@@ -22,7 +22,7 @@ _TREES, _LEAF, _ROWS_OF_A_TREE, _COLUMNS_OF_A_TREE = 40, 10, 3000, 100
 
 
 def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Outcome:
-    """Targets are permuted over the held-out half, if the predictions for it stand.
+    """Targets are permuted over the held-out half, while the predictions for it stay fixed.
 
     Ridge regressions with three ridges and a random forest are fitted to one half, each to the targets and to their
     scores. Each predicts the other half, and the products of predictions and targets are summed over its rows. Every
@@ -67,7 +67,7 @@ def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.
 
 @dataclasses.dataclass(frozen=True)
 class _Half:
-    """The columns of the rows that train, and of those that are held out."""
+    """The columns of the training rows, and of the held-out rows."""
 
     x: Float[np.ndarray, "n d"]
     cross: Float[np.ndarray, "m d"]
@@ -91,7 +91,7 @@ class _Half:
         return np.stack(shrunk).reshape(len(_RIDGES), len(self.cross), *targets.shape[1:])
 
     def forest(self, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "1 m 1 k"]:
-        """What a forest of trees of some rows says."""
+        """The outputs of a forest of trees that is fitted to some rows."""
         from sklearn.ensemble import RandomForestRegressor
 
         n, d = self.x.shape

@@ -43,14 +43,14 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """Columns and arrangements of targets, in one form: as they are, as differences, as means of groups.
+    """Columns and arrangements of targets, in one form: unchanged, as differences, or as means of groups.
 
     Args:
         grams: kernels between the n units.
         columns: their columns.
         targets: for each unit the target of each arrangement; the first is the observed one.
         scores: the same, as ranks or with each class weighted by its rarity.
-        score: of targets that are made, the scores; None if no power is asked for.
+        score: the scores of simulated targets; None if the power is not requested.
         classes: whether the target is classes.
         products: whether a product of two columns is tried, too.
         codes: of each text with many categories its codes, from 0.
@@ -112,7 +112,7 @@ def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], 
 def _by_text(
     codes: Int[np.ndarray, "n q"], targets: Float[np.ndarray, "n arrangements k"]
 ) -> list[Float[np.ndarray, " arrangements"]]:
-    """What is left by the best text if a row is predicted from the others of its category.
+    """The unexplained part after the best text, if a row is predicted from the other rows of its category.
 
     The mean of n others is shrunk to 0, the overall mean, as if m more rows with this mean were added: n/(n + m) of it
     remains. Each m gives one statistic.
@@ -249,7 +249,7 @@ def _best(x: Float[np.ndarray, "n d"], left: Float[np.ndarray, "n arrangements k
 
 
 def _binned(columns: Float[np.ndarray, "n d"], scores: Float[np.ndarray, "n arrangements k"]) -> list[np.ndarray]:
-    """What is left of each arrangement by the means in five quantile bins of the best column."""
+    """The unexplained part of each arrangement after the means in five quantile bins of the best column."""
     n, count, k = scores.shape
     bins = min(_BINS, n // 6)
     if bins < 2 or not columns.shape[1]:

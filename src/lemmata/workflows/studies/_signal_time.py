@@ -16,7 +16,9 @@ _WINDOW, _FEWEST, _SHARE = 400, 40, 0.5
 
 
 def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Shifts and blocks share the level; blocks alone if the series is short or the table holds several.
+    """Shifts and blocks share the level.
+
+    Only blocks are used if the series is short or the table contains several series.
 
     Half of the level is for shifts, or as much more as their number needs. See `of_shifts` and `of_blocks` for the
     assumptions of each level.

@@ -118,7 +118,7 @@ def _unpacked(path: Path, limit_bytes: int) -> bytes:
 
 
 def _unzipped(path: Path, limit_bytes: int) -> tuple[str, bytes]:
-    """The one table of a ZIP file; folders, and what a Mac leaves beside files, are none."""
+    """The one table of a ZIP file; folders, and extra files from a Mac, are ignored."""
     with zipfile.ZipFile(path) as archive:
         inside = [item for item in archive.infolist() if not item.is_dir() and not _hidden(item.filename)]
         tables = [item for item in inside if Path(item.filename).suffix.lower() in KINDS] or inside
@@ -210,7 +210,7 @@ def _encoding(head: bytes, whole: bool) -> str | None:
 
 
 def with_tabs(source: Source, limit_bytes: int) -> Source:
-    """A text whose fields are separated by blanks, with tabs in their place; other texts as they are.
+    """A text whose fields are separated by blanks, with tabs instead; other texts unchanged.
 
     Its lines have as many words each, at least two, and the first has none of the usual separators.
     """

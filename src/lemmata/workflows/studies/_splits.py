@@ -58,7 +58,7 @@ def number_of_splits(total: int, n: int, quick: bool = False, most: float = math
 
 
 def held_out(total: int, n: int) -> int:
-    """The largest number of rows that are held out beside n training rows: few splits of few rows need not many."""
+    """The largest number of held-out rows for n training rows: few splits of few rows do not need many."""
     return min(total - n, max(64, 4 * n), max(500, int(HELD_SHARE * total)), MOST_HELD_OUT)
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from lemmata.errors import SettingError
 
 WIDE = 0.5
-"""Columns per row from which on a lasso stands among the models of classes, too."""
+"""Columns per row from which on a lasso is added to the models of classes."""
 
 
 def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "rows k"] | None) -> list[str]:

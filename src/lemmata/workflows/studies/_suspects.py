@@ -1,4 +1,4 @@
-"""Cells that may mean something else than they say: numbers that stand for none, spellings, numbers among texts."""
+"""Cells that may have another meaning: numbers that mean missing, spellings, numbers among texts."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from lemmata.workflows.records.studies import Finding
 from ._columns import count, listing
 
 FEWEST, SHARE = 3, 0.005
-"""A number that stands for a missing one is in so many rows, and in such a share of them."""
+"""A number that means missing is in at least this many rows, and in at least this share of them."""
 NUMBERS = 0.8
 """Share of the cells of a text that must be numbers for the others to be suspect."""
 _SENTINEL = frozenset(

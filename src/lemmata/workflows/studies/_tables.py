@@ -219,7 +219,7 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     title = title_lines(lines, separators) if not lines[0].startswith("#") else 0
     said = (told(lines[:title]),) if title else ()
     skipped, lines = skipped + title, lines[title:]
-    # A line that is cut off at the end of what was read would lose its last names.
+    # A line that is cut at the end of the part that was read would lose its last names.
     fields = {s: _fields(lines, s) for s in separators} if len(lines) > 1 or len(head) < HEAD else {}
     separator = max(separators, key=lambda s: len(fields.get(s, ())))
     if not fields.get(separator):

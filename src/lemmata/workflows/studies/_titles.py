@@ -16,7 +16,8 @@ def title_lines(lines: Sequence[str], separators: str) -> int:
     """How many of the first lines are a title, and not the header.
 
     A line of a title has one field, whatever the separator, or one that is not empty among empty ones. The header is
-    the first line with several fields that are not empty. One of them has a letter, and the line below has as many.
+    the first line with several fields that are not empty. One of them contains a letter, and the line below has the
+    same number.
 
     Args:
         lines: the first lines of a text.

@@ -29,7 +29,7 @@ def boosting(kind: Any, n: int) -> Any:
 
 
 def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Any:
-    """Gradient boosting for these rows: with groups as many rounds as those that are left out gain from.
+    """Gradient boosting for these rows; with groups, the number of rounds is the one that helps on the groups left out.
 
     Args:
         kind: scikit-learn's, of numbers or of classes.

@@ -17,7 +17,7 @@ from ._units import say_guess
 OPEN = 0.05
 """A p-value above the level of the test and up to this leaves open whether there is signal."""
 BLIND = 0.5
-"""A test that finds only signals of a larger share of the variance says nothing of absence."""
+"""A test that only finds signals above this share of the variance is no evidence of absence."""
 COMMON = 0.2
 """If guessing the most frequent class errs in fewer rows than this, accuracy says little."""
 SERIES = 400
@@ -71,7 +71,7 @@ def used(question: Question) -> str:
 
 
 def copied(found: Signal) -> str:
-    """A warning if many rows repeat others, before any number that rests on them."""
+    """A warning if many rows repeat others, before any number that depends on them."""
     if found.copies < COPIES * found.total:
         return ""
     rows = f"{found.copies:,} of {found.total:,} rows"

@@ -30,8 +30,8 @@ def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Me
 
     Args:
         dataset: the table.
-        given: `--metric`: a name, or the user's own score(y_true, y_pred), or a scorer object of scikit-learn; None is
-            the metric of `error`, or the default of the task.
+        given: `--metric`: a name, or the user's own score(y_true, y_pred), or a scorer object of scikit-learn; None
+            means the metric of `error`, or the default of the task.
         error: as `--error` is given: a metric and a number, or a number in the given metric.
 
     Raises:
@@ -108,7 +108,7 @@ def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
 
 
 def say_unit(unit: Metric, dataset: Dataset) -> str:
-    """Of which class the score is, where it is of one, and whether always answering that is perfect; else empty."""
+    """The class of the score, if it belongs to one, and whether always predicting it is perfect; otherwise empty."""
     if not unit.of_class or dataset.classes is None:
         return ""
     name = f"{unit.title[:1].upper()}{unit.title[1:]}"
@@ -157,7 +157,7 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
 def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> str:
     """The kind of constant with the least loss on some rows; of equal ones the first.
 
-    One that is perfect, as the recall of a class is for who always answers it, is none that anybody would use.
+    A perfect guess, such as the recall of a class when this class is always predicted, is not useful.
     """
     k = y.shape[1]
     kinds = ["mean", "median"] if unit.task == "regression" else ["mean"]

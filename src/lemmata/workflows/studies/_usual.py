@@ -64,7 +64,7 @@ def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
 
 
 def among(makers: Callable[[np.ndarray, np.ndarray, str, Groups], Makers]) -> Fitted:
-    """What the best of the estimators says that a function names for the rows."""
+    """The outputs for the rows of the best of the estimators that a function names."""
     return functools.partial(_among, makers)
 
 
@@ -241,10 +241,10 @@ def repeated(y: Float[np.ndarray, "n k"], period: int, m: int) -> Float[np.ndarr
 
 
 def season(y: Float[np.ndarray, "n k"]) -> int:
-    """The lag from 2 to n/3 at which a target without its trend is most like itself; 1 if none stands out.
+    """The lag from 2 to n/3 at which a target without its trend is most similar to itself; 1 if no lag stands out.
 
-    The first 10 lags after which the autocorrelation has fallen below zero begin the search, so that slow changes are
-    no seasons. At most the last 5000 rows are looked at.
+    The search begins at the first 10 lags after which the autocorrelation has fallen below zero, so that slow changes
+    do not count as seasons. At most the last 5000 rows are looked at.
     """
     y = y[-5000:]
     n = len(y)
