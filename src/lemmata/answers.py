@@ -11,13 +11,13 @@ from lemmata.errors import SettingError
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A condition that a number rests on.
+    """A condition for a number.
 
     Args:
         name: the condition in words.
         value: the value that was found; None if the value cannot be computed.
         holds: whether the condition holds; None if this cannot be decided.
-        why: what depends on it.
+        why: the results that need it.
 
     >>> print(Condition("draws are independent"))
     draws are independent: cannot be checked
@@ -39,7 +39,7 @@ def positive(name: str, value: object) -> float:
     """A finite number above 0, or SettingError.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         value: the number.
     """
     number = _number(name, value)
@@ -52,7 +52,7 @@ def inside(name: str, value: object, low: float, high: float) -> float:
     """A number strictly between two others, or SettingError.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         value: the number.
         low: the lower end.
         high: the upper end.
@@ -67,7 +67,7 @@ def probability(name: str, value: object) -> float:
     """A probability in [0, 1], or SettingError.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         value: the number.
     """
     number = _number(name, value)
@@ -80,7 +80,7 @@ def whole(name: str, value: object, least: int = 0) -> int:
     """A whole number of at least `least`, or SettingError.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         value: the number.
         least: the smallest that makes sense.
     """

@@ -29,7 +29,7 @@ class Bundled:
 
     @property
     def rule(self) -> str:
-        """What DATA is, behind "an existing" or "a single"."""
+        """The kinds of DATA, after "an existing" or "a single"."""
         return f"file or the name of a bundled {self.kinds}" if self.kinds else "file"
 
     @property

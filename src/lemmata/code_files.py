@@ -23,11 +23,12 @@ SAFE_PATH = "PYTHONSAFEPATH"
 def forget_current_folder() -> None:
     """Import nothing from the current folder, in this program and in programs that it starts.
 
-    `python -m` puts that folder before the standard library, and so does every Python that is started with `-c`, as
-    processes of `multiprocessing` are. The folder stays where lemmata itself lies in it.
+    `python -m` puts that folder before the standard library. So does every Python that is started with `-c`, like
+    processes of `multiprocessing`. The folder is kept if lemmata itself is in it.
     """
     os.environ[SAFE_PATH] = "1"
-    # Of a program that was started by its file (`python run.py`, or the command) the first entry is that file's folder.
+    # For a program that was started by its file (`python run.py`, or the command), the first entry is that file's
+    # folder.
     by_module = getattr(sys.modules.get("__main__"), "__spec__", None) is not None
     if not by_module or sys.flags.safe_path or not sys.path:
         return
@@ -81,7 +82,7 @@ def executed(path: "str | Path", name: str, *, registered: bool = False) -> "Mod
         registered: whether the module is found by that name, as dataclasses and modules of Flax look theirs up.
 
     Raises:
-        BaseException: whatever the file raises.
+        BaseException: any exception of the file.
     """
     whole, name = os.path.abspath(path), in_utf_8(name)
     spec = importlib.util.spec_from_file_location(name, whole, loader=_Source(name, whole))

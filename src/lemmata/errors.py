@@ -27,7 +27,7 @@ class LemmataError(Exception):
         what: the input that is wrong, in the caller's words ("column 'age'", "setting n").
         found: the value that was found.
         rule: the rule that the value breaks.
-        remedy: what the caller can do about it.
+        remedy: the advice to the caller.
     """
 
     def __init__(self, what: str, *, found: object = None, rule: str | None = None, remedy: str | None = None):
@@ -95,7 +95,7 @@ class EntryPointWarning(UserWarning):
 
 
 class ContradictionWarning(UserWarning):
-    """Equal inputs with different targets in a fit that is asked to interpolate: it fits a mean of them."""
+    """Equal inputs with different targets in a fit that should interpolate: it fits their mean."""
 
 
 class InterpolationWarning(UserWarning):
@@ -114,7 +114,7 @@ def file_error(cause: Exception) -> type[DataError]:
     """The class of an error about a file, by the reason: missing, not accessible, or of another kind.
 
     Args:
-        cause: what the system or the reader of the file raised.
+        cause: the error of the system or of the file's reader.
 
     >>> [file_error(cause).__name__ for cause in (FileNotFoundError(), PermissionError(), ValueError())]
     ['MissingFileError', 'FileError', 'DataError']

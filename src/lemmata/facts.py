@@ -24,9 +24,9 @@ class Fact:
 
     Args:
         what: it is, in words.
-        note: what else is to be said of it in Python.
-        command: how the command line is told.
-        given: the hypothesis of gauges that cannot do without it, in words; empty if none is such.
+        note: a remark for Python users.
+        command: how to pass the fact on the command line.
+        given: the hypothesis of checks that need it, in words; empty if no check needs it.
         default: the meaning of leaving it out.
     """
 

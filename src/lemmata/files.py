@@ -43,7 +43,7 @@ def open_file(path: str | Path) -> BinaryIO:
         path: of the file.
 
     Raises:
-        OSError: there is no such file, it cannot be read, or it is a directory, a named pipe, a socket or a device.
+        OSError: if there is no such file, it cannot be read, or it is a directory, a named pipe, a socket or a device.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
@@ -108,7 +108,7 @@ def read_text(path: str | Path) -> str:
 def encoded(text: str) -> bytes:
     r"""The text in UTF-8; characters that UTF-8 lacks are escaped as in Python and JSON.
 
-    Python reads the bytes of a file name that is not UTF-8 as surrogates, which no encoding has.
+    Python reads the bytes of a file name that is not UTF-8 as surrogates, which no encoding contains.
 
     Args:
         text: any text.
@@ -124,7 +124,7 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
 
     Args:
         path: of the file.
-        error: what the system said.
+        error: the error of the system.
         rule: the rule that must hold; by default, that a file is written completely.
     """
     full = "free space there, or choose another directory"
@@ -139,10 +139,10 @@ def unwritable(path: str | Path, error: OSError, rule: str = "") -> FileError:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A context in which a file is written, which takes its name at the end, after it reached the disk.
+    """A context in which a file is written; the file takes its name at the end, when it is on the disk.
 
-    It is a draft beside the file until then. Its name is shared with no other process of any machine. A draft is locked
-    while it is written, so that the next writer in its folder removes those that a killed process left.
+    Until then, it is a draft next to the file. Its name is shared with no other process of any machine. A draft is
+    locked while it is written, so the next writer in its folder can remove the drafts of a killed process.
 
     Args:
         path: of the file; its directory is made.
@@ -168,7 +168,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
-    """A new draft, open and locked; another one if a sweeper was faster than the lock."""
+    """A new draft, open and locked; another one if a clean-up was faster than the lock."""
     while True:
         draft = folder / f".lemmata-{uuid.uuid4().hex}.draft"
         file = draft.open("xb")
@@ -178,7 +178,7 @@ def _opened_draft(folder: Path) -> tuple[Path, BinaryIO]:
 
 
 def try_lock(file: BinaryIO) -> bool | None:
-    """Lock an open file until it is closed: whether that worked; None if the file system has no locks.
+    """Lock an open file until it is closed; returns whether this worked, or None if the file system has no locks.
 
     Args:
         file: that no other process or thread may lock meanwhile.
@@ -217,7 +217,7 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
 
     Args:
         path: the file; its directory is made.
-        content: what it holds afterwards.
+        content: the new content.
 
     Raises:
         FileError: if the file cannot be written.
@@ -232,14 +232,14 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
 
 
 def replace_text(path: str | Path, text: str) -> Path:
-    """Write a text file in one step: at every moment the old file stands there, or the whole new one.
+    """Write a text file in one step: at every moment, there is either the old file or the complete new one.
 
     The text is first written to a file next to it, down to the disk, and this file is then renamed. A failure leaves no
     part of the text.
 
     Args:
         path: the file; its directory is made.
-        text: what it holds afterwards, in UTF-8.
+        text: the new content, in UTF-8.
 
     Returns:
         The path.
@@ -260,7 +260,7 @@ def check_model_file(path: str | Path, option: str) -> None:
 
     Args:
         path: the file of the model; its card is written next to it.
-        option: what names it, for the message.
+        option: the name of the option, for the message.
 
     Raises:
         SettingError: for another suffix, a directory, or a place that cannot be written to.

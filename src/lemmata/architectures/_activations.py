@@ -101,7 +101,7 @@ class Erf(AbstractLayer):
 class Gelu(AbstractLayer):
     r"""u Phi(u), Phi the normal distribution function (the exact form, not the approximation by tanh).
 
-    With k = nngp, a = xx, b = yy, A = 1 + a, B = 1 + b and D = sqrt(A B - k²):
+    Let k = nngp, a = xx, b = yy, A = 1 + a, B = 1 + b and D = sqrt(A B - k²). Then
 
         E[phi phi] = k / 4 + k arcsin(k / sqrt(A B)) / (2 pi) + (a b + k² (1/A + 1/B - 1)) / (2 pi D),
 
@@ -122,7 +122,7 @@ class Gelu(AbstractLayer):
             rho, rest, one, other, _ = pair.widened(1.0)
             root, both = jnp.sqrt(rest), one + other
             mean = 0.25 + quadrant_angle(rho, root) / (2.0 * math.pi)
-            # a b + k² (1/A + 1/B - 1) = (a b - k²) + k² (1/A + 1/B), over sqrt(A B), with k = (1 - v) sqrt(a b)
+            # a b + k² (1/A + 1/B - 1) = (a b - k²) + k² (1/A + 1/B), over sqrt(A B), where k = (1 - v) sqrt(a b)
             scale = safe_sqrt(pair.a) * safe_sqrt(pair.b)
             share = jnp.sqrt(one) * safe_sqrt(pair.a) * (jnp.sqrt(other) * safe_sqrt(pair.b))
             top = scale * share * (pair.v * (2.0 - pair.v) + (1.0 - pair.v) ** 2 * both)

@@ -28,7 +28,7 @@ class Aggregate(AbstractLayer):
     * `"row"`: S[p, q] = B[p, q] / d_p, a step of the random walk D^-1 B, the weighted mean of the neighbours;
     * `"symmetric"`: S[p, q] = B[p, q] / sqrt(d_p d_q), which is D^-1/2 B D^-1/2.
 
-    1/0 counts as 0, so a node of degree 0 gets zeros. For every pair of points x and y, with S of their own,
+    1/0 is set to 0, so a node of degree 0 gets zeros. For every pair of points x and y, each with its own S,
 
         nngp'(p, q) = sum_{a, b} S_x[p, a] S_y[q, b] nngp(a, b),
 

@@ -1,4 +1,4 @@
-"""Kernels that depend on two inputs through their norms and their angle alone, as series in the angle."""
+"""Kernels that depend on two inputs only through their norms and their angle, as series in the angle."""
 
 import functools
 import math
@@ -14,12 +14,12 @@ from ._layer import AbstractLayer
 from ._state import State, versine_of
 from ._versine import angle_of
 
-# Points at which a profile is sampled, and so one more than the largest degree that can be told.
+# The number of points at which a profile is sampled: one more than the largest degree that can be determined.
 _SAMPLES = 192
-# What a series may differ from the recursion by, relative to the kernel at angle 0.
+# The allowed difference of a series from the recursion, relative to the kernel at angle 0.
 ACCURACY = {"float32": 2e-6, "float64": 1e-10}
-# Terms of a series that cost as much as one activation of the recursion on a CPU, for each kernel: measured with
-# benchmarks/kernels.py, rounded down.
+# The number of terms of a series that cost as much as one activation of the recursion on a CPU, for each kernel:
+# measured with benchmarks/kernels.py, rounded down.
 _TERMS_PER_LAYER = {
     ("nngp", "float32"): 8,
     ("nngp", "float64"): 12,
@@ -70,7 +70,7 @@ def _homogeneous_series(steps: Steps, face: str, fan_in: int, dtype: str) -> tup
 
 
 def angular_push(network: AbstractLayer, face: str, fan_in: int, dtype: np.dtype) -> Callable[[State], Array] | None:
-    """One kernel from the state of the inputs at a cost that does not grow with depth; None if none is cheaper.
+    """One kernel from the state of the inputs at a cost that does not grow with depth; None if this is not cheaper.
 
     It exists for a homogeneous network whose series costs less than the activations after the first, which share the
     inputs' angle.

@@ -69,7 +69,7 @@ class Attention(AbstractLayer):
             the limit N + sigma² R even for inputs with few channels. Their number of `channels` goes to infinity with
             the widths. Then N and T above are the moments of values only. The moments of queries and keys are mixed
             with sigma² R as in `PositionalEmbedding`.
-        draws: for softmax at 1/sqrt(d), the number of standard normal matrices; each serves with both signs, and in
+        draws: for softmax at 1/sqrt(d), the number of standard normal matrices; each is used with both signs, and in
             both orders of the inputs.
         key: their key; `jax.random.key(0)` if not given.
 
@@ -158,7 +158,7 @@ class Attention(AbstractLayer):
     def apply_masked(
         self, params: dict[str, Any], x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites fan_out"], Bool[Array, "*sites"] | None]:
-        """Attention over one field; empty positions are no keys."""
+        """Attention over one field; empty positions are not keys."""
         return self._applied(params, filled(x, mask), mask), mask
 
     def _applied(self, params: dict[str, Any], x: Array, valid: Bool[Array, "*sites"] | None) -> Array:

@@ -13,14 +13,14 @@ from ._correlation import arc_cosine_kernels, correlation
 # Entries of an average that are drawn at once.
 _DRAWN_ENTRIES = 2**14
 
-# Positions come last here: arrays of moments have shape (..., s, s), the first position that of x.
+# Positions are last here: arrays of moments have shape (..., s, s), with the position of x first.
 Moments = Float[Array, "... s s"]
 # Which keys (last axis) a query (the axis before it) sees.
 Allowed = Bool[Array, "... s s"]
 
 
 class Logits(NamedTuple):
-    """The moments of what queries and keys are made of, with the pairs of positions that see each other.
+    """The moments of the inputs of queries and keys, with the pairs of positions that may attend to each other.
 
     Attributes:
         xy: covariances of the positions of x and of y, times the scale of the logits.
@@ -49,7 +49,7 @@ class Averages(NamedTuple):
         tangents: the same for their tangent kernel.
         slopes: sum_ef E[(J_a K J_b^T)_ef] Q_ef, where J_a is the Jacobian of row a of z by its logits and Q is the
             covariance of the inputs of the keys.
-        slope_tangents: the same for the tangent kernel of what keys are made of.
+        slope_tangents: the same for the tangent kernel of the inputs of keys.
     """
 
     values: Moments
@@ -166,7 +166,7 @@ def drawn_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws:
 
 
 def own_softmax(logits: Logits, parts: Contracted, key: Key[Array, ""], draws: int) -> Averages:
-    """What `drawn_softmax` gives for equal inputs, x = y: both have the logits of the first blocks."""
+    """The result of `drawn_softmax` for equal inputs, x = y: both have the logits of the first blocks."""
     size = logits.xy.shape[-1]
     root = semidefinite_root(logits.xy)
     zeta = lambda z: softmax(root @ z @ _t(root), logits.sees_x)

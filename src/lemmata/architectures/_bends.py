@@ -41,7 +41,7 @@ class BentLayer(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What every layer makes of the variances of points.
+    """The effect of every layer on the variances of points.
 
     Weights and biases have shares of the variance A of the layer's outputs that are the squares of the cosine and of
     the sine of an angle alpha.
@@ -148,7 +148,7 @@ def _loop(layers: tuple[BentLayer, ...], face: str, state: State) -> Array:
 
 
 def _rows(layers: BentLayer, variance: Float[Array, "..."]) -> tuple[Rows, Float[Array, "..."]]:
-    """For every layer, its axis first; and the variance of the last."""
+    """For every layer, with its axis first, and the variance of the last layer."""
 
     def step(before: Array, layer: BentLayer) -> tuple[Array, Rows]:
         own = layer.variance * layer.half * before
@@ -184,7 +184,7 @@ def _step(at: tuple[BentLayer, Rows, Rows], bent: tuple[Array, Array], t: Array 
 
 
 def _apart(at: tuple[BentLayer, Rows, Rows], near: Array) -> tuple[Array, Array]:
-    """1 - the correlation after a dense layer, from the one before; and cos alpha cos beta."""
+    """1 - the correlation after a dense layer, from the one before, and cos alpha cos beta."""
     _, row, column = at
     weights, between = row.weights * column.weights, row.sine * column.cosine - row.cosine * column.sine
     return 2.0 * between * between + weights * near, weights

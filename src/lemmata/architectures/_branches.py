@@ -1,4 +1,4 @@
-"""Layers side by side: what is common to them, and sums of their outputs, residual connections among them."""
+"""Layers side by side: their common part, and sums of their outputs, which include residual connections."""
 
 import abc
 import dataclasses
@@ -32,7 +32,7 @@ class Identity(AbstractLayer):
 class AbstractBranches(AbstractLayer):
     """Layers side by side that see the same input and have independent parameters.
 
-    Here their outputs have one shape; a subclass says what becomes of them.
+    Here, their outputs have one shape; a subclass defines how they are combined.
     """
 
     branches: tuple[AbstractLayer, ...]
@@ -62,7 +62,7 @@ class AbstractBranches(AbstractLayer):
         """The outputs of the branches at one point, made into one."""
 
     def joined_shape(self, shapes: list[Shape]) -> Shape:
-        """The shape of `joined`, from those of the branches; refused if they do not fit."""
+        """The shape of `joined`, from those of the branches; an error if they do not fit."""
         if len(set(shapes)) > 1:
             raise SettingError(
                 self._name,

@@ -1,4 +1,4 @@
-"""What a kernel of a network refuses: other networks, points of other shapes, and values that are not finite."""
+"""Checks of a network's kernel: the network, the shapes of points, and finite values."""
 
 import jax
 import jax.numpy as jnp

@@ -201,7 +201,7 @@ class Contract(AbstractLayer):
         return found.reshape(*found.shape[:start], *(1,) * new, *found.shape[start + count :])
 
     def _masks(self, grid: Grid) -> dict[str, Bool[Array, "..."]]:
-        """The masks of the new grid: new positions that are made of filled ones alone."""
+        """The masks of the new grid: the new positions that are computed only from filled ones."""
         if grid.mask_x is None or grid.mask_y is None:
             return {}
         empty = lambda mask, side: self._of_one(self.array != 0, (~mask).astype(float), side, grid)

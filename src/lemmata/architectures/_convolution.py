@@ -20,13 +20,13 @@ from ._window import Padding, Size, Window
 
 
 class Patches(AbstractLayer):
-    r"""A field of patches: at each position of a window, what the window shows of the field.
+    r"""A field of patches: at each position of a window, the values of the field inside the window.
 
     The mean square of a patch is a mean over the places o of the window, so with s the strides and e the dilation
 
         nngp'(p, q) = (1 / count) sum_o nngp(s p + e o, s q + e o),
 
-    and ntk', xx', yy' likewise. Positions in a padding of zeros count as zeros.
+    and ntk', xx', yy' in the same way. Positions in a padding of zeros count as zeros.
     """
 
     window: Window
@@ -208,7 +208,7 @@ class Conv(Serial):
 
 
 class LocallyConnected(Conv):
-    """A convolution with weights of its own at each position: LocalDense on patches; arguments as of `Conv`."""
+    """A convolution with separate weights at each position: LocalDense on patches; arguments as in `Conv`."""
 
     affine = LocalDense
     __init__ = Conv.__init__

@@ -99,7 +99,7 @@ def _polynomial(tables: dict[str, list[float]], z: Float[Array, "..."]) -> Float
 def arc_cosine_kernels(c: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """The arc-cosine kernels of degree 0 and 1 (Cho and Saul, 2009), normalised to 1 at c = 1.
 
-    With theta = arccos c: kappa0 = (pi - theta) / pi, kappa1 = (sin theta + (pi - theta) cos theta) / pi. The
+    Let theta = arccos c. Then kappa0 = (pi - theta) / pi, kappa1 = (sin theta + (pi - theta) cos theta) / pi. The
     derivative of kappa1 is kappa0. The derivative of kappa0 is 1 / (pi sin theta). At theta = 0, where kappa0 has a
     kink along every line of inputs, it is set to 0, the mean of the two one-sided derivatives.
     """

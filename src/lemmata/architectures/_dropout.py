@@ -15,7 +15,7 @@ from ._state import State
 
 
 class Dropout(AbstractLayer):
-    r"""Every coordinate is kept with probability `keep`, independently, and divided by it; the others are set to 0.
+    r"""Every coordinate is independently kept with probability `keep`, and divided by `keep`; the others are set to 0.
 
     `apply` is the layer at inference, the identity; `with_masks` gives the network of one random pass.
 
@@ -73,7 +73,7 @@ def with_masks(network: Any, key: Key[Array, ""]) -> Any:
 
 
 def with_keys(network: Any, kind: type, key: Key[Array, ""]) -> Any:
-    """The same network if every layer of a kind holds a key of its own, drawn from `key`."""
+    """The same network, in which every layer of a kind has its own key, drawn from `key`."""
     count = itertools.count()
     is_random = lambda part: isinstance(part, kind)
 

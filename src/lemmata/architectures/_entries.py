@@ -32,10 +32,10 @@ class NetworkEntries(eqx.Module):
     face: Face = eqx.field(static=True)
 
     def __call__(self, x: Array, y: Array) -> Array:
-        """All pairs, by the recursion over layers or what stands for it, with the derivatives of the recursion.
+        """All pairs, by the recursion over layers or its substitute, with the derivatives of the recursion.
 
-        A derivative by the correlation would divide by the sine of the angle; that of the recursion is safe if it
-        is 0.
+        A derivative by the correlation would divide by the sine of the angle; the derivative of the recursion is safe
+        if the sine is 0.
         """
         if x.ndim > 2:
             return self.exact(self.fields(x, y))

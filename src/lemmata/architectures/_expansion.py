@@ -26,7 +26,7 @@ class Correlation(NamedTuple):
 
 
 class ProductMeans(NamedTuple):
-    """Of a function f and then of its derivative: E[f(u) f(v)], E[f(u)²] and E[f(v)²], E[f(u)] and E[f(v)]."""
+    """Means of a function f and of its derivative: E[f(u) f(v)], E[f(u)²] and E[f(v)²], E[f(u)] and E[f(v)]."""
 
     pair: tuple[Float[Array, "..."], Float[Array, "..."]]
     left: Float[Array, "2 ..."]
@@ -36,7 +36,7 @@ class ProductMeans(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Of pairs, for the function and for its derivative, and of every variable with itself."""
+    """Sums for pairs, for the function and for its derivative, and for every variable with itself."""
 
     pair: tuple[Float[Array, "..."], Float[Array, "..."]]
     own: Float[Array, "2 rows"]
@@ -62,14 +62,14 @@ def product_means(
 ) -> ProductMeans:
     """The means for `fn` and for its derivative, for centred normal variables u and v of variances xx and yy.
 
-    NaN if the sum over all orders is not the mean square that a rule gives without an expansion.
+    NaN if the sum over all orders differs from the mean square by another rule.
     """
     same = xx is yy
     return (_compiled if _known(*c, xx, yy) and _hashable(fn) else _product_means)(fn, degree, same, c, xx, yy)
 
 
 def _known(*parts: Array) -> bool:
-    """Whether the arrays have values, and nothing else compiles what is done with them."""
+    """Whether the arrays have values, and no surrounding compilation will use them."""
     try:
         return all(part.devices() for part in parts)
     except jax.errors.ConcretizationTypeError:
@@ -159,7 +159,7 @@ def _with_high_orders(
     """
     rule, square = rules
     share = _LEFT_OUT["float64" if deviations.dtype == jnp.float64 else "float32"]
-    rate = jnp.log1p(-jnp.minimum(c.versine, 0.9))  # 0.1^q is nothing at these orders
+    rate = jnp.log1p(-jnp.minimum(c.versine, 0.9))  # 0.1^q is negligible at these orders
 
     def step(totals: tuple[Array, Array], part: tuple[Array, ...]) -> tuple[tuple[Array, Array], None]:
         order, left, right, odd_left, odd_right = part

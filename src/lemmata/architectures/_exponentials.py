@@ -139,12 +139,12 @@ class ExpNormalized(AbstractLayer):
 
     Here r is the root mean square of the d coordinates of x and s = `shift`.
 
-    As d grows r tends to sqrt(xx), so that with c the correlation of the pair
+    As d grows, r tends to sqrt(xx). With the correlation c of the pair,
 
         E[phi phi] = sqrt(xx yy) exp(gamma (c + s)),    ntk' = gamma exp(gamma (c + s)) ntk,
 
     which for s = -1 is the normalised Gaussian kernel of Shankar et al. (2020); it keeps variances. The derivative of r
-    drops out of ntk': it has rank one and moves one coordinate by O(1/d). In a field every position is normalised over
+    drops out of ntk': it has rank one and moves one coordinate by O(1/d). In a field, every position is normalised over
     its own coordinates. A point 0 is mapped to 0.
 
     Args:

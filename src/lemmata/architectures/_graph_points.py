@@ -19,7 +19,7 @@ def graph_points(graphs: Any, nodes: Any = None) -> Float[Array, "n nodes channe
 
     A graph is one of
 
-    * a tuple (features, adjacency): features (s, f), or (s,) for one feature or label a node;
+    * a tuple (features, adjacency): features (s, f), or (s,) for one feature or label for each node;
     * an adjacency alone; then every node has the feature 1, and sums over neighbours count the neighbours.
 
     An adjacency is a matrix (s, s), dense or of `scipy.sparse`. Its entry [p, q] is the weight of node q in the sum of

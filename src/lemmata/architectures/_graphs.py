@@ -31,14 +31,14 @@ class OnGraphs(Masked):
     makes such points. Without `Flatten`, convolutions and positional embeddings, kernels do not depend on the order of
     the nodes.
 
-    OnGraphs stands around the whole network. If the network begins with an Embedding there is one feature, the label
+    OnGraphs must be the outermost layer. If the network begins with an Embedding there is one feature, the label
     of the node.
 
     Args:
         network: the network for the features.
 
-    `push` raises SettingError inside another network. The kernels raise it for a point without any node, and DataError
-    for negative degrees if an Aggregate is symmetric; `init` and `apply` raise ShapeError for other shapes.
+    `push` raises SettingError inside another network. The kernels raise it for a point without any node. They raise
+    DataError for negative degrees if an Aggregate is symmetric. `init` and `apply` raise ShapeError for other shapes.
 
     Example:
         >>> import jax.numpy as jnp
@@ -52,7 +52,7 @@ class OnGraphs(Masked):
     """
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
-        """The network's parameters, for the features alone."""
+        """The network's parameters, for features without adjacency."""
         nodes, c = _graph_shape(fan_in)
         return super().init(key, (nodes, c - nodes), dtype=dtype)
 

@@ -25,18 +25,18 @@ _SUMS = 5
 
 
 class Rule(NamedTuple):
-    """Tables of one expansion. All nodes x are positive and stand for x and -x.
+    """Tables of one expansion. All nodes x are positive and represent x and -x.
 
     Attributes:
         nodes: of the rule for low orders.
-        density: weights of a mean under the standard normal law at these nodes, (nodes, 2): all of it, and its
-            outermost part.
+        density: weights of a mean under the standard normal distribution at these nodes, (nodes, 2): the whole mean,
+            and its outermost part.
         even: weights of the coefficients of even orders, (nodes, orders), by f(x) + f(-x).
         odd: of odd orders, by f(x) - f(-x).
         far_nodes: those of every block of high orders, (blocks, nodes).
         far_even: weights of even coefficients, times the root of the weight of the sum over orders.
         far_odd: of odd ones.
-        orders: the real orders that stand for all of the block, (blocks, orders).
+        orders: the real orders that represent the whole block, (blocks, orders).
     """
 
     nodes: np.ndarray
@@ -53,8 +53,8 @@ class Rule(NamedTuple):
 def hermite_rule(degree: int, dtype: str) -> Rule:
     """The rule whose low orders are 0 to `degree`, an even number; the last of them with half of its weight.
 
-    Sums over even and odd orders from `degree` on are then the trapezoidal and the midpoint rule for integrals over
-    the same blocks [J, 4 J], and f smooth in the root of the order is summed by Gauss's rule there.
+    Sums over even and odd orders from `degree` on are then the trapezoidal and the midpoint rule for integrals over the
+    same blocks [J, 4 J]. There, Gauss's rule sums an f that is smooth in the root of the order.
     """
     nodes, weights = _graded(dtype)
     weights = weights * np.exp(-0.25 * nodes**2) / np.sqrt(2.0 * np.pi)
@@ -98,7 +98,7 @@ def _polynomials(nodes: np.ndarray, degree: int) -> np.ndarray:
 def _far(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The tables of the blocks: nodes, even and odd weights, and orders.
 
-    With t = sqrt(J) x all blocks have the same nodes, and orders v² J with the same v in [1, 2].
+    With t = sqrt(J) x, all blocks have the same nodes, and their orders are v² J with the same v in [1, 2].
     """
     starts = degree * float(_RATIO) ** np.arange(_BLOCKS)
     z, gauss = np.polynomial.legendre.leggauss(_ORDERS)

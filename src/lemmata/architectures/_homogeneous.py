@@ -60,7 +60,7 @@ class LinearStep(NamedTuple):
     bends = False
 
     def carry(self, at: Carried) -> Carried:
-        """Scales the moments, and adds the layer's own gradient to the tangent kernel; the angle stays."""
+        """Scales the moments, and adds the layer's own gradient to the tangent kernel; the angle does not change."""
         own = scales(self.parameterization, at.fan_in, self.width, self.weight_std, 0.0)
         ntk = own.gradient * at.nngp + own.variance * at.ntk
         return Carried(own.variance * at.variance, own.variance * at.nngp, ntk, at.theta, self.width)
@@ -94,9 +94,9 @@ Steps = tuple[Step, ...]
 def homogeneous_steps(layer: Any) -> Steps | None:
     """The steps of a layer that is known to be positively homogeneous, or None: the answer for any other.
 
-    A layer of your own registers its rule, `homogeneous_steps.register(MyLayer, rule)`, and its `push` has to do at
-    every pair of inputs what the `LinearStep`, `BendStep` or other `Step` of the rule does at every angle. Subclasses
-    of lemmata's layers give None unless they are registered themselves, since they may push otherwise.
+    A layer of your own registers its rule, `homogeneous_steps.register(MyLayer, rule)`. Its `push` must do at every
+    pair of inputs what the rule's `LinearStep`, `BendStep` or other `Step` does at every angle. Subclasses of lemmata's
+    layers give None unless they are registered themselves, since they may push otherwise.
     """
     return None
 

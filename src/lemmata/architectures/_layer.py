@@ -28,7 +28,7 @@ class AbstractLayer(eqx.Module):
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[Any, Shape]:
         """Draws the parameters for inputs of shape `fan_in`; returns them and the shape of the outputs.
 
-        Here: no parameters, as many outputs as inputs.
+        By default, no parameters, and as many outputs as inputs.
         """
         return (), fan_in
 
@@ -43,9 +43,9 @@ class AbstractLayer(eqx.Module):
     def apply_masked(
         self, params: Any, x: Float[Array, "*sites fan_in"], mask: Bool[Array, "*sites"]
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
-        """The layer at one field if only the positions of the mask hold something; and where its outputs do.
+        """The layer at one field in which only the positions of the mask are filled, and the mask of its outputs.
 
-        Here: as `apply`, which is right for layers that act at every position alone.
+        By default, as `apply`, which is right for layers that act on each position separately.
         """
         return self.apply(params, x), mask
 

@@ -56,7 +56,7 @@ class Pair(NamedTuple):
 
 
 class Widened(NamedTuple):
-    """rho = k / sqrt(A B) with A = 1 + a and B = 1 + b, and what else does not cancel or overflow.
+    """rho = k / sqrt(A B) with A = 1 + a and B = 1 + b, and other terms that do not cancel or overflow.
 
     Attributes:
         rho: the correlation.

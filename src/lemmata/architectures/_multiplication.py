@@ -29,8 +29,8 @@ class Multiply(AbstractBranches):
         nngp = prod_b nngp_b,    ntk = sum_b ntk_b prod_{c != b} nngp_c,
 
     and the variances and means multiply. Between different branches gradients by the parameters before them have
-    inner products of order width^-1/2, which vanish. If two branches are not drawn the second moments do not give
-    the limit: with u Gaussian of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
+    inner products of order width^-1/2, which vanish. If two branches are not drawn, the second moments do not determine
+    the limit: for a Gaussian u of covariance k, E[u² u'²] is k(x, x) k(x', x') + 2 k², not k².
 
     `Multiply([Dense(n), Serial([Dense(n), sigmoid()])])` is a gated linear unit (Dauphin et al., 2017), with `silu` the
     SwiGLU of transformers. A product is not Gaussian: a Dense layer comes before the next activation. The product has

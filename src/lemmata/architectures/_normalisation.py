@@ -20,8 +20,8 @@ class RMSNorm(AbstractLayer):
 
         nngp' = r s nngp,    ntk' = r s ntk,    xx' = r² xx.
 
-    The derivative of the norm drops out of ntk': the Jacobian is r (I - r² h h^T / d), and its second term has rank one
-    and moves one coordinate by O(1/d). At the inputs of a network the formulas are exact at every d: the points are
+    The derivative of the norm disappears from ntk'. The Jacobian is r (I - r² h h^T / d), and its second term has rank
+    one and moves one coordinate by O(1/d). At the inputs of a network the formulas are exact at every d: the points are
     projected to the sphere of radius sqrt(d).
 
     Args:
@@ -55,7 +55,7 @@ class LayerNorm(AbstractLayer):
 
     Coordinates have mean 0 after Dense, after odd activations of it, and after sums of these. The mean of an activation
     is E[phi(sqrt(xx) z)], where z is standard normal. After Flatten, patches and pools, it is the mean over positions.
-    At the inputs of a network nngp' is exact at every number of coordinates. In a field every position is normalised
+    At the inputs of a network nngp' is exact at every number of coordinates. In a field, every position is normalised
     over its own coordinates.
 
     Args:

@@ -23,7 +23,7 @@ _TILE = 128
 def cross_on_host(
     kernel: Any, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"]
 ) -> Float[np.ndarray, "n m"] | None:
-    """The tangent kernel between all rows by NumPy, or None if the network is not one of those below.
+    """The tangent kernel between all rows by NumPy; None for networks other than those below.
 
     The values are those of `kernel.cross`, to rounding. Known networks are the positively homogeneous ones
     (`is_homogeneous`), and stacks of `Dense` layers without biases and of `Erf`.

@@ -38,7 +38,7 @@ class AveragePool(AbstractLayer):
 
     @property
     def factor(self) -> float:
-        """What a sum over a window is multiplied by."""
+        """The factor of a sum over a window."""
         return 1.0 / self.window.count
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[()], Shape]:
@@ -81,7 +81,10 @@ class SumPool(AveragePool):
 
 
 class GlobalAveragePool(AbstractLayer):
-    """The mean over all positions, a vector: nngp' is the mean of nngp over all pairs of positions, ntk' likewise."""
+    """The mean over all positions, a vector: nngp' is the mean of nngp over all pairs of positions.
+
+    The same holds for ntk'.
+    """
 
     whole = True
 
@@ -95,7 +98,7 @@ class GlobalAveragePool(AbstractLayer):
         return self._share(None, tuple(sites), ()) * jnp.sum(x.reshape(-1, c), axis=0)
 
     def _share(self, mask: Any, sites: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-        """What the sum over the filled positions is multiplied by."""
+        """The factor of the sum over the filled positions."""
         return 1.0 / math.prod(sites) if mask is None else 1.0 / jnp.sum(mask, axis=axes)
 
     def apply_masked(

@@ -14,7 +14,7 @@ from ._window import Window
 
 
 def through_pairs(name: str, state: State, over: Any, sites: tuple[int, ...], window: Window | None = None) -> State:
-    """The state whose arrays are mapped: over pairs of positions by the first of two functions, means by the other.
+    """The state with mapped arrays: those over pairs of positions by the first of two functions, means by the other.
 
     Variances come from the pairs of positions of each input with itself.
     """

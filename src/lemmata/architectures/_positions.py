@@ -77,7 +77,7 @@ class PositionalEmbedding(AbstractLayer):
         return matrix
 
     def shares(self, channels: int) -> tuple[float, float]:
-        """What multiplies the moments of x, and R, for x of so many coordinates."""
+        """The factor of the moments of x, and R, for x with this number of coordinates."""
         if self.kind == "sum":
             return 1.0, self.std**2
         own = self.channels or channels

@@ -19,7 +19,7 @@ _CALL = ("jit", "pjit")
 
 
 class Probes:
-    """One run through a jaxpr, with the parameters that are followed and the places where a probe was added.
+    """One run through a jaxpr, with the followed parameters and the places where a probe was added.
 
     Args:
         whole: the jaxpr of the function.
@@ -29,7 +29,7 @@ class Probes:
 
     Attributes:
         places: (leaf, shape of the output, vector that multiplies it or None), for each place.
-        uses: how often each leaf was used; `formed` and more than once means that its gradient is formed.
+        uses: how often each leaf was used; if it is `formed` or used more than once, its gradient is formed.
     """
 
     def __init__(self, whole: Any, values: list[Array], probes: list[Array] | None, formed: set[int]):

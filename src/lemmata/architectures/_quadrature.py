@@ -33,19 +33,19 @@ class Elementwise(AbstractLayer):
     and the tangent kernel needs the same sum for the derivative of `fn`. The first `degree` orders are taken one by
     one. If these orders omit more than 1e-12 of E[fn(u)²] (5e-7 in float32), orders up to 1e11 follow in blocks [J, 4
     J]. For tanh, this happens at standard deviations above 1. The terms are smooth in sqrt(j), so Gauss's rule with 16
-    orders replaces all orders of a block. Coefficients come from panels that halve towards 0, where an activation
-    bends. So the double integral over a pair costs `degree` operations and 32 for each block, needs no memory besides
+    orders replaces all orders of a block. Coefficients come from panels that halve towards 0, where an activation may
+    bend. So the double integral over a pair costs `degree` operations and 32 for each block, needs no memory besides
     the output, and is positive semidefinite by construction.
 
     For analytic functions of width about 1 around 0, both means have errors below 1e-10 of sqrt(E[fn(u)²] E[fn(v)²]),
     and about 1e-6 in float32. This holds at standard deviations from 0 to 1000 and at every correlation. Examples are
-    tanh, sigmoid, softplus, SiLU, GELU, Mish, arctan and Gaussians. Functions that bend at 0 alone, as ReLU does, have
+    tanh, sigmoid, softplus, SiLU, GELU, Mish, arctan and Gaussians. Functions that only bend at 0, such as ReLU, have
     1e-6. `jax.numpy.sin`, `jax.numpy.cos`, `jax.scipy.special.erf` and `jax.nn.relu` themselves take the closed forms
     of `Sin`, `Cos`, `Erf` and `Relu`.
 
     Args:
         fn: a function of one real number, written in JAX and differentiable almost everywhere.
-        degree: how many orders are taken one by one, from 2 to 160; at least 64 always are.
+        degree: the number of orders that are summed one by one, from 2 to 160; at least 64 orders are always summed so.
 
     `NNGPKernel` and `TangentKernel` compare the sum over orders with E[fn(u)²] by another rule. A tangent kernel also
     compares the sums of the derivative. They raise SettingError if the difference is above 1e-6, or 2e-5 in float32.

@@ -14,7 +14,7 @@ class Reading(NamedTuple):
 
     Attributes:
         values: vectors, fields, or tokens as fields of single numbers.
-        mask: where positions hold something; None if all do.
+        mask: the filled positions; None if all are filled.
         tokens: whether the values are tokens.
         adjacency: the graph on the positions of every point, if points are graphs.
     """
@@ -27,7 +27,7 @@ class Reading(NamedTuple):
 
 @singledispatch
 def reading(network: AbstractLayer, x: Float[Array, "n *sites c"]) -> Reading:
-    """Values, mask and kind of points that `as_read` returned; a layer with points of its own registers its rule.
+    """Values, mask and kind of points that `as_read` returned; a layer with its own kind of points registers its rule.
 
     Here: values everywhere.
     """

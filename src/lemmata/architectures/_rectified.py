@@ -89,8 +89,8 @@ class RectifiedMonomial(AbstractLayer):
 
         E[phi phi] = (xx yy)^(n/2) J_n / (2 pi),    E[phi' phi'] = n² (xx yy)^((n-1)/2) J_{n-1} / (2 pi).
 
-    Degree 1 is `Relu`. Degree 0 is the step function, whose derivative is 0 almost everywhere: like `Sign` it passes
-    nothing of the tangent kernel on.
+    Degree 1 is `Relu`. Degree 0 is the step function, whose derivative is 0 almost everywhere. Like `Sign`, it does not
+    pass the tangent kernel on.
 
     Raises:
         SettingError: for a degree that is not an integer from 0 to 64.
@@ -141,7 +141,7 @@ def arc_cosine_kernels_of_degree(
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
     """The kernel k_n of Cho and Saul, normalised to 1 at angle 0, then 1 - k_n, and k_{n-1} (0 for n = 0).
 
-    With r_n = n² / (4n² - 1) the recurrence of `RectifiedMonomial` is k_{n+1} = c k_n + r_n sin² theta k_{n-1}. At
+    With r_n = n² / (4n² - 1), the recurrence of `RectifiedMonomial` is k_{n+1} = c k_n + r_n sin² theta k_{n-1}. At
     acute angles, c = 1 - v, it is carried in the gaps g_n = 1 - k_n,
 
         g_{n+1} = g_n (1 - v) + v [1 - r_n (2 - v) (1 - g_{n-1})],

@@ -19,7 +19,7 @@ from ._state import State
 
 
 class Serial(AbstractLayer):
-    """The composition of layers, the first applied first; itself a layer."""
+    """The composition of layers, applied in order; itself a layer."""
 
     layers: tuple[AbstractLayer, ...]
     whole = True
@@ -78,7 +78,7 @@ class Serial(AbstractLayer):
         return pairs
 
     def token_count(self) -> int | None:
-        """What the first layer reads."""
+        """The number of tokens that the first layer reads."""
         return self.layers[0].token_count() if self.layers else None
 
 

@@ -49,8 +49,8 @@ def with_standard_error(
     activation or another softmax, it has a bias of order 1/`draws`. More replicates do not lower this bias, and the
     standard error does not show it. To see the bias, compare `draws` with twice as many.
 
-    With N = n + m points on s positions a replicate holds up to 48 matrices of N s rows at once, and costs `draws`
-    products of such.
+    With N = n + m points on s positions, a replicate stores up to 48 matrices of N s rows at once, and costs `draws`
+    products of such matrices.
 
     Args:
         kernel: of the whole network.

@@ -37,9 +37,9 @@ class StateSpace(AbstractLayer):
 
         nngp'(t, t') = sum_{s, s'} R(s, s') nngp(t - s, t' - s'),    ntk' = the same sum of ntk + 2 nngp,
 
-    where d counts once, not twice (k is linear in it, and bilinear in b and c). The trained parameters are b, c and d.
-    With `train_poles`, the real and imaginary parts of each channel's poles are also trained. This adds the sum of 2
-    nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R, where q_n(s) is the derivative of g_n a_n^s by l_n.
+    where d counts once, not twice, because k is linear in it, and bilinear in b and c. The trained parameters are b, c
+    and d. With `train_poles`, the real and imaginary parts of each channel's poles are also trained. This adds the sum
+    of 2 nngp with w² Re mean_n q_n(s) conj(q_n(s')) in place of R, where q_n(s) is the derivative of g_n a_n^s by l_n.
 
     Both sums are recurrences in t and in t', so they cost N operations for each pair of positions.
 

@@ -204,7 +204,7 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
         out = _output(network, params, x)
     except LemmataError:
         raise
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         shapes = ", ".join(str(leaf.shape) for leaf in jax.tree.leaves(params)) or "none"
         raise ShapeError(
             "points x",
@@ -235,7 +235,10 @@ def _output(network: Any, params: Any, x: Any) -> Any:
 
 
 def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
-    """The network as an object with `apply`, and its floating-point parameters; the others become its constants."""
+    """The network as an object with `apply`, and its floating-point parameters.
+
+    Other parameters become its constants.
+    """
     free, constants = eqx.partition(params, eqx.is_inexact_array)
     for leaf in jax.tree.leaves(free):
         if leaf.dtype not in (jnp.float32, jnp.float64):
@@ -358,7 +361,8 @@ def _weights(v: Array, out: jax.ShapeDtypeStruct, x: Array) -> Array:
 
 
 def _batch(network: Any, params: Any, x: Array, out: jax.ShapeDtypeStruct, working_set: int) -> int:
-    # A derivative along a direction keeps about as much as a gradient, and the compiler holds some of both twice.
+    # A derivative along a direction needs about as much memory as a gradient, and the compiler stores some arrays of
+    # both twice.
     return max(1, working_set // (4 * out.dtype.itemsize * activations_of_a_point(network, params, x)))
 
 

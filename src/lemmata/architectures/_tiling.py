@@ -13,7 +13,7 @@ from ._homogeneous import is_homogeneous
 from ._norm_table import NormTable
 from ._reading import as_read, check_points
 
-# What computes the kernel of all pairs.
+# The function that computes the kernel of all pairs.
 Entries = NetworkEntries | NormTable
 # Rows of a tile of vectors, in a matrix of all pairs and in a symmetric one, where smaller tiles leave less below the
 # diagonal. Also entries of a tile of fields, at pairs of points and of their positions. Caches of processors hold them.
@@ -21,7 +21,7 @@ _TILE, _SYMMETRIC_TILE, _FIELD_TILE = 512, 256, 2**16
 
 
 def cross_entries(entries: NetworkEntries, x: Array, y: Array) -> Array:
-    """The matrix of all pairs, its diagonal by the recursion where y is x; refused if a diagonal is not finite."""
+    """The matrix of all pairs, with its diagonal by the recursion if y is x; an error if a diagonal is not finite."""
     check_rows(x, y)
     check_points(entries.network, x)
     check_points(entries.network, y)
@@ -84,7 +84,7 @@ def _symmetric(entries: Entries, x: Array, diagonal: Array) -> Array:
     Two programs are used. In a single program, entries would be computed again for the transpose, because products and
     sums may be fused differently.
     """
-    # If a series stands for the recursion, a matrix that may be a tile of `gram` is computed whole.
+    # If a series replaces the recursion, a matrix that may be a tile of `gram` is computed whole.
     series = isinstance(entries, NetworkEntries) and is_homogeneous(entries.network)
     whole = series and len(x) < 2 * _TILE
     shape = side, _ = _tile(entries, x, x, _TILE if whole else _SYMMETRIC_TILE)
@@ -138,7 +138,7 @@ def _tiled(
     starts: list[tuple[int, int]],
     mirrored: bool = False,
 ) -> Array:
-    """The matrix from tiles that stay in the cache through all layers; with `mirrored` each is written twice."""
+    """The matrix from tiles that stay in the cache through all layers; with `mirrored`, each is written twice."""
     # A tile is written one step after it was computed. If it were written in the same step, the compiler would compute
     # it entry by entry in the matrix, on one core. The first step writes zeros, if the second writes the first tile.
     corners = jnp.asarray([starts[0], *starts], jnp.int32)

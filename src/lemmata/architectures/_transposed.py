@@ -16,7 +16,7 @@ from ._window import Padding, Size, Window
 
 
 class TransposedWindow(Window):
-    """The window of a transposed convolution: it slides by 1 over a grid whose positions have been moved apart.
+    """The window of a transposed convolution: it slides by 1 over a grid whose positions have been spread apart.
 
     Position i of a line of n is moved to s i, where s is the stride, with zeros in between. With the dilation e, place
     o of the window at position p shows the value at p + e o - a. Let E = (size - 1) e + 1 be the window's extent. The
@@ -99,13 +99,13 @@ class ConvTranspose(Serial):
 
         nngp'(p, q) = w² / count sum_o nngp((p + e o - a) / s, (q + e o - a) / s) + b²,
 
-    over the places where both are positions. A window shows one position in prod(s), so variances are smaller by that
-    than those of a convolution with the same weights.
+    over the places where both are positions. A window contains one position in prod(s), so variances are smaller by
+    this factor than those of a convolution with the same weights.
 
     Args:
         width: the number of output channels.
-        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images.
-        weight_std, bias_std, parameterization: as of `Dense`.
+        window: the window's size along each axis of positions: 3 or (3,) for sequences, (3, 3) for images. weight_std,
+            bias_std, parameterization: as in `Dense`.
         strides: how many times finer the grid becomes along each axis; 1 if not given. dilation, padding: as in
             `TransposedWindow`, but `"SAME"` if not given.
 

@@ -1,7 +1,8 @@
 """The versine 1 - |c| of a correlation c: it keeps the angle that c itself rounds away near 1 and -1.
 
-A correlation within eps of 1 knows its angle to sqrt(eps); the versine, half of the squared angle there, to eps. So
-states store it beside the covariances, whose sign is that of c, if a layer has a form for it that does not cancel.
+A correlation within eps of 1 determines its angle up to sqrt(eps); the versine, which is half of the squared angle
+there, up to eps. So states store it beside the covariances, whose sign is that of c, if a layer has a form for it that
+does not cancel.
 """
 
 import functools
@@ -17,10 +18,10 @@ from lemmata.kernels import squared_distances
 
 from ._correlation import angle_and_bow, half_angle, safe_sqrt
 
-# Up to so many coordinates, or numbers in all, the differences of all pairs cost no more than a repair of the near ones
-# or its compilation.
+# Up to this number of coordinates, or of entries in all, the differences of all pairs cost no more than a repair of the
+# near ones or its compilation.
 _FEW_COORDINATES, _FEW_NUMBERS = 8, 2**20
-# 1 - c has lost more than two digits below this; it is then taken from the difference of the normalised points.
+# 1 - c has lost more than two digits below this; then it is computed from the difference of the normalised points.
 _NEAR = 1e-2
 
 
@@ -170,8 +171,8 @@ def versine_of_sum(one: Term, other: Term) -> Float[Array, "..."]:
 
     With r_i and q_i the terms' shares of the two standard deviations, P_i = r_i q_i and c_i their correlations,
 
-        1 -+ c = (1 - P_1 - P_2) + P_1 (1 -+ c_1) + P_2 (1 -+ c_2),
-        1 - P_1 - P_2 = (r_1 q_2 - r_2 q_1)² / (1 + P_1 + P_2),
+        1 -+ c = (1 - P_1 - P_2) + P_1 (1 -+ c_1) + P_2 (1 -+ c_2), where 1 - P_1 - P_2 = (r_1 q_2 - r_2 q_1)² / (1 +
+        P_1 + P_2),
 
     since the r_i², as the q_i², sum to 1: no term is negative.
     """
@@ -206,8 +207,8 @@ def versine_of_patches(
 ) -> Float[Array, "..."]:
     """The versine of a mean over the places of a window, as `versine_of_sum` has it for two terms.
 
-    With r_o and q_o the places' shares of the two standard deviations, 1 -+ c is
-    sum_o (r_o - q_o)² / 2 + sum_o r_o q_o (1 -+ c_o).
+    Let r_o and q_o be the places' shares of the two standard deviations. Then 1 -+ c is sum_o (r_o - q_o)² / 2 + sum_o
+    r_o q_o (1 -+ c_o).
 
     Args:
         term: the moments before.

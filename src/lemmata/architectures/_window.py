@@ -80,8 +80,8 @@ class Window(eqx.Module):
     def total(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> Float[Array, "..."]:
         """Sums over the window at each of its positions.
 
-        `groups` names for each axis of the grid the axes of `values` along which the window slides at once; with two,
-        along the diagonals of their plane.
+        `groups` gives, for each axis of the grid, the axes of `values` along which the window slides at once; with two
+        axes, it slides along the diagonals of their plane.
         """
         return self._total(values, tuple(groups))
 
@@ -112,7 +112,7 @@ class Window(eqx.Module):
         )
 
     def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:
-        """What is in the window at each of its positions, place after place: p = count * c numbers."""
+        """The content of the window at each of its positions, place after place: p = count * c numbers."""
         return jnp.concatenate(self.shown(x, [(axis,) for axis in range(len(self.size))]), axis=-1)
 
     def shown(self, values: Float[Array, "..."], groups: list[tuple[int, ...]]) -> list[Float[Array, "..."]]:

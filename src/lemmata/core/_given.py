@@ -1,4 +1,4 @@
-"""What users pass or their models return, as arrays of NumPy: tensors, tables of several types, and refusals."""
+"""Arrays of users or of their models, as arrays of NumPy: tensors, tables of several types, and errors for the rest."""
 
 import contextlib
 import math
@@ -20,7 +20,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
     """An array of NumPy, from a list, a data frame, or an array or tensor of another library.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         values: what was given.
 
     Raises:
@@ -38,7 +38,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
         # A tensor of PyTorch that still collects gradients does not convert itself.
         array = np.asarray(values.detach().cpu() if callable(getattr(values, "detach", None)) else values)
         if array.dtype.kind in "US" and isinstance(values, list | tuple):
-            # NumPy turns the numbers and missing entries beside texts into texts, such as "nan".
+            # NumPy turns the numbers and missing entries beside texts into texts, for example "nan".
             own = np.asarray(values, dtype=object)
             texts = all(isinstance(entry, str | bytes) for entry in own.ravel().tolist())
             return array if texts else own
@@ -98,7 +98,7 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
     """The same array, of finite real numbers; columns of booleans next to columns of numbers become 0 and 1.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         values: what was given.
 
     Raises: ShapeError, PrecisionError, DataError: for anything else; the message names an entry that is not a number.
@@ -112,7 +112,7 @@ def real_numbers(name: str, array: np.ndarray) -> np.ndarray:
     """An array of objects that are all real numbers as an array of numbers; other arrays are not changed.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         array: of any type.
 
     Raises:
@@ -140,7 +140,7 @@ def array_argument(name: str, values: Any, *, axes: int | tuple[int, ...] = ()) 
     """A finite real floating-point JAX array from anything that `numbers_of` reads; JAX arrays are unchanged.
 
     Args:
-        name: what it is, for the message.
+        name: the name in the message.
         values: the argument; of a traced array, only the shape is checked.
         axes: the numbers of axes that are allowed; without any, all are.
 

@@ -41,7 +41,7 @@ class MemoryPlan:
 
     @property
     def bytes(self) -> int:
-        """Peak bytes: 8 n² per matrix, and the rest."""
+        """Peak bytes: 8 n² per matrix, and the other memory."""
         return 8 * self.points**2 * self.matrices + self.other
 
     def largest(self, limit: int) -> int:

@@ -1,4 +1,4 @@
-"""What an argument that is annotated as an array takes, and how what a user gives becomes that."""
+"""The values that an argument annotated as an array accepts, and their conversion."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ _NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
 class Place(NamedTuple):
-    """What an argument that is annotated as an array takes.
+    """The values that an argument annotated as an array accepts.
 
     Args:
         name: of the argument.
-        kinds: of its entries, as NumPy abbreviates them; the first is what others become. Empty: any.
+        kinds: of its entries, with NumPy's abbreviations; other kinds become the first one. Empty: any.
         axes: the allowed numbers of axes with the least for more, or None for any number.
         of_jax: whether arrays of JAX are taken.
         of_numpy: whether arrays of NumPy are taken.
@@ -50,8 +50,7 @@ class Place(NamedTuple):
         Args:
             value: what was given.
 
-        Raises:
-            ShapeError, DataError, PrecisionError: if it is no such array.
+        Raises: ShapeError, DataError, PrecisionError: if it is not such an array.
         """
         if isinstance(value, jax.Array) and self.of_jax:
             if self.kinds and "c" not in self.kinds and value.dtype.kind == "c":
@@ -206,7 +205,7 @@ class LikePlace(NamedTuple):
 
 
 class KeyPlace(NamedTuple):
-    """Of a key of JAX's random numbers."""
+    """For a key of JAX's random numbers."""
 
     name: str
     optional: bool

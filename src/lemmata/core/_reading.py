@@ -1,4 +1,4 @@
-"""One reader for every array that users pass: the annotations of the public interface say what it takes.
+"""One reader for every array that users pass: the annotations of the public interface define the accepted values.
 
 The `__init__` of a subpackage ends with `read_arguments(__name__)`. Each public function, and each method of a public
 class, then reads the arguments that are annotated as arrays before its own code sees them. Lists, frames, tensors and
@@ -74,7 +74,7 @@ def _place(name: str, annotation: Any, optional: bool) -> "Place | LikePlace | K
         elif origin is Callable:
             callables = True
         elif not isinstance(origin, type) or origin in (object, str, bytes) or _is_protocol(origin):
-            return None  # it says itself what it takes
+            return None  # it defines itself what it accepts
         elif origin not in (type(None), complex):
             others.append(origin)
     if not arrays and not bare:

@@ -41,7 +41,7 @@ def check_real(
         rule: in words.
         holds: the rule, of each number.
         several: whether an array of numbers is as good as one.
-        remedy: what to do about it, if that is not obvious.
+        remedy: the advice, if it is not obvious.
 
     Raises:
         SettingError: if the value is not a finite number, or breaks the rule.

@@ -90,7 +90,7 @@ def bits_of(values: Any, name: str, signs: bool = False) -> Bool[np.ndarray, "..
 
     Args:
         values: numbers.
-        name: what they are, for messages.
+        name: the name in messages.
         signs: whether a column that contains only the number 1, which both codes have, is read as -1 and 1.
 
     Raises:

@@ -128,7 +128,10 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
         return np.sort(order[:held]), np.sort(order[held:])
 
     def decision_function(self, X):
-        """The outputs (m, k) for k > 2 classes; for two classes, their difference, positive for the second (m,)."""
+        """The outputs (m, k) for k > 2 classes.
+
+        For two classes, their difference (m,), positive for the second class.
+        """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
 

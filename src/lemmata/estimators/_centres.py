@@ -133,7 +133,7 @@ def _first_distinct(points: np.ndarray, order: np.ndarray, count: int) -> Int[np
 
 
 def _price(errors: list[np.ndarray], doublings: float) -> tuple[float, float]:
-    """The least and most of what further centres are estimated to save of the mean error, as shares of it.
+    """The least and largest share of the mean error that further centres are estimated to save.
 
     The last doubling of the number of centres has saved d, the one before c. At most, each further doubling saves d, or
     the standard error of d if that is more. At least, each doubling saves d / c of the doubling before, and at most
@@ -173,11 +173,11 @@ def warn_of_centres(rows: int, found: OnCentres) -> None:
 
 
 def warn_of_least_squares(found: OnCentres, setting: str) -> None:
-    """Warn if a fit that is asked to interpolate misses rows, because it has fewer centres than rows.
+    """Warn if a fit that should interpolate misses rows, because it has fewer centres than rows.
 
     Args:
         found: the fit.
-        setting: the setting that asks for interpolation, for the message.
+        setting: the setting that requests interpolation, for the message.
     """
     modes, targets = found.modes.modes, found.modes.targets
     missed = np.abs(modes.features @ (found.weights[:, None] * modes.moments) - targets)
@@ -205,7 +205,8 @@ def crosses(
     """
     rows, fitted = max(1, min(len(x), _BLOCK // (8 * len(points)))), jnp.asarray(points)
     for start in range(0, len(x), rows):
-        first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
+        # the last block starts earlier to have the size of the others: one compilation
+        first = min(start, len(x) - rows)
         block = gram(kernel, jnp.asarray(x[first : first + rows]), fitted)
         yield np.arange(start, first + rows), block[start - first :]
 

@@ -28,7 +28,7 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
     Outputs of a least-squares fit are no probabilities. `predict_proba` is the softmax of `sharpness_` times the
     outputs. The sharpness minimises the log loss of the leave-one-out outputs of the training rows. Each of these
     outputs comes from a fit that has not seen the row, except for the offset. Every class counts with one row more than
-    it has (Platt's smoothing). These outputs have a closed form for a ridge, so it exists if `time` is None. Beyond
+    it has (Platt's smoothing). For a ridge, these outputs have a closed form, so it exists if `time` is None. Beyond
     2,000 rows the outputs of 1,000 to 2,000 of them are used.
 
     Args:
@@ -98,7 +98,10 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        """The outputs (m, k) for k > 2 classes; for two classes, their difference, positive for the second (m,)."""
+        """The outputs (m, k) for k > 2 classes.
+
+        For two classes, their difference (m,), positive for the second class.
+        """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
 

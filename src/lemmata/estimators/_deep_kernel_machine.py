@@ -41,7 +41,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
     Attributes:
         classes_: the labels.
         machine_: the trained machine.
-        weights_: of its outputs, (inducing, k), a column a class; one column for two classes.
+        weights_: of its outputs, (inducing, k), one column for each class; one column for two classes.
         objective_: before each step, in nats per row. shift_, scale_: inputs are (X - shift_) / scale_.
 
     Example:

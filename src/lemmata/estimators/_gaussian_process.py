@@ -35,10 +35,10 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Each column of the targets is centred and divided by its root mean square. Then it fits the prior, whose scale is
     that of the network's initial outputs. Standard deviations are returned in the units of the targets.
 
-    On centres z the posterior is the variational one (Titsias, 2009), that of a process whose values at z carry all
-    that the rows say. Let psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal with entries a_j. Its variance is
-    K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). It approximates the posterior variance from neither side for sure;
-    far from the centres it is the prior's, as it should be.
+    On centres z, the posterior is the variational one (Titsias, 2009): that of a process whose values at z contain all
+    information of the rows. Let psi(x) = G^T K(z, x), where sum_i psi_i psi_i^T is diagonal with entries a_j. Its
+    variance is K(x, x) - sum_j psi_j(x)² a_j / (a_j + noise). It is neither an upper nor a lower bound of the posterior
+    variance; far from the centres, it is the prior's, as it should be.
 
     Args:
         network: a layer of `lemmata.architectures`; None is three hidden ReLU layers with biases of standard deviation
@@ -50,7 +50,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         network_: the network that is used.
         log_evidence_: the log marginal likelihood of the scaled targets, summed over their columns; -inf for rows that
             contradict each other without noise. None on centres.
-        log_evidence_bound_: a lower bound of it (Titsias' on centres); it is `log_evidence_` if the fit is exact.
+        log_evidence_bound_: a lower bound of it (Titsias' on centres); equal to `log_evidence_` if the fit is exact.
         centres_: the number of centres; None if the fit is exact.
         price_: see `KernelRegressor`.
         jitter_: the amount that had to be added to the diagonal besides the noise; on centres, to the diagonal of their

@@ -80,7 +80,7 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Raises:
             NotPositiveDefiniteError: if the kernel is indefinite on these rows; the message states the smallest
-                eigenvalue. Beyond 2,000 rows it is judged on 1,000 of them, or on the centres, and by the
+                eigenvalue. Beyond 2,000 rows, it is judged on 1,000 of them, or on the centres, and by the
                 factorisation.
             SettingError: for a ridge or time that is not a number of at least 0, a number of centres that is not a
                 whole number above 0, or a kernel of another type.
@@ -91,7 +91,8 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             ApproximationWarning: for a fit on centres with centres = "auto".
             ContradictionWarning: for equal inputs with different targets, if ridge = 0 or time = inf.
             InterpolationWarning: if ridge = 0 or time = inf and the fit misses a row by more than a thousandth of the
-                targets' root mean square, because the Gram matrix is singular up to rounding, or has fewer centres.
+            targets' root mean square. The reason is that the Gram matrix is singular up to rounding, or that there are
+            fewer centres than rows.
         """
         self._fit(X, y, sample_weight)
         return self
@@ -236,11 +237,11 @@ class KernelRegressor(AbstractKernelRegressor):
         ridge: the ridge on the diagonal of the Gram matrix; used if `time` is None. None chooses the ridge of least
             leave-one-out error out of 21, from 1e-8 to 100 times the mean of the diagonal. Each column of the targets
             is measured in units of its own root mean square.
-        time: training time, in units where the flow is df/dt = -K (f - y); infinity is the interpolant.
+        time: training time, in units in which the flow is df/dt = -K (f - y); infinity is the interpolant.
         centres: "auto", a number, or None. None solves for all rows, which takes n² numbers of memory and n³ / 3
-            operations. A number p below the number of rows n solves for p random rows as centres, the minimiser of
-            the same loss in the span of K(., z): some n p² operations, and no n x n matrix. "auto" is exact up to
-            10,000 rows, and beyond takes up to 3,000 centres, with an `ApproximationWarning`.
+            operations. A number p below the number of rows n uses p random rows as centres. The solution minimises the
+            same loss in the span of K(., z). This takes about n p² operations, and no n x n matrix. "auto" is exact up
+            to 10,000 rows, and beyond takes up to 3,000 centres, with an `ApproximationWarning`.
 
     Attributes:
         kernel_: the kernel that is used.
@@ -280,8 +281,8 @@ class TangentKernelRegressor(AbstractKernelRegressor):
     """An infinitely wide network trained by gradient flow on squared loss: regression with its tangent kernel.
 
     With `time`, the network is trained for that long, from outputs at the mean of the targets (the mean over initial
-    draws); infinity means training to the end, which interpolates. Otherwise predictions are those of kernel ridge
-    regression, training that is held back by ridge |w - w_0|².
+    draws); infinity means training to the end, which interpolates. Otherwise, predictions are those of kernel ridge
+    regression, which is training with the penalty ridge |w - w_0|².
 
     With a network of your own, the inputs X of all methods may be the inputs that it reads: fields (n, *sites,
     channels), or, for `OnGraphs` (for example `graph_network(depth)`), a list of graphs of any sizes, in the forms that
@@ -344,10 +345,10 @@ def chosen_network(network: Any) -> AbstractLayer:
 
 
 def not_negative(name: str, value: Any, rule: str = "a number, at least 0, or None") -> float | None:
-    """The value as a float that is at least 0; None stays None.
+    """The value as a float that is at least 0; None is returned unchanged.
 
     Args:
-        name: what it is, for the error.
+        name: the name in the error.
         value: the value of a setting.
         rule: the rule that the value must satisfy, for the error.
 
@@ -367,7 +368,7 @@ def at_least_0(name: str, value: Any, rule: str = "a finite number, at least 0")
     """The value as a float that is at least 0, which None is not.
 
     Args:
-        name: what it is, for the error.
+        name: the name in the error.
         value: the value of a setting.
         rule: the rule that the value must satisfy, for the error.
 
@@ -384,7 +385,7 @@ def above_0(name: str, value: Any) -> float:
     """The value as a float above 0.
 
     Args:
-        name: what it is, for the error.
+        name: the name in the error.
         value: the value of a setting.
 
     Raises:

@@ -11,7 +11,7 @@ def numpy_leaves(tree: Any) -> Any:
     """The tree with NumPy arrays of numbers in place of JAX's.
 
     A JAX array of float64 becomes float32 if it is copied to a process, or loaded in a process, in which JAX's x64 is
-    off. A NumPy array does not. What is fitted is kept like this.
+    off. A NumPy array does not. Fitted arrays are stored in this way.
 
     Args:
         tree: a kernel, a spectrum, parameters.

@@ -29,12 +29,12 @@ class PlainTable(TransformerMixin, BaseEstimator):
     Args:
         columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
             `str`.
-        numbers: those of them whose cells are numbers. A cell that cannot be read as one is missing; if it has a digit,
-            a warning says so.
+        numbers: those of them whose cells are numbers. A cell that cannot be read as a number is missing; if it has a
+            digit, there is a warning.
         decimal: the mark before decimals in texts, "." or ",".
         dates: for each column of dates, the parts: some of "weekday", "year" and "day".
         formats: for each column of dates that are texts, their format, as "%d/%m/%Y"; without one the year is first.
-        missing: cells of numbers that say that there is none, as texts: "999".
+        missing: cells of number columns that mean a missing value, as texts: "999".
         units: for each column whose numbers have a unit before or behind them, the unit: "€".
 
     Raises:
@@ -63,7 +63,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         self.units = units
 
     def fit(self, X, y=None):
-        """Learn nothing from the rows, but refuse settings that are unknown."""
+        """Learn nothing from the rows, but refuse unknown settings."""
         unknown = [part for parts in (self.dates or {}).values() for part in parts if part not in ("weekday", *_WAVES)]
         if unknown:
             raise SettingError(

@@ -1,4 +1,4 @@
-"""What the rows of a fit are: numbers of the estimator's own, with weights, and without contradictions."""
+"""The rows of a fit: the estimator's own numbers, with weights, and without contradictions."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -16,16 +16,16 @@ from lemmata.errors import ContradictionWarning, DataError, InterpolationWarning
 from ._graphs import are_fields, as_points
 from ._leaves import numpy_leaves
 
-MISSED = 1e-3  # of the root mean square of the targets: what a fit that interpolates may miss a row by
+MISSED = 1e-3  # the largest error of an interpolating fit on a row, as a share of the root mean square of the targets
 
 
 class Rows(NamedTuple):
-    """Rows of positive weight, copied from what was given.
+    """Rows of positive weight, copied from the input.
 
     Attributes:
         points: inputs (n, d), or fields (n, *sites, channels).
         targets: (n,) or (n, k).
-        weights: (n,), the number of times that a row counts; 1 if none were given.
+        weights: (n,), the number of times that a row counts; 1 by default.
     """
 
     points: Float[np.ndarray, "n *d"]
@@ -86,7 +86,7 @@ class Rows(NamedTuple):
         return Rows(self.points[numbers], self.targets[numbers], self.weights[numbers])
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
-        """Values (n, ...) times the roots of the weights: least squares then counts every row by its weight."""
+        """Values (n, ...) times the roots of the weights, so that least squares counts every row by its weight."""
         return values * self.along(values, np.sqrt(self.weights))
 
     def along(self, values: np.ndarray, numbers: Float[np.ndarray, " n"]) -> np.ndarray:
@@ -162,7 +162,7 @@ def without_contradictions(rows: Rows, setting: str) -> Rows:
 
     Args:
         rows: of the fit.
-        setting: the setting that asks for interpolation, for the message.
+        setting: the setting that requests interpolation, for the message.
     """
     if _all_differ(rows.points.reshape(len(rows.points), -1)):
         return rows
@@ -202,7 +202,7 @@ def warn_of_missed_rows(missed: Any, targets: np.ndarray, setting: str) -> None:
     Args:
         missed: fitted values minus targets, (n,) or (n, k).
         targets: centred, of the same shape.
-        setting: the setting that asks for interpolation, for the message.
+        setting: the setting that requests interpolation, for the message.
     """
     size = np.asarray(root_mean_square(targets, np.ones(len(targets))))
     shares = np.abs(np.asarray(missed)) / np.where(size > 0, size, 1.0)
@@ -234,8 +234,8 @@ def root_mean_square(values: np.ndarray, weights: Float[np.ndarray, " n"]) -> An
 def float64_leaves(tree: Any) -> Any:
     """`numpy_leaves` in float64: a number given while JAX's x64 was off is read as its shortest decimal.
 
-    Such a number, 1.3 say, was rounded to the nearest one of float32, which is 1.2999999523. Its shortest decimal is
-    what was written, up to 7 digits. Arrays that were given as float32 keep their values.
+    Such a number, for example 1.3, was rounded to the nearest one of float32, which is 1.2999999523. Its shortest
+    decimal is what was written, up to 7 digits. Arrays that were given as float32 keep their values.
 
     Args:
         tree: a kernel or a network.

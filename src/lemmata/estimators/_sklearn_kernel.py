@@ -96,7 +96,7 @@ class SklearnKernel(Kernel):
             return np.array(self._current().diagonal(jnp.asarray(np.asarray(X, float))))
 
     def is_stationary(self) -> Any:
-        """False, since nothing is known of the kernel."""
+        """False, since this is not known of the kernel."""
         return False
 
     @property
@@ -122,7 +122,7 @@ class SklearnKernel(Kernel):
         self.values = np.exp(np.asarray(theta, float))
 
     def __repr__(self):
-        """The kernel with its parameters as they are now, and which of them are learnt."""
+        """The kernel with its current parameters, and those of them that are learnt."""
         try:
             with jax.enable_x64(True):
                 shown = jax.tree.map(_rounded, self._current())

@@ -47,7 +47,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Args:
         width: hidden units, even; None is the limit of infinite width.
         sigma: standard deviation of the weights at initialisation. With 0 the kernel is linear.
-        time: training time in units where the flow is df/dt = -K (f - y); infinity is allowed if `width` is None.
+        time: training time in units in which the flow is df/dt = -K (f - y); infinity is allowed if `width` is None.
             None takes 1 / ridge, for the ridge of smallest leave-one-out error in kernel ridge regression. The reason
             is that ridge r and time 1/r shrink a mode of eigenvalue a by a/(a + r) and 1 - exp(-a/r). The time is
             between 0.1 and 10,000 divided by the largest eigenvalue of K, and it is the same for every width.
@@ -57,10 +57,10 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes:
         time_: the training time.
-        scale_: what inputs are divided by.
+        scale_: the divisor of inputs.
         offset_: the mean of the targets.
-        target_scale_: what centred targets are divided by.
-        steps_: gradient descent steps taken; 0 for infinite width or no time.
+        target_scale_: the divisor of centred targets.
+        steps_: the number of gradient descent steps; 0 for infinite width or no time.
 
     Example:
         >>> import numpy as np
@@ -217,7 +217,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._network = SoftmaxNetwork(_units(self.width), outputs=outputs, sigma=self._sigma)
         params, _ = self._network.init(jax.random.key(seed), x.shape[1], dtype=float)
         largest = float(largest_eigenvalue(self._network, params, x, outputs))
-        # The longest step that is taken, in the time of the kernel; a kernel that is 0 moves no weight.
+        # The longest allowed step, in the time of the kernel; a kernel that is 0 moves no weight.
         self._longest = _STEP / largest if largest > 0 else math.inf
         self._check_steps(self.time_ / self._longest, self.time_)
         self.steps_ = max(1, math.ceil(self.time_ / self._longest)) if self.time_ > 0 else 0
@@ -282,7 +282,7 @@ def largest_eigenvalue(
 
     Args:
         network: the network.
-        params: where H is taken.
+        params: the parameters at which H is computed.
         x: points.
         outputs: k.
     """
@@ -299,7 +299,7 @@ def largest_eigenvalue(
 
 
 def _numbers(value: Any) -> np.ndarray | None:
-    """The numbers in a setting; None if anything in it is no real number."""
+    """The numbers in a setting; None if it contains anything that is not a real number."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):

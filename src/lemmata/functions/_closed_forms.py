@@ -1,6 +1,6 @@
 """Closed forms and bounds of the Barron parameter C_f = integral of |omega| |F_f(omega)| (barron1993, section IX).
 
-Each is the moment alone, without |f(0)|.
+Each is only the moment, without |f(0)|.
 """
 
 import math
@@ -24,7 +24,7 @@ def gaussian_moment(dimension: int, scale: float = 1.0) -> float:
 
 
 def ridge_moment(direction: Float[Array, " d"], profile: float) -> float:
-    """Of g(<a, x> + b) for any b: |a| times the moment of g in one dimension.
+    """The moment of g(<a, x> + b) for any b: |a| times the moment of g in one dimension.
 
     Args:
         direction: a.
@@ -69,7 +69,7 @@ def radial_moment(transform: Callable[[Float[np.ndarray, " n"]], Array], dimensi
 
 
 def positive_definite_bound(value: float | Array, laplacian: float | Array) -> Float[Array, ""]:
-    """Of a positive definite function, F_f >= 0: at most sqrt(-f(0) times the Laplacian at 0).
+    """The bound of a positive definite function, F_f >= 0: at most sqrt(-f(0) times the Laplacian at 0).
 
     Args:
         value: f(0).
@@ -101,7 +101,8 @@ def product_moment(first: tuple[float, float], second: tuple[float, float]) -> f
 def polynomial_extension(coefficients: Float[Array, " k"], period: float | Array) -> Float[Array, " four"]:
     """The cubic that continues p on [-1, 1] to one period with continuous slopes, as a function of t - 1.
 
-    It joins the value and slope of p at 1 to those at -1 over the length period - 2; lowest power first.
+    It joins the value and slope of p at 1 to those at -1 over the length period - 2. Coefficients start with the lowest
+    power.
 
     Args:
         coefficients: of p, lowest power first.
@@ -118,7 +119,7 @@ def polynomial_extension(coefficients: Float[Array, " k"], period: float | Array
 
 
 def ridge_polynomial_bound(coefficients: Float[Array, " k"], period: float | Array = 4.0) -> Float[Array, ""]:
-    """Of p(<u, x>) on the unit ball, |u| = 1: at most period / sqrt(12) times the root mean square of g''.
+    """The bound of p(<u, x>) on the unit ball, |u| = 1: at most period / sqrt(12) times the root mean square of g''.
 
     g is p on [-1, 1], continued by a cubic to a periodic function with continuous slopes. Its coefficients c_m at
     omega_m = 2 pi m / period satisfy sum |omega_m| |c_m| <= sqrt(sum omega_m^-2) sqrt(sum omega_m^4 |c_m|²), by the
@@ -143,7 +144,7 @@ def ridge_polynomial_bound(coefficients: Float[Array, " k"], period: float | Arr
 def polynomial_bound(
     polynomials: Sequence[Float[Array, " k"]], directions: Float[Array, "m d"], period: float = 4.0
 ) -> Float[Array, ""]:
-    """Of sum_j p_j(<a_j, x>) on the unit ball: the sum of the bounds of p_j(|a_j| t).
+    """The bound of sum_j p_j(<a_j, x>) on the unit ball: the sum of the bounds of p_j(|a_j| t).
 
     Every polynomial is such a sum: x y = ((x + y)² - (x - y)²)/4, and so on.
 

@@ -23,7 +23,7 @@ class SpectralMoment:
     Args:
         value: the estimate.
         standard_error: of the random frequencies, 0 if there are none.
-        truncation: what is missing or wrong for other reasons, as the estimate's own function describes.
+        truncation: the error from other causes, as the estimate's own function describes.
         median: half of the integral lies at shorter frequencies.
     """
 
@@ -70,7 +70,7 @@ def spectral_moment(
     from infinite ones. Atoms and lines of F are not detected, because they have no density.
 
     Args:
-        transform: F, or a bound of it, one value a row; f(x) = integral of exp(i <omega, x>) F(omega).
+        transform: F, or a bound of it, one value for each row; f(x) = integral of exp(i <omega, x>) F(omega).
         dimension: d.
         key: randomness.
         number: of frequencies.
@@ -120,8 +120,8 @@ def _continued(last: float, before: float, value: float, what: str) -> float:
 def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> SpectralMoment:
     """The Barron parameter of an extension of f from the unit ball, from values on a grid of [-side, side)^d.
 
-    f minus its mean over 1 < |x| < side is multiplied by a smooth function of |x|, 1 on the ball and 0 beyond `side`,
-    and the coefficients of the periodic result, c_k = mean of f exp(-i <omega_k, x>), give sum |omega_k| |c_k|.
+    f minus its mean over 1 < |x| < side is multiplied by a smooth function of |x|, which is 1 on the ball and 0 beyond
+    `side`. The coefficients of the periodic result, c_k = mean of f exp(-i <omega_k, x>), give sum |omega_k| |c_k|.
     That is the parameter of this extension. It is exact for a band-limited product, and never below the smallest
     parameter of all extensions. It can be far above it, if a wider margin or another extension is better. It can also
     be below the parameter of f itself on the whole space. `truncation` is the difference from every second value, plus

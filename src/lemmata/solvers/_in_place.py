@@ -59,7 +59,7 @@ class SystemInPlace:
         factorisation of all rows refuses what is indefinite by more than the ridge.
 
         Args:
-            name: what it is, for the message.
+            name: the name in the message.
 
         Raises:
             NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message states the

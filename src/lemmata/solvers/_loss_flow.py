@@ -164,7 +164,7 @@ def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
     try:
         found = jax.eval_shape(loss, first, y)
         shape, kind = np.shape(found), jnp.result_type(found)
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         words = str(error).partition("\n")[0]
         given = f"outputs of shape {first.shape} and targets of shape {y.shape}"
         raise ShapeError(

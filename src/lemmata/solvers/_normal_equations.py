@@ -97,7 +97,8 @@ def summed_blocks(
         return summed_rows(own, None if factor is None else np.asarray(factor), np.asarray(x), np.asarray(y), rows)
     square, product = 0.0, 0.0
     for start in range(0, len(x), rows):
-        first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
+        # the last block starts earlier to have the size of the others: one compilation
+        first = min(start, len(x) - rows)
         features = kernel_block(kernel, x[first : first + rows], z)[start - first : rows].T
         if factor is not None:
             features = jax.scipy.linalg.solve_triangular(factor, features, lower=True)

@@ -169,7 +169,8 @@ def kernel_product(
     rows = min(rows_of_a_block(block, len(y), x.dtype.itemsize), len(x))
     parts = []
     for start in range(0, len(x), rows):
-        first = min(start, len(x) - rows)  # the last block goes back to the size of the others: one compilation
+        # the last block starts earlier to have the size of the others: one compilation
+        first = min(start, len(x) - rows)
         parts.append(_multiplied(kernel, x[first : first + rows], y, v)[start - first :])
     return jnp.concatenate(parts)
 

@@ -114,7 +114,7 @@ def require_positive_semidefinite(K: Float[Array, "n columns"], name: str = "the
 
     Args:
         K: a Gram matrix.
-        name: what it is, for the message.
+        name: the name in the message.
 
     Raises:
         ShapeError: if the matrix is empty or not square and symmetric up to rounding.

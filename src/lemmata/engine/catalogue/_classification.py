@@ -1,4 +1,4 @@
-"""What claims are about: mathematical tool, architecture, object, and the open problem they bear on.
+"""Topics of claims: mathematical tool, architecture, object, and the open problem that they concern.
 
 Every section says it at its head, in a constant `ABOUT` that no trial reads.
 """
@@ -37,7 +37,7 @@ def about(module: str) -> dict[str, Any]:
 
 
 def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
-    """Tool, architecture and object of a claim, empty if its section does not say, and its problem or None.
+    """Tool, architecture and object of a claim, empty if its section does not define them, and its problem or None.
 
     >>> told = {"tool": "statistics", "architecture": "any", "object": "score", "Width": {"architecture": "attention"}}
     >>> classification(told, "Width")

@@ -1,9 +1,9 @@
-"""Fingerprints: which code a verdict rests on, as digests that change when its meaning changes.
+"""Fingerprints: the code that a verdict depends on, as digests that change when its meaning changes.
 
 A verdict depends on the code that its claim names, directly or through other code. For a class, this includes its
 fields and the methods whose names appear in this code. For a `singledispatch` function, it includes the functions that
-are registered for types that occur. It also includes derivatives that are given to a function by `@f.defjvp`. If a
-definition stands makes no difference.
+are registered for types that occur. It also includes derivatives that are given to a function by `@f.defjvp`. The place
+of a definition makes no difference.
 """
 
 import ast
@@ -26,7 +26,7 @@ _INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "t
 
 @dataclasses.dataclass(frozen=True)
 class Fingerprint:
-    """Digests of the code that a definition rests on.
+    """Digests of the code that a definition depends on.
 
     Args:
         whole: of all of it.
@@ -50,8 +50,8 @@ def fingerprint(
     Args:
         roots: definitions, each a module's full name and a name in it.
         own: full names of the modules that are their own.
-        asked: names of methods that are called on what they define.
-        name: what the code's result depends on besides.
+        asked: names of methods that are called on these definitions.
+        name: other things that the code's result depends on.
     """
     nodes = reached(frozenset(Node(*root) for root in roots), frozenset(asked))
     own = frozenset(own)
@@ -90,7 +90,7 @@ def _text(node: Node) -> str:
 
 
 def _dumped(statement: ast.stmt) -> str:
-    """A statement's tree; of a class without its methods, which are pieces of their own."""
+    """A statement's tree; of a class without its methods, which are separate pieces."""
     if not isinstance(statement, ast.ClassDef):
         return ast.dump(statement)
     parts = [
@@ -121,7 +121,7 @@ def _brief(node: Node) -> str:
 
 
 def reached(roots: Iterable[Node], asked: Iterable[str] = ()) -> frozenset[Node]:
-    """The pieces of code that some of them rest on, if methods of certain names are called on them."""
+    """The pieces of code that some of them depend on, if methods of certain names are called on them."""
     return _reached(frozenset(roots), frozenset(asked))
 
 
@@ -181,7 +181,7 @@ def _is_called_elsewhere(node: Node) -> bool:
 
 @functools.cache
 def _registrations() -> dict[Node, list[tuple[Node, tuple[Node, ...]]]]:
-    """For each function what is registered with it: functions, and lemmata's types they are for; its derivative too."""
+    """For each function, the registered functions with lemmata's types that they are for, and its derivative."""
     found: dict[Node, list[tuple[Node, tuple[Node, ...]]]] = {}
     for module in modules(holding=_REGISTERS):
         for name, statements in module.definitions.items():

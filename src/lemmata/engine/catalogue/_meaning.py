@@ -30,7 +30,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """A string that is prose unless some code that goes with it compares it or looks it up."""
+    """A string that is prose, unless code that belongs to it compares it or looks it up."""
 
     text: str
 
@@ -44,7 +44,7 @@ class Meaning:
 
     Args:
         tokens: the normalised tree; a node in it is the definition that a name refers to.
-        names: the attributes that it asks for, and words that may be names of attributes.
+        names: the attributes that it uses, and words that may be names of attributes.
         data: strings of several words that it compares or looks up.
     """
 
@@ -127,7 +127,7 @@ def _counted_bases(module: Module, part: ast.ClassDef) -> Sequence[ast.expr]:
 
 @functools.cache
 def _is_error(node: Node) -> bool:
-    """Whether a class derives from `Exception` by way of lemmata's classes alone."""
+    """Whether a class derives from `Exception` only through classes of lemmata."""
     module = module_of(node.module)
     bases = [base for each in statements_of(node) if isinstance(each, ast.ClassDef) for base in each.bases]
     known = [resolved(module, base.id) or base.id for base in bases if isinstance(base, ast.Name)]
@@ -338,7 +338,7 @@ class _Writer:
         self.tokens.append(f"{type(value).__name__} {value!r}")
 
     def _joinedstr(self, part: ast.JoinedStr) -> None:
-        """Words between values are no part of a message's meaning; the values are evaluated all the same."""
+        """Words between values do not change a message's meaning; the values are still evaluated."""
         prose = any(isinstance(each, ast.Constant) and " " in str(each.value) for each in part.values)
         self.tokens.append("text")
         for each in part.values:
@@ -371,7 +371,7 @@ def _is_words(statement: ast.stmt) -> bool:
 
 
 def _stored(body: list[ast.stmt]) -> Iterator[str]:
-    """Names that a function binds itself, in order; not those of functions and comprehensions inside it."""
+    """Names that a function binds itself, in order, without those of inner functions and comprehensions."""
     outer: set[str] = set()
     waiting: list[ast.AST] = list(body)
     found: list[str] = []

@@ -100,7 +100,7 @@ def _imported(module: Module, statement: ast.Import | ast.ImportFrom) -> Iterato
 
 
 def modules(holding: Iterable[str]) -> Iterator[Module]:
-    """Those whose text holds one of some attributes."""
+    """Modules whose text contains one of some attributes."""
     root = ROOTS[PACKAGE]
     for path in sorted(root.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -134,7 +134,7 @@ def resolved(module: Module | None, name: str) -> Node | str | None:
 
 
 def statements_of(node: Node) -> list[ast.stmt]:
-    """The statements that define a piece of code: a class's own are those that are no methods."""
+    """The statements that define a piece of code; for a class, its own statements are those that are not methods."""
     module = module_of(node.module)
     if module is None:
         return []

@@ -1,4 +1,4 @@
-"""Mutations of claims, as they are recorded: which wrong neighbours were noticed, and how far the nearest one is."""
+"""Mutations of claims, as they are recorded: the noticed wrong neighbours, and the distance of the nearest one."""
 
 import collections
 import math
@@ -74,7 +74,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
 
 
 def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbours of the whole prediction, then in each way the farthest of a component alone."""
+    """Neighbours of the whole prediction, then, for each way, the farthest neighbour of a component."""
     alone = [own for own in nearest if own["part"] is not None]
     ways = {own["way"]: None for own in alone}
     far = lambda own: math.inf if own["amount"] is None else own["amount"]
@@ -106,8 +106,8 @@ def told_neighbour(own: dict[str, Any]) -> str:
 def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]], str]) -> dict[str, dict[str, list]]:
     """For each group of claims, how many mutations of each size were made, and how many noticed.
 
-    It only includes claims that are supported, and neither vacuous nor loose. Beside the sizes, `claims` is how many
-    there are, and "1.25 alone" is of one component.
+    It only includes claims that are supported, and neither vacuous nor loose. Besides the sizes, `claims` is their
+    number, and "1.25 alone" is for a single component.
 
     Args:
         found: records of mutations by the claims' names.
@@ -130,7 +130,7 @@ def score_table(scored: dict[str, dict[str, list]], head: str) -> Iterable[str]:
 
     Args:
         scored: by `scores`.
-        head: what groups are, the head of the first column.
+        head: the name of the groups, for the head of the first column.
     """
     sizes = [*SIZES[:2], "1.25 alone", *SIZES[2:]]
     whole = {size: [sum(own.get(size, [0, 0])[place] for own in scored.values()) for place in (0, 1)]

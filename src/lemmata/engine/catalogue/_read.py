@@ -21,7 +21,7 @@ from ._modules import ROOT
 from ._records import BESIDE, costs, records
 
 ENTRY_POINT = "lemmata.words"
-"""The group of the entry point that names the function which reads what claims say: {"claims": ..., "sources": ...}."""
+"""The group of the entry point for the function that reads the words of claims: {"claims": ..., "sources": ...}."""
 
 
 @functools.cache
@@ -47,7 +47,7 @@ def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     if known is not None:
         return known
     found = read()
-    with contextlib.suppress(DataError):  # if nothing can be kept it is read again
+    with contextlib.suppress(DataError):  # if nothing can be cached, it is read again
         replace_text(path, sealed(key, found))
     return json.loads(json.dumps(found))
 

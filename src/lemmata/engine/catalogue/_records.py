@@ -2,7 +2,7 @@
 
 A record holds what cannot be read from the code: status, figures, the control's distance, the search, and the
 fingerprint of the code that was judged. It contains no times and no versions, so a change of a file is a change of a
-verdict. How long a claim takes stands in `costs.json`, roughly.
+verdict. `costs.json` contains the approximate time of each claim.
 """
 
 import functools
@@ -77,7 +77,7 @@ def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str,
         given: new records, by the names of classes.
 
     Raises:
-        DataError: if the file is not valid JSON, or cannot be written; it stays unchanged.
+        DataError: if the file is not valid JSON, or cannot be written; it is not changed.
     """
     subject, _, section = place.partition(".")
     path = SECTIONS / subject / FOLDER / f"{section}.json"
@@ -116,7 +116,7 @@ def costs() -> dict[str, float]:
 
 
 def write_costs(seconds: dict[str, float]) -> None:
-    """Enter how long claims took, if what stands there is far off.
+    """Enter how long claims took, if the stored times are far off.
 
     Args:
         seconds: by the names of classes.

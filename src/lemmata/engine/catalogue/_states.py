@@ -1,4 +1,4 @@
-"""Whether a recorded verdict is one on the code as it is."""
+"""Whether a recorded verdict is on the current code."""
 
 import enum
 import functools
@@ -22,7 +22,7 @@ ASKED = ("settings", "resolve", "corners", "budget")
 
 
 class State(enum.StrEnum):
-    """Whether a claim's verdict is one on the code as it is."""
+    """Whether a claim's verdict is on the current code."""
 
     CURRENT = "current"
     OWN = "own code changed"
@@ -43,7 +43,7 @@ def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
 
 
 def trials_print(module: str, class_name: str, besides: str = "") -> str:
-    """The digest of the code that a claim's trials run: what judges them is left out.
+    """The digest of the code that a claim's trials run, without the code that judges them.
 
     Args:
         module: the full name of the claim's module.
@@ -75,7 +75,7 @@ def compared(record: dict[str, Any] | None, now: Fingerprint) -> State:
 
     Args:
         record: of the claim; None if there is none.
-        now: the digests of the code as it is.
+        now: the digests of the current code.
     """
     kept = None if record is None else record["fingerprint"]
     if kept is None or (kept["whole"] != now.whole and kept["own"] != now.own):
@@ -100,7 +100,7 @@ def told_state(record: dict[str, Any] | None, now: Fingerprint) -> str:
 
 
 def claim_digests() -> dict[str, str]:
-    """The digest of all code that each recorded claim rests on, by the claim's name."""
+    """The digest of all code that each recorded claim depends on, by the claim's name."""
     found = {}
     for path in sorted(SECTIONS.glob(f"*/{FOLDER}/*.json")):
         place = f"{path.parts[-3]}.{path.stem}"

@@ -8,7 +8,7 @@ _Ends = list[float | None]
 
 
 class StoredControl(TypedDict):
-    """What is recorded of a control."""
+    """The record of a control."""
 
     status: str
     violating: Share | None

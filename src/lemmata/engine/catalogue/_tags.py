@@ -55,7 +55,7 @@ def give_tags(claims: Iterable[str]) -> None:
         claims: names of claims' classes, in the order in which they get tags.
 
     Raises:
-        DataError: if the file cannot be written; it stays unchanged.
+        DataError: if the file cannot be written; it is not changed.
     """
     found = extended(tags(), claims)
     if found != tags():

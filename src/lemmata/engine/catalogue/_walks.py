@@ -1,4 +1,4 @@
-"""Walks of declared ranges, as they are recorded: at how many settings a claim came out how."""
+"""Walks of declared ranges, as they are recorded: the number of settings with each result of a claim."""
 
 from typing import Any
 

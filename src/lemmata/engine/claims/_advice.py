@@ -1,4 +1,4 @@
-"""What to do about a verdict: a larger budget is advised only if it can help."""
+"""The advice for a verdict: a larger budget is advised only if it can help."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the methods of a claim answer on a sampled problem, looked at before its trials run."""
+"""The answers of a claim's methods on a sampled problem, checked before its trials run."""
 
 import weakref
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def check_answers(claim: Claim, file: str | None = None) -> None:
 
     Args:
         claim: the claim.
-        file: that it stands in, for errors.
+        file: the file of the claim, for errors.
 
     Raises:
         ClaimError: for the first answer that no trial can use; the message names the method.
@@ -89,7 +89,7 @@ def _asked(
     name: str, traced: bool, method: str, function: Callable[..., Any], *arguments: Any,
     check: Callable[[Any], str | None] = _numbers, rule: str = "a number, or an array of real numbers",
 ) -> Any:  # fmt: skip
-    """The answer of a method, or its shapes and types; ClaimError where it is none that a trial can use.
+    """The answer of a method, or its shapes and types; ClaimError if no trial can use it.
 
     A value that is no array cannot leave a traced function: it is looked at inside.
     """
@@ -124,7 +124,7 @@ def check_foreign(claim: Claim, calling: bool = True) -> None:
             process that others wait for leaves these checks to the process of the trials.
 
     Raises:
-        ClaimError: for the first thing that is amiss.
+        ClaimError: for the first fault.
     """
     if type(claim).__module__.startswith("lemmata.") or type(claim) in _CHECKED:
         return

@@ -35,7 +35,7 @@ def received(claim: Claim | str) -> Claim:
 
 
 def sent_run(run: Run, claim: Claim, seed: int) -> Run:
-    """What runs trials on a worker: the same, or what it sends of itself."""
+    """The runner of trials on a worker: the same object, or the part that it sends."""
     own = getattr(run, "sent", None)
     return run if own is None else own(claim, seed)
 
@@ -49,11 +49,13 @@ def run_came_back(run: Run, other: Run) -> None:
 def trials_apart(
     executor: Executor, run: Run, claim: Claim, wanted: list[tuple[dict, int]], seed: int, report: Callable[[int], None]
 ) -> list[Trials]:
-    """Trials of a claim in JAX at several settings, each setting a task; those of a lost task have one error.
+    """Trials of a claim in JAX at several settings, one task for each setting.
+
+    The trials of a lost task have one error.
 
     Args:
         executor: where they run.
-        run: what runs trials, as `run_trials` does.
+        run: the function that runs trials, with the interface of `run_trials`.
         claim: the claim.
         wanted: settings, each with the number of trials.
         seed: of all randomness.
@@ -72,7 +74,7 @@ def trials_apart(
                 run_came_back(run, back[1])
             done += trials
             report(done)
-    except KeyboardInterrupt:  # settings that did not come back stay interrupted
+    except KeyboardInterrupt:  # settings that did not return stay interrupted
         pass
     return found
 

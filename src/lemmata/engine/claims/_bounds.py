@@ -1,4 +1,4 @@
-"""Bounds and constructions: every trial says yes or no, and the exact binomial law judges the count."""
+"""Bounds and constructions: every trial says yes or no, and the exact binomial distribution judges the count."""
 
 import abc
 import dataclasses
@@ -25,7 +25,7 @@ from ._statistics import failure_limits, trials_to_support
 class AbstractBound(Relation):
     """A bound that may fail with probability delta.
 
-    With delta = 0 one violation refutes, and support means that the rate of violating problems under the population is
+    With delta = 0, one violation refutes. Support means that the rate of violating problems under the population is
     below `resolution`. An infinite bound is never violated and never counts for support.
     """
 
@@ -35,7 +35,7 @@ class AbstractBound(Relation):
 
     @abc.abstractmethod
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """By how much the bound is missed; negative if it holds."""
+        """The excess over the bound; negative if the bound holds."""
 
     @abc.abstractmethod
     def empty(self, predicted: np.ndarray) -> np.ndarray:

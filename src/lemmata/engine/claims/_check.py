@@ -30,12 +30,12 @@ from ._verdict import Verdict
 from ._verify import verify
 
 TENTH = 0.1
-_NEAR = FACTOR**2  # how loose a bound may be in its tightest trials if its loose control is seldom refuted
+_NEAR = FACTOR**2  # how loose a bound may be in its tightest trials if its loose control is rarely refuted
 
 
 @dataclasses.dataclass(frozen=True)
 class Conformance:
-    """What the suite ran: the verdict, and how many trials stood behind it."""
+    """The result of the suite: the verdict, and the number of trials behind it."""
 
     name: str
     verdict: Verdict
@@ -274,7 +274,7 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
 
 
 def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
-    """Margin and resolution are each at most half of the distance to the control, if support rests on them.
+    """Margin and resolution are each at most half of the distance to the control, if support depends on them.
 
     A control that is farther than it may be counts as one at the limit.
     """

@@ -57,8 +57,8 @@ class Control:
     Args:
         statement: the false statement in words.
         predict: its prediction, from the claim's own prediction and the problem.
-        loose: why no nearer false statement is refuted, if the control is farther than a factor 4 (an exponent
-            1/2), leaves a component untouched, or is refuted in fewer than a tenth of the trials.
+        loose: the reason why no nearer false statement is refuted. It is needed if the control is farther than a factor
+            4 (an exponent 1/2), leaves a component unchanged, or is refuted in fewer than a tenth of the trials.
     """
 
     statement: str
@@ -71,7 +71,7 @@ class Claim(eqx.Module, Generic[P]):
 
     A claim is a final class. Its docstring is the statement, which must be understandable alone. Class attributes give
     its source and how it is judged. Methods compute the prediction and the measurement. `predict` and `measure` share
-    nothing but the problem.
+    only the problem.
 
     Questions (methods) of a claim: predict(problem): the value that the theorem gives. measure(problem, key): the true
     value, by an algorithm that shares no code with `predict`. For a sequence of sizes, define measure_at(problem, key,
@@ -92,12 +92,12 @@ class Claim(eqx.Module, Generic[P]):
         relation: how prediction and measurement must compare.
         control: a neighbouring false statement.
         controls: the object that the result controls.
-        unexplained: what it leaves open.
+        unexplained: what it does not explain.
         reading: how words of the source were interpreted, for example O(.) as a factor 1; empty if no word needed this.
         passage: the source's own words, where the claim refutes them.
         readings: the ways in which they may be read, each with what comes of it.
         stated: the kind of the statement, if the source's locator does not show it.
-        trials: the budget where support depends on the spread of a measurement; bounds and identities derive theirs.
+        trials: the budget if support depends on the spread of a measurement; bounds and identities derive theirs.
         traced: True if the methods are JAX functions, so that trials run as jit(vmap) over keys.
         of_data: False if the population can take a user's data but the claim does not say anything about them, like a
             step of a proof or a numerical fact.
@@ -123,7 +123,7 @@ class Claim(eqx.Module, Generic[P]):
     expected: ClassVar[Status] = Status.SUPPORTED
     corrects: "ClassVar[type[Claim] | None]" = None
 
-    if TYPE_CHECKING:  # no class variables here: to type checkers, a method does not override one
+    if TYPE_CHECKING:  # not class variables, because to type checkers, a method does not override one
         predict: Any = eqx.field(init=False)
         measure: Question[[P, Key[Array, ""]], Any] | None = eqx.field(init=False)
         measure_at: Question[[P, Key[Array, ""], Any], Any] | None = eqx.field(init=False)

@@ -22,13 +22,13 @@ def status_of(judgement: Judgement) -> Status:
 def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
     """The verdict of the trials on the control, and where their power is too low to refute it; empty if it is not.
 
-    Nobody is accused by a control: the ordinary interval of a mean speaks against one, while a statement is refuted by
-    limits that also hold for tails which no trial has shown.
+    A control is judged less strictly than a statement: the ordinary interval of a mean is enough, while a statement is
+    refuted by limits that also hold for tails which no trial has shown.
 
     Args:
         claim: the claim.
         sample: its trials.
-        false: what the control predicts.
+        false: the prediction of the control.
         level: at which it is judged.
         each: whether every component needs power of its own, so that a component in which the statement is sharp cannot
             make up for one in which it is vacuous.

@@ -1,4 +1,4 @@
-"""What a claim declares, checked before any trial: types, signatures, ranges, the bibliography entry."""
+"""The declarations of a claim, checked before any trial: types, signatures, ranges, the bibliography entry."""
 
 import ast
 import inspect
@@ -48,7 +48,7 @@ def check_declared(cls: type[Claim], file: str | None = None) -> None:
 
     Args:
         cls: the class.
-        file: that it stands in, for errors.
+        file: the file of the claim, for errors.
 
     Raises:
         ClaimError: for the first attribute that is missing or wrong; the message names it.
@@ -71,11 +71,11 @@ def check_declared(cls: type[Claim], file: str | None = None) -> None:
 
 
 def check_complete(cls: Any, file: str | None = None) -> None:
-    """Check that a claim's class says all that a claim must say; ClaimError elsewhere.
+    """Check that a claim's class has all parts that a claim needs; otherwise ClaimError.
 
     Args:
         cls: the class.
-        file: that it stands in, for errors.
+        file: the file of the claim, for errors.
     """
     lacking = [name for name in _ASKED if not hasattr(cls, name)] + sorted(getattr(cls, "__abstractmethods__", ()))
     if cls.predict is None:
@@ -304,7 +304,7 @@ def _shown(value: object) -> str:
 
 
 def defined_twice(source: str | bytes) -> set[str]:
-    r"""The names of classes that a file defines more than once, of which Python keeps the last alone.
+    r"""The names of classes that a file defines more than once; Python only keeps the last definition.
 
     >>> defined_twice("class A: pass\nclass B: pass\nclass A: pass")
     {'A'}

@@ -34,9 +34,9 @@ from ._verdict import ControlVerdict, Corner, Verdict, plain_json
 
 @functools.cache
 def prints_of(cls: type[Claim]) -> Fingerprint:
-    """The digests of the code that verdicts on a claim rest on.
+    """The digests of the code that verdicts on a claim depend on.
 
-    Of a claim outside lemmata its own code is its whole file, and not what the file imports.
+    For a claim outside lemmata, its own code is its whole file, without the files that it imports.
     """
     return prints(cls.__module__, cls.__name__, _besides(cls))
 
@@ -57,7 +57,7 @@ def _trials_print(cls: type[Claim]) -> str:
 
 
 def fingerprint_of(claim: Claim) -> str:
-    """The hash of all code that a claim's verdict rests on."""
+    """The hash of all code that a claim's verdict depends on."""
     return prints_of(type(claim)).whole
 
 
@@ -133,7 +133,7 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
     """Enter a record into the file of the claim's section.
 
     Raises:
-        DataError: if the file cannot be written; it stays unchanged.
+        DataError: if the file cannot be written; it is not changed.
     """
     classes = [type(own).__name__ for own in claims_in(sys.modules[type(claim).__module__])]
     write_records(claim.name.rpartition(".")[0], classes, {type(claim).__name__: record})
@@ -148,7 +148,7 @@ def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
         found: the finding.
 
     Raises:
-        DataError: if the file cannot be written; it stays unchanged.
+        DataError: if the file cannot be written; it is not changed.
     """
     records.cache_clear()  # another process may have written a verdict since
     if claim.name in records():

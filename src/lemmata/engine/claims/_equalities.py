@@ -217,7 +217,7 @@ class EqualInMean(Relation):
         return np.abs(difference_of(sample, self.relative, self.replicates).mean(axis=1)).max(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
-        """Factors; for differences 1 + |f - p| / (margin + resolution), so that a factor 4 is three bands."""
+        """Factors; for differences 1 + |f - p| / (margin + resolution), so that a factor 4 equals three bands."""
         if self.relative:
             return factors(predicted, false)
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)

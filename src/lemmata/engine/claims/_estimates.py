@@ -1,4 +1,4 @@
-"""Estimates: a prediction that comes with an interval, which should hold what is measured as often as it says."""
+"""Estimates: a prediction with an interval, which should contain the measurement as often as it says."""
 
 import dataclasses
 from typing import ClassVar

@@ -35,7 +35,7 @@ def allowed_misses(relation: Relation) -> float | None:
 
 
 def misses(relation: Relation, sample: Sample) -> int:
-    """How many trials alone contradict a relation."""
+    """The number of trials that alone contradict a relation."""
     rows = zip(sample.predicted, sample.measured, sample.condition, strict=True)
     alone = (Sample(*(np.asarray(part)[None] for part in row)) for row in rows)  # pyright: ignore[reportArgumentType]
     return sum(relation.compare(own) is False for own in alone)
@@ -74,7 +74,7 @@ def count_e_value(count: int, trials: int, allowed: float) -> float:
 
 
 def p_e_value(p_value: float) -> float:
-    """The e-value that a p-value is worth: int_0^1 k p^(k - 1) dk = (1 - p + p log p) / (p log(p)^2).
+    """The e-value of a p-value: int_0^1 k p^(k - 1) dk = (1 - p + p log p) / (p log(p)^2).
 
     Each k gives an e-value, since k p^(k - 1) falls with p and has the mean 1 over [0, 1]. The average over k is
     therefore also an e-value.
@@ -91,7 +91,7 @@ def p_e_value(p_value: float) -> float:
 
 
 def joined(e_values: Iterable[float]) -> float:
-    """The e-value of independent sessions together: their product; 0 if one of them is 0."""
+    """The joint e-value of independent sessions: their product; 0 if one of them is 0."""
     found = list(e_values)
     if 0.0 in found:
         return 0.0

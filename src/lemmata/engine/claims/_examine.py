@@ -61,7 +61,7 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
 
     Args:
         claim: the claim.
-        problem: a problem that the claim speaks about (`claim.population.posed` decides).
+        problem: a problem to which the claim applies (`claim.population.posed` decides).
         key: randomness of the measurement.
 
     Raises:

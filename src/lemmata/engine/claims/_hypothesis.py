@@ -22,10 +22,10 @@ class Hypothesis(eqx.Module):
 
     Args:
         name: the condition in words ("inputs lie in the unit ball").
-        value: what was found, a number.
+        value: the value that was found, a number.
         relation: how value and threshold must compare: <=, <, >=, >, ==.
         threshold: the number that the theorem requires.
-        why: what the condition protects, or why it cannot be checked.
+        why: the reason for the condition, or why it cannot be checked.
         rounding: slack for rounding, relative to the larger of |value| and |threshold|.
         standing: checked, unchecked or violated (use `Hypothesis.unchecked` and `Hypothesis.violated`).
     """

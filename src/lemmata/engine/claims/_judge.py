@@ -18,7 +18,7 @@ from ._trials import Outcome, Trials
 from ._verdict import Corner, Verdict
 
 _MOST = 0.5  # a bound is vacuous if more than this share of its components is
-_CHANCE = 0.05  # probability of failing a population that drops as many problems as it declares
+_CHANCE = 0.05  # probability of failing a population that drops exactly the declared share of problems
 
 
 def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level: float, seconds: float) -> Verdict:
@@ -111,7 +111,7 @@ def decide(judgement: Judgement, weak: str, beyond: np.ndarray | None, violated:
     Args:
         judgement: of the relation.
         weak: if the control is not refuted, in words.
-        beyond: which components are beyond the trivial value, shape (T, C); None if there is no such value.
+        beyond: the components beyond the trivial value, shape (T, C); None if there is no such value.
         violated: hypotheses that are known to be false.
     """
     status, reason = _decided(judgement, weak, beyond)

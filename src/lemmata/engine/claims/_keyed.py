@@ -71,7 +71,7 @@ class Judged:
 
     Args:
         task: the claim.
-        verdict: on it; failed, with the key of the trial, if it was stopped.
+        verdict: on it; failed, with the key of the trial, if the trial was stopped.
         unrecorded: why its trials could not be kept; empty if they were.
         late: whether it was stopped for want of time.
     """
@@ -95,13 +95,13 @@ def run_keyed(
     """Judge claims, each in a process that is ended if a trial takes longer than the limit; the other claims go on.
 
     In JAX, a trial is part of a compiled call, so the limit applies to the call, with its compilation. A process that
-    ends by itself, killed or out of memory, is reported in the same way: the verdict is `failed`, and names setting,
+    ends by itself, killed or out of memory, is reported in the same way: the verdict is `failed`, and gives setting,
     seed and trial.
 
     Args:
-        tasks: drawn when a process is free, so that a generator may end with the time that there is. A process first
-            takes claims of the section that it judged last, because it has compiled their functions. Then it takes
-            claims of a section that no other process works on.
+        tasks: the next one is requested when a process is free, so a generator may end when its time is over. A process
+            first takes claims of the section that it judged last, because it has compiled their functions. Then it
+            takes claims of a section that no other process works on.
         limit: seconds for each trial; None for no limit, and to judge in this process if there is one job and `most` is
             None.
         most: seconds a task, once its process has begun; None for any.
@@ -146,7 +146,10 @@ def run_keyed(
 
 
 def _taken(known: list[JudgingTask], section: str, others: set[str]) -> JudgingTask | None:
-    """The first of the known tasks that is of the section, else of none of the others, else of any; None of none."""
+    """The first known task of the same section, else of a section without a process, else any.
+
+    None if there is none.
+    """
     ranks = [0 if own.section == section else 1 + (own.section in others) for own in known]
     return known.pop(ranks.index(min(ranks))) if known else None
 
@@ -193,7 +196,7 @@ class _Worker:
         if self._process is None:
             context = multiprocessing.get_context(_METHOD)
             self.end, there = context.Pipe()
-            # No daemon, which could not have processes of its own: a thread in it sees the end of this one.
+            # Not a daemon, which could not start processes; a thread in it detects the end of this process.
             self._process = started(context.Process(target=_serve, args=(there, *self._given)))
             there.close()
             self._judged = 0
@@ -259,7 +262,7 @@ class _Worker:
         self.stop()
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, even if it is busy."""
         if self._process is not None:
             self._process.kill()
             self._process.join()
@@ -294,7 +297,7 @@ def _judged(task: JudgingTask, run: Run, told: Callable[[dict, int], None] = lam
             given = (claim, setting, trials, seed, None if claim.traced else own, moved)
             try:
                 return run(*given)
-            except DataError as error:  # of the ledger: what a claim raises is a verdict already
+            except DataError as error:  # errors of the ledger; an error of a claim is already a verdict
                 amiss.append(str(error))
                 return run_trials(*given)
 

@@ -5,7 +5,7 @@ import re
 
 
 class Kind(enum.StrEnum):
-    """What a source calls a statement, or what it is to the source.
+    """The source's word for a statement, or its role in the source.
 
     `THEOREM` and `LEMMA` are results of the source. `STEP` is a place in a proof or in running text. `RULE` is an
     algorithm or a rule of thumb. `OWN` is a result that no source states. `FOLKLORE` is a statement that is read into

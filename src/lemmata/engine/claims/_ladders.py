@@ -1,4 +1,4 @@
-"""Relations along a ladder: rates, limits and orders. One trial is one ladder; the trials give the interval."""
+"""Relations along a ladder: rates, limits and orders. One trial measures all sizes; the trials give the interval."""
 
 import dataclasses
 from typing import ClassVar
@@ -65,7 +65,7 @@ class AbstractLadder(Relation):
 def spread_over_problems(
     judgement: Judgement, own: np.ndarray, allowed: float, level: float, exact: bool, what: str
 ) -> Judgement:
-    """A judgement of a mean, together with how far the problems' own values are from what is stated.
+    """A judgement of a mean, together with the distances of the problems' own values from the statement.
 
     Two measurements of a problem give the mean square of the problems' own values by the product of the two. A single
     measurement gives a number that is at least as large, because it includes noise. It can support, and it refutes if
@@ -73,11 +73,11 @@ def spread_over_problems(
 
     Args:
         judgement: of the mean.
-        own: how far each problem is from what is stated, shape (T, R).
+        own: the distance of each problem from the statement, shape (T, R).
         allowed: the largest root mean square.
         level: probability of refuting one that is allowed.
         exact: the numbers have no sampling error.
-        what: what they are, in words.
+        what: their name, in words.
     """
     squares = own[:, :1] * own[:, -1:]
     within, (_, high) = of_squares(squares, level, allowed, exact)
@@ -103,12 +103,14 @@ def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, le
 
 @dataclasses.dataclass(frozen=True)
 class Rate(AbstractLadder):
-    """measured ~ C rung^exponent along a geometric ladder; `predict` gives the exponent, `measure` one value a rung.
+    """measured ~ C rung^exponent along a geometric sequence of sizes.
+
+    `predict` gives the exponent, `measure` one value for each size.
 
     Each trial is one ladder and gives one log-log slope; the slopes give the interval. With `upper`, the statement is
-    an upper bound O(rung^exponent), refuted only by a slope above exponent + margin. `margin` is the declared
-    allowance for finite sizes; support needs the interval within margin + resolution. Rungs if the median
-    measurement is at the rounding floor of the trial are dropped, and said so.
+    an upper bound O(rung^exponent), which only a slope above exponent + margin refutes. `margin` is the declared
+    allowance for finite sizes; support needs the interval within margin + resolution. Rungs if the median measurement
+    is at the rounding floor of the trial are dropped, and said so.
 
     The statement is about each problem and about the whole ladder. For support, the slopes of the problems must also be
     within `spread` of the exponent in root mean square. Without a declared spread, twice margin + resolution is used.
@@ -141,7 +143,7 @@ class Rate(AbstractLadder):
         return np.log(np.asarray(self.rungs)[kept])
 
     def _scaled(self, sample: Sample, kept: np.ndarray) -> np.ndarray:
-        """log(measured / rung^exponent) of the rungs that are kept, over replicates."""
+        """log(measured / rung^exponent) of the sizes that are kept, over replicates."""
         logs = np.mean([np.log(columns(own.measured)[:, kept]) for own in self._each(sample)], axis=0)
         return logs - columns(sample.predicted)[:, :1] * self._logs(kept)
 
@@ -203,7 +205,7 @@ class Rate(AbstractLadder):
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """One exponent, one value a rung."""
+        """One exponent, and one value for each size."""
         return "predict() gives one number, the exponent" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -285,7 +287,7 @@ class Limit(AbstractLadder):
         return 1 + np.abs(columns(false) - columns(predicted)) / (self.margin + self.resolution)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """One limit or one a rung, one value a rung."""
+        """One limit, or one for each size, and one value for each size."""
         return self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:
@@ -307,7 +309,7 @@ class Limit(AbstractLadder):
 
 @dataclasses.dataclass(frozen=True)
 class Order(AbstractLadder):
-    """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each rung to the next.
+    """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each size to the next.
 
     A step within rounding is none. The statement is about each problem: if a step is reversed in some ladders,
     support needs these shown to be fewer than half. A step is refuted if its mean is shown to have the other sign. It
@@ -371,7 +373,7 @@ class Order(AbstractLadder):
         return np.abs(columns(false) - columns(predicted))
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """One sign, one value a rung."""
+        """One sign, and one value for each size."""
         return "predict() gives one number, the sign" if predicted != () else self._one_a_rung(measured)
 
     def shown(self, sample: Sample) -> tuple[float, float]:

@@ -7,7 +7,7 @@ import numpy as np
 from ._relations import against_band
 from ._statistics import least_mean, mean_interval, mean_limits, same_throughout, share_of_largest
 
-_MOST = 0.5  # of the variance in a single trial, beyond which an interval supports nothing
+_MOST = 0.5  # of the variance in a single trial; above this share, an interval supports nothing
 _FEW = 16  # trials of which one may hold so much by chance
 
 
@@ -17,10 +17,10 @@ class Mean:
 
     Args:
         holds: whether the mean is in the band.
-        needed: trials that could settle it, where it is undecided.
+        needed: the number of trials that could decide it, if it is undecided.
         interval: the confidence interval that decides.
-        note: why the sample cannot tell, if it cannot.
-        apart: the interval is outside the band, although limits for heavier tails than are seen are not.
+        note: the reason why the sample cannot decide, if it cannot.
+        apart: the interval is outside the band, although limits for heavier tails than observed are not.
     """
 
     holds: bool | None

@@ -15,7 +15,7 @@ from ._ladders import AbstractLadder, Order, Rate
 from ._relations import Relation, Sample, columns
 
 PARTS = 8
-"""Components that are mutated alone, of predictions with more: spread evenly, with the first and the last."""
+"""If a prediction has more components, this many are mutated alone: spread evenly, including the first and the last."""
 
 FARTHEST = {"factor": math.log(1000.0), "exponent": 4.0, "share": 1.0}
 """How far neighbours are looked for: a factor 1000, an exponent 4, all of the way to the control."""
@@ -31,7 +31,7 @@ class Way:
     """A way in which a prediction can be wrong.
 
     Args:
-        name: what is done to it.
+        name: the change.
         unit: of the amount: "factor" (its logarithm), "exponent", or "share" of the way to the control.
         go: the columns of predictions and of the control, moved by an amount.
         sizes: amounts that are tried, by their names.
@@ -49,7 +49,7 @@ class Mutant:
 
     Args:
         what: it is, in words.
-        size: which mutations it is counted with: "1.05", "1.25", "0.1", "0.2", "sign", "effect" or "roles".
+        size: the group of mutations that it belongs to: "1.05", "1.25", "0.1", "0.2", "sign", "effect" or "roles".
         part: the only component that is mutated; None if all are.
         sample: the trials, with its prediction.
     """
@@ -83,13 +83,13 @@ _NARROWER = Way("narrower by", "factor", _narrowed, _FACTORS)
 def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool = False) -> list[Way]:
     """The ways in which a prediction can be wrong: of a bound, only the one that makes it tighter.
 
-    A component that is predicted to be 0 in all trials has no factors, and goes towards the control.
+    A component that is predicted to be 0 in all trials has no factors, and is moved towards the control.
 
     Args:
         relation: how it is judged.
         sample: the trials.
         part: a component; None for all.
-        both: whether bounds go both ways: a false one may become true.
+        both: whether bounds are changed both ways: a false one may become true.
     """
     if isinstance(relation, Order):
         return []
@@ -176,11 +176,11 @@ def _spelled(way: Way, amount: float) -> str:
 
 
 def _without_effect(relation: Relation, sample: Sample, seed: int) -> Iterator[Mutant]:
-    """Measurements of other problems, and ladders whose sizes change nothing."""
+    """Measurements of other problems, and sequences whose sizes have no effect."""
     if sample.trials > 1 and not (isinstance(relation, EqualInMean) and relation.over == "problems"):
         order = np.random.default_rng(seed).permutation(sample.trials)
         others = np.empty_like(order)
-        others[order] = np.roll(order, 1)  # one cycle, so that no problem keeps its own
+        others[order] = np.roll(order, 1)  # one cycle, so that no problem keeps its own measurement
         shuffled = dataclasses.replace(sample, predicted=sample.predicted[others])
         if is_wrong(relation, sample, shuffled.predicted):
             yield Mutant("the measurement of another problem", "effect", None, shuffled)

@@ -28,7 +28,7 @@ class Neighbour:
 
     Args:
         part: the only component that is wrong; None if all are.
-        way: what is done to it.
+        way: the change.
         unit: of the amount.
         amount: a factor less 1, a difference of exponents, or a share of the way to the control; None if even the
             farthest one is not refuted.
@@ -48,7 +48,7 @@ class Mutations:
         relation: the name of its class.
         trials: how many were judged.
         status: of the claim itself at its default setting.
-        left: why it does not count for the score; empty if it does.
+        left: the reason why it does not count for the score; empty if it does.
         outcomes: for each mutant its words, its size, whether it is of one component, and its status.
         neighbours: the nearest refuted ones.
     """
@@ -138,7 +138,7 @@ def _nearest(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> t
 
 
 def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
-    """What is recorded of a claim's mutations: how many of each size were made and noticed, survivors, neighbours.
+    """The record of a claim's mutations: the numbers made and noticed of each size, survivors, neighbours.
 
     Args:
         claim: the claim.

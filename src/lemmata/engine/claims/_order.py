@@ -20,10 +20,10 @@ class Prospect:
 
     Args:
         claim: the claim.
-        known: trials that are known of its code as it is.
+        known: known trials of its current code.
         fresh: trials that a run would add.
         nearness: how likely they are to change the verdict, of `nearness`.
-        seconds: what the last run took.
+        seconds: the time of the last run.
     """
 
     claim: Claim

@@ -16,7 +16,7 @@ class Passage:
         digest: of the words, see `digest_of`.
         says: the meaning of the words, in terms that their author would accept.
         right_if: the hypothesis, the constant or the meaning under which they would be right.
-        formula: as it is printed, if there is one.
+        formula: the printed formula, if there is one.
     """
 
     file: str
@@ -28,10 +28,10 @@ class Passage:
     formula: str = ""
 
     def found_in(self, folder: Path) -> bool:
-        """Whether the words stand at their place in the source's text.
+        """Whether the words occur at their place in the source's text.
 
         Args:
-            folder: where the texts of sources lie.
+            folder: the folder of the texts of sources.
         """
         text = (folder / self.file).read_text(encoding="utf-8")
         return digest_of(text[self.first : self.after]) == self.digest

@@ -1,4 +1,4 @@
-"""Populations: which problems a claim speaks about, how they are drawn, and which hypotheses they satisfy."""
+"""Populations: the problems to which a claim applies, how they are drawn, and which hypotheses they satisfy."""
 
 import abc
 import typing
@@ -65,7 +65,7 @@ class Population(eqx.Module, Generic[P]):
         return object
 
     def posed(self, problem: Any) -> P | None:
-        """The problem itself if it is one of the population's, else what a user's problem poses, or None."""
+        """The problem itself if it belongs to the population, else its conversion by `pose`, or None."""
         if isinstance(problem, self.problem):
             return typing.cast(P, problem)
         return None if self.pose is None else self.pose(problem)

@@ -1,4 +1,4 @@
-"""What a problem must not hold: random keys, and the measured value itself."""
+"""Values that a problem must not contain: random keys, and the measured value itself."""
 
 import dataclasses
 from typing import Any

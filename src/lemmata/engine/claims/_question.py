@@ -1,4 +1,4 @@
-"""The type of a question: what a class leaves to a method of its subclasses, or leaves out."""
+"""The type of a question: a method that a class leaves to its subclasses, or leaves out."""
 
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar

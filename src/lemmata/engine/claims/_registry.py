@@ -43,12 +43,12 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
 
 @functools.cache
 def _registered(module: types.ModuleType) -> list[Claim]:
-    """The claims of a module, which are the same objects however they are found."""
+    """The claims of a module, which are the same objects in every search."""
     return claims_in(module)
 
 
 def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
-    """The class, if it says all that a claim must say; ClaimError elsewhere. The tests check lemmata's own."""
+    """The class, if it has all parts that a claim needs; otherwise ClaimError. The tests check lemmata's own."""
     if not cls.__module__.startswith("lemmata."):
         check_declared(cls, file)
         return cls
@@ -60,11 +60,11 @@ def _complete(cls: type[Claim], file: str | None = None) -> type[Claim]:
 def registry(chapter: str | None = None) -> dict[str, Claim]:
     """Every registered claim by name: lemmata's own first, then third parties', all through the same entry points.
 
-    An entry point of another package that cannot be loaded, or of which a claim breaks the grammar, is left out as a
-    whole with an `EntryPointWarning`. What two entry points name is registered once.
+    If an entry point of another package cannot be loaded, or one of its claims breaks the grammar, the whole entry
+    point is left out with an `EntryPointWarning`. A claim of two entry points is registered once.
 
     Args:
-        chapter: the only one of lemmata's own to be loaded, which takes a tenth of the time; None for all.
+        chapter: the only one of lemmata's own chapters to load, which takes a tenth of the time; None for all.
 
     Raises:
         ClaimError: if the claims of lemmata itself cannot be loaded.
@@ -116,7 +116,7 @@ def _with_claims_of(found: dict[str, Claim], target: object) -> dict[str, Claim]
 
 
 def _loaded(target: object) -> Iterator[Claim]:
-    """The claims of what an entry point names: a claim's class, a module, or a package with all its modules."""
+    """The claims of an entry point: a claim's class, a module, or a package with all its modules."""
     if inspect.isclass(target) and issubclass(target, Claim):
         yield _complete(target)()
         return
@@ -154,7 +154,7 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
         raise MissingFileError(f"claim file '{path}'", rule="an existing Python file", remedy="check the path")
     if path.suffix != ".py":
         raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py", remedy="rename it")
-    whole = path.absolute()  # the file may go to another folder
+    whole = path.absolute()  # the file may be moved to another folder
     try:
         module = executed(path, path.stem)
         claims = claims_in(module)

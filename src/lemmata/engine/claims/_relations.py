@@ -1,4 +1,4 @@
-"""How a prediction and a measurement must compare: what every relation answers.
+"""Rules for comparing a prediction with a measurement: the methods of every relation.
 
 Every relation judges arrays of predictions and measurements, one row a trial. A comparison of two numbers allows for
 rounding: 32 eps times the condition number that the claim computes, times the larger of the two. Each component has its
@@ -20,8 +20,8 @@ WHOLE = -1  # a block that is all of a trial
 class Sample:
     """Finished trials: predictions (T, *s), measurements (T, *s), condition numbers (T,) or (T, *s).
 
-    Relations with replicates have measurements (T, R, *s). Ladders have predictions (T,) and measurements (T, rungs).
-    If `exact`, measuring a problem draws nothing at random, so the measurements have no sampling error.
+    Relations with replicates have measurements (T, R, *s). Sequences of sizes have predictions (T,) and measurements
+    (T, rungs). If `exact`, measuring a problem draws nothing at random, so the measurements have no sampling error.
     `silent`, shape (T, C), marks components whose tolerance is so wide that they give no information; None if there are
     none.
     """
@@ -43,7 +43,7 @@ class Sample:
         return self.trials > 1 and all((a == a[:1]).all() for a in (self.predicted, self.measured))
 
     def tolerance(self, block: int = 0) -> np.ndarray:
-        """What rounding explains in each component: 32 eps condition max(|predicted|, |measured|), shape (T, *s).
+        """The rounding error in each component: 32 eps condition max(|predicted|, |measured|), shape (T, *s).
 
         Args:
             block: how many trailing axes share their largest value; WHOLE is all of them.
@@ -71,7 +71,7 @@ class Judgement:
         estimate, interval: the statistic and its confidence interval.
         band: the interval, in the unit of the estimate, within which the statement is supported.
         reason: the figures in a sentence.
-        needed: trials that could settle it, where it is undecided.
+        needed: the number of trials that could decide it, if it is undecided.
         violating: the share of trials that alone contradict the statement; None if a single trial cannot do this.
         apart: the interval is outside the band, but a tail that no trial has shown could bring the mean back. This is
             too little to refute a statement, and enough to show that the trials distinguish it from another one.

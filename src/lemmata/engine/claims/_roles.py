@@ -70,7 +70,7 @@ def _kind(value: Any) -> Any:
 
 
 def _predicted(claim: Claim, problem: Any, one: str, other: str) -> jax.Array | None:
-    """The prediction for the problem with two fields exchanged; None if it, or its formula, does not take it."""
+    """The prediction for the problem with two fields exchanged; None if it, or its formula, does not accept it."""
     try:
         changed = dataclasses.replace(problem, **{one: getattr(problem, other), other: getattr(problem, one)})
         return jnp.asarray(claim.predict(changed), float)

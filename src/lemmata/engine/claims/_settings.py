@@ -1,4 +1,4 @@
-"""Settings of a population: named, typed, bounded; the default case, the region, and the corners of a verification."""
+"""Settings of a population: named, typed, bounded; the default, the region, and a verification's extra settings."""
 
 import dataclasses
 import difflib
@@ -18,7 +18,7 @@ class Integer:
 
     Args:
         default: the default. low, high: the region to which the claims apply.
-        meaning: what it is, in words.
+        meaning: its meaning, in words.
         step: the number is a multiple of this.
         corners: the cheap part of the region, from which verifications draw extra settings; None is half to twice the
             default.
@@ -43,7 +43,7 @@ class Integer:
         return _bounded(self, name, value, number, kind)
 
     def corner(self, rng: np.random.Generator) -> int:
-        """A number of the corners' region, evenly on a logarithmic scale where it is positive."""
+        """A number of the region of extra settings, uniform on a logarithmic scale if it is positive."""
         low, high = _region(self)
         drawn = round(_between(rng, low, high) / self.step) * self.step
         return int(min(max(drawn, math.ceil(low / self.step) * self.step), math.floor(high / self.step) * self.step))
@@ -171,7 +171,10 @@ class Space:
         return setting
 
     def corners(self, count: int, seed: int) -> list[dict]:
-        """Distinct settings other than the default, drawn from the corners' regions; fewer if there are fewer."""
+        """Distinct settings other than the default, drawn from the regions of extra settings.
+
+        Fewer if there are fewer.
+        """
         rng, found = np.random.default_rng(seed), []
         for _ in range(_DRAWS if self.variables and count else 0):
             setting = {name: variable.corner(rng) for name, variable in self.variables.items()}

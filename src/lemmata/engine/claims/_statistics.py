@@ -1,4 +1,4 @@
-"""Confidence limits that the verdicts rest on."""
+"""The confidence limits of verdicts."""
 
 import numpy as np
 from scipy import special, stats
@@ -66,7 +66,7 @@ def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[
     Args:
         sample: independent numbers.
         level: probability with which the limits may miss the mean.
-        exact: the numbers have no sampling error; then Hall's interval will do.
+        exact: the numbers have no sampling error; then Hall's interval is enough.
     """
     sample = np.asarray(sample, float)
     low, high = mean_interval(sample, level, exact)
@@ -79,7 +79,7 @@ def mean_limits(sample: np.ndarray, level: float, exact: bool = False) -> tuple[
 def stretch(sample: np.ndarray) -> float:
     """The factor by which the upper end of a mean's interval must move away, given the upper tail of the sample.
 
-    Three figures tell a heavy tail. Hill's estimate 1/a of its index, over the quarter of the sample that is farthest
+    Three figures show a heavy tail. Hill's estimate 1/a of its index, over the quarter of the sample that is farthest
     above the median. The largest deviation, squared, over what normal numbers give, 2 log(n) / n of all squares. And in
     samples below 200 how far the largest is above the median, in distances of the smallest: 1 for a symmetric law. The
     factor takes its largest value in three cases: 1/a is above 1; fewer than 25 trials, or fewer than a quarter, are
@@ -146,7 +146,7 @@ def least_mean(sample: np.ndarray, least: np.ndarray, level: float) -> float:
 def holm(p_values: dict[str, float], level: float) -> dict[str, tuple[float, bool]]:
     """Holm's step-down procedure: for each name the level that its p-value is held against, and whether it is rejected.
 
-    The probability that any true hypothesis is rejected is at most `level`, whatever the dependence.
+    The probability that any true hypothesis is rejected is at most `level`, for any dependence.
 
     >>> holm({"a": 0.001, "b": 0.04}, 0.05)
     {'a': (0.025, True), 'b': (0.05, True)}

@@ -142,7 +142,7 @@ def run_trials(
     executor: concurrent.futures.Executor | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Trials:
-    """Run a fixed number of trials; a Ctrl-C keeps those that are finished."""
+    """Run a fixed number of trials; after Ctrl-C, the finished ones are kept."""
     collected: list[Outcome] = []
     finished = Trials(trials)
     source = (
@@ -190,7 +190,7 @@ def stacked(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def _numbered(hypotheses: list[Hypothesis]) -> dict[tuple[str, int], Hypothesis]:
-    """Hypotheses by name, with how many of that name stand before."""
+    """Hypotheses by name, with the number of earlier hypotheses of that name."""
     names = [one.name for one in hypotheses]
     return {
         (name, names[:place].count(name)): one for place, (name, one) in enumerate(zip(names, hypotheses, strict=True))

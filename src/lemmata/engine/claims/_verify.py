@@ -28,7 +28,7 @@ CORNERS = 3
 """Other settings that a verification judges besides the default."""
 
 CORNER_TRIALS = 32
-"""Trials at each of them: they look for a violation, and are not asked to support the statement."""
+"""Trials at each extra setting: they look for a violation, and need not support the statement."""
 
 UNSEEN = "what it is judged on is not installed"
 """The first words of the reason of a verdict that needs data of an optional package."""
@@ -48,11 +48,11 @@ def verify(
 ) -> Verdict:
     """Run a claim on sampled problems and judge it.
 
-    A claim that needs data of an optional package which is not installed is inapplicable, and says which.
+    A claim that needs data of an optional package which is not installed is inapplicable, and names the package.
 
     The number of trials is fixed beforehand. A true statement is refuted with probability at most `level`. Half of the
     level is spent on the case itself. The other half is spent on the extra settings, which the seed draws: if one of
-    them is refuted, the claim is refuted. The promise is exact for bounds, constructions, estimates and means of
+    them is refuted, the claim is refuted. The guarantee is exact for bounds, constructions, estimates and means of
     measurements with declared `ends`. For other means, rates, limits and orders, the verdict uses limits that hold for
     the rare events and the heavy tails that docs/trust.md lists. Without any assumption on the distribution, no limits
     hold. The claim's control, a neighbouring false statement, is judged on the same trials. If it is not refuted, the
@@ -62,7 +62,7 @@ def verify(
         claim: the claim.
         setting: values for the claim's named settings; other settings keep their defaults.
         budget: number of trials; None takes what support needs, or the claim's own.
-        corners: how many other settings to judge; None is 3, and none if a setting is given.
+        corners: the number of extra settings to judge; None is 3, and 0 if a setting is given.
         level: probability of refuting a true statement.
         seed: seed of all randomness.
         executor: where trials run. For a claim in JAX, each setting is one task; for other claims, each trial is one
@@ -102,7 +102,7 @@ def _interrupted(claim: Claim, setting: dict, trials: int, *_: object) -> Trials
 def judged_in_turn(
     claim: Claim, wanted: list[tuple[dict, int]], at: Iterator[Trials], seed: int, level: float
 ) -> Verdict:
-    """The verdict on a claim from its trials at the case itself, which come first, and at its corners.
+    """The verdict on a claim from its trials at the case itself, which come first, and at its extra settings.
 
     Half of the level is spent on the case, half on the corners. They are drawn only if the case is not refuted.
     """
@@ -173,9 +173,9 @@ def verdicts_of(
         seed: of all randomness.
         executor: where claims are verified; None is here.
         progress: show a progress bar for each claim that runs here.
-        run: what runs trials, as of `verify`. Workers receive it unchanged. If it has a method `sent`, they receive the
-            result of this method for a claim and a seed. They return it with the verdict, and it is passed to the
-            method `add`.
+        run: the function that runs trials, as in `verify`. Workers receive it unchanged. If it has a method `sent`,
+            they receive the result of this method for a claim and a seed. They return it with the verdict, and it is
+            passed to the method `add`.
         budget: number of trials, as of `verify`.
         level: probability of refuting a true statement.
     """
@@ -229,7 +229,7 @@ def verify_all(
 
     Each claim is verified at `level`. A refutation is valid if Holm's procedure rejects it, too; otherwise the claim is
     inconclusive. Ctrl-C ends the run: the claims that were not begun are missing from the list, and count in the
-    family. Arguments are those of `verify`; in an executor each claim is a task.
+    family. The arguments are those of `verify`; in an executor, each claim is a task.
 
     Returns: A verdict for each claim; its level is the one with which Holm's procedure compared its p-value.
     """

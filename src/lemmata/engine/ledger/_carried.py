@@ -43,7 +43,7 @@ class CarriedTrials:
         return found
 
     def sent(self, claim: Claim, seed: int) -> "CarriedTrials":
-        """What a worker gets: the trials of this claim, code and seed that are known."""
+        """The data for a worker: the known trials of this claim, code and seed."""
         where = "claim = ? AND fingerprint = ? AND seed = ?"
         with open_ledger(self.path) as ledger:
             known = ledger.query(f"SELECT * FROM trials WHERE {where}", claim.name, trials_print_of(claim), seed)

@@ -31,7 +31,7 @@ class Change:
 
 
 def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
-    """The claims that both runs judged, and not alike.
+    """The claims that both runs judged, with different results.
 
     Raises:
         DataError: if the ledger has no such run.
@@ -78,7 +78,7 @@ def changes_in(ledger: Ledger, run: int) -> list[Change]:
 
 
 def _why(one: Any, other: Any, first: Any, second: Any) -> tuple[str, ...]:
-    """What differs between two verdicts, and between the runs that gave them."""
+    """The differences between two verdicts, and between their runs."""
     own = [word for word, name in (("code", "fingerprint"), ("seed", "seed"), ("setting", "setting"))
            if one[name] != other[name]]  # fmt: skip
     first_count, count = _requested(one), _requested(other)

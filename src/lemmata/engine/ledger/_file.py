@@ -83,7 +83,7 @@ class Ledger:
             )
 
     def add_verdict(self, run: int, fingerprint: str, record: dict[str, Any]) -> None:
-        """Write a verdict: its record as JSON, with what is asked for most in columns."""
+        """Write a verdict: its record as JSON, with the most used fields in columns."""
         own = [record[name] for name in ("seed", "status", "reason")]
         setting, text = json.dumps(record["setting"], sort_keys=True), json.dumps(record)
         with _told(self.path), self._connection:
@@ -94,7 +94,7 @@ class Ledger:
             )
 
     def begin(self, command: str, seed: int) -> int:
-        """Write that a run begins, with versions and device; its number."""
+        """Write the begin of a run, with versions and device, and return its number."""
         versions = {name: importlib.metadata.version(name) for name in ("lemmata", "jax", "numpy")}
         device = str(jax.devices()[0])
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -129,7 +129,7 @@ class Ledger:
 
 
 def _in_utf_8(value: Any) -> Any:
-    """A value that SQLite can keep: a program of others may say anything in the text of an error."""
+    """A value that SQLite can store: another program may write anything in the text of an error."""
     return encoded(value).decode() if isinstance(value, str) else value
 
 
@@ -137,7 +137,7 @@ def _in_utf_8(value: Any) -> Any:
 def read_ledger(path: str | Path) -> Iterator[Ledger]:
     """Open a ledger without writing anything, also on a disk that cannot be written to.
 
-    What a run has not yet merged into the file, since it was killed, is read from a copy if the disk is read-only.
+    If a killed run has not merged its data into the file and the disk is read-only, they are read from a copy.
 
     Args:
         path: of the file.
@@ -188,8 +188,8 @@ def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
         path: of the file; None is the one in the platform's directory for data.
 
     Raises:
-        DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written; it stays
-            unchanged. A `FullDiskError`, if its disk is full.
+        DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written; it is not
+            changed. A `FullDiskError`, if its disk is full.
     """
     path = default_path() if path is None else Path(path)
     existed = _recognised(path)

@@ -35,7 +35,7 @@ from ._file import Ledger
 from ._recorded import stacked_rows
 from ._rows import reading
 
-_SECONDS = 10.0  # of a claim that nobody has timed, if no claim was
+_SECONDS = 10.0  # for a claim without a measured time, if no claim has one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Known:
     Args:
         claim: the claim.
         seed: of the session that a run would judge.
-        verdict: of that session, if it stands already.
+        verdict: of that session, if it is already decided.
         last: the last verdict, from any session; None if there is none.
         sessions: seeds of which the ledger has a verdict.
         trials: at the default setting, over all sessions.
@@ -67,7 +67,7 @@ def known_of(
     ledger: Ledger, run: int, claims: Iterable[Claim], seed: int, budget: int | None = None, level: float | None = None,
     corners: int | None = None, fresh: bool = False,
 ) -> list[Known]:  # fmt: skip
-    """What is known of claims before a run.
+    """The known facts about claims before a run.
 
     A verdict is valid if it was made with the current code and with the same seed, budget, level, versions and device,
     at the default setting and its extra settings. It must have run to the end, without failure and without missing

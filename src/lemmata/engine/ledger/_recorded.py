@@ -47,7 +47,7 @@ def recorded_trials(
         trials: how many.
         seed: of all randomness.
         executor: where trials of claims that are not written in JAX run.
-        progress: told how many are finished.
+        progress: called with the number of finished trials.
     """
     with open_ledger(path) as ledger:
         finished, rows = Trials(trials), []

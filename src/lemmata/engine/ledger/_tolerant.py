@@ -13,7 +13,7 @@ class TolerantTrials:
     """Runs trials like another runner, and runs them without recording if the ledger cannot be written.
 
     Args:
-        run: what runs trials and records them.
+        run: the runner that runs trials and records them.
         unrecorded: why trials were not recorded; empty while all were.
     """
 
@@ -25,7 +25,7 @@ class TolerantTrials:
         if not self.unrecorded:
             try:
                 return self.run(claim, setting, trials, seed, *rest)
-            except DataError as error:  # of the ledger: what a claim raises is a verdict already
+            except DataError as error:  # errors of the ledger; an error of a claim is already a verdict
                 self.unrecorded = str(error)
         return run_trials(claim, setting, trials, seed, *rest)
 

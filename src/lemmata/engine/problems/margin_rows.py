@@ -29,7 +29,7 @@ class MarginRows(eqx.Module):
     Args:
         x, y: rows and classes -1, 1.
         teacher: a unit vector.
-        flips: 1/2 for labels that mean nothing.
+        flips: 1/2 for random labels.
         margin: gamma, fixed before the rows.
         delta: of the bound.
     """

@@ -92,8 +92,8 @@ class RandomLayers(Population[RandomUnits]):
 
     def hypotheses(self, problem: RandomUnits) -> list[Hypothesis]:
         n = len(problem.x)
-        # P(some |<w_r, x_i>| > B) <= 2 n m exp(-B²/(2 sigma²)) <= 2 n m (n k/delta)^(-C²/2), asked to be
-        # <= delta/(n k).
+        # P(some |<w_r, x_i>| > B) <= 2 n m exp(-B²/(2 sigma²)) <= 2 n m (n k/delta)^(-C²/2), which must be <= delta/(n
+        # k).
         most = (CONSTANT**2 / 2 - 1) * math.log(n * problem.outputs / problem.delta)
         width = "the width is polynomial, log(2 n m) against 49 log(n k / delta)"
         return [

@@ -13,7 +13,7 @@ class Schedule(eqx.Module):
 
     Args:
         start: g(0), positive.
-        slope: any number that leaves g(end) positive.
+        slope: any number for which g(end) is positive.
         end: where g stops changing; this chapter uses no larger times.
     """
 
@@ -48,7 +48,7 @@ class Schedule(eqx.Module):
         return -jnp.expm1(-self.integral(t))
 
     def noised(self, key: Key[Array, ""], t: Float[Array, " n"], clean: Float[Array, "n d"]) -> Float[Array, "n d"]:
-        """Draws of x(t_i) given x(0)_i, one a row."""
+        """Draws of x(t_i) given x(0)_i, one in each row."""
         noise = jax.random.normal(key, clean.shape, clean.dtype)
         return self.scale(t)[:, None] * clean + jnp.sqrt(self.variance(t))[:, None] * noise
 

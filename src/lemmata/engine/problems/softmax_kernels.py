@@ -193,7 +193,7 @@ def zero_rows(x: Float[Array, "n d"], what: str = "rows") -> str | None:
 
     Args:
         x: the rows.
-        what: what they are, in the plural.
+        what: their name, in the plural.
     """
     zero = [str(row) for row in np.flatnonzero(~np.asarray(x).any(axis=1))]
     return f"{what} {', '.join(zero)} (counted from 0) are zero, and so is the kernel there" if zero else None

@@ -17,7 +17,7 @@ Number = float | Float[Array, ""]
 
 
 def growth(exponent: float) -> float:
-    """Exp of a number; infinite if double precision ends, beyond 709.78.
+    """Exp of a number; infinite above 709.78, where double precision ends.
 
     Args:
         exponent: a multiple of B.
@@ -92,6 +92,6 @@ def required_steps(smallest: Number, n: int, k: int, bound: float, error: float)
         n: rows.
         k: outputs.
         bound: B.
-        error: the squared Frobenius norm of F - Y that is asked for.
+        error: the required squared Frobenius norm of F - Y.
     """
     return 20 * n**2 * k**2 * growth(16 * bound) * jnp.log(n * k / error) / smallest**2

@@ -105,8 +105,8 @@ class GaussianMixture(AbstractTarget):
 class Sphere(AbstractTarget):
     """Uniform on the unit sphere of the line (two points), the plane or space.
 
-    Given x(t) = x, x(0) has the von Mises-Fisher law with direction x/|x| and concentration
-    kappa = alpha |x| / (1 - alpha²).
+    Given x(t) = x, x(0) has the von Mises-Fisher distribution with direction x/|x| and concentration kappa = alpha |x|
+    / (1 - alpha²).
 
     Args:
         dimension: 1, 2 or 3.
@@ -194,7 +194,7 @@ class Cube(AbstractTarget):
         return jnp.sum(_log_mass(lower, upper) - jnp.log(2 * self.half * schedule.scale(t)))
 
     def denoiser(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, " d"]:
-        """In each coordinate the mean of N(x/alpha, (1 - alpha²)/alpha²) truncated to the cube."""
+        """In each coordinate, the mean of N(x/alpha, (1 - alpha²)/alpha²) truncated to the cube."""
         spread, lower, upper, sign = self._truncation(schedule, t, x)
         log_mass = _log_mass(lower, upper)
         edge = lambda z: jnp.exp(-(z**2) / 2 - log_mass) / jnp.sqrt(2 * jnp.pi)

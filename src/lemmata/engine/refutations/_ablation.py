@@ -1,4 +1,4 @@
-"""Which hypotheses a statement needs, as far as a search can tell."""
+"""The hypotheses that a statement needs, as far as a search can show."""
 
 import dataclasses
 import itertools

@@ -17,7 +17,7 @@ from ._look import Seen
 from ._problem import Place
 from ._region import beside
 
-_VARIANTS = 8  # settings that differ in real numbers alone and are tried at once
+_VARIANTS = 8  # settings that differ only in real numbers and are tested at once
 _ROWS = 64  # of each at once
 _SHAPES = 8  # that stay compiled
 _EXPECTED = 20  # violations that a true statement may have in a first look
@@ -58,7 +58,7 @@ class Chances:
 
     @property
     def delta(self) -> float:
-        """The probability with which the statement may fail; 0 if it is no such statement."""
+        """The probability with which the statement may fail; 0 for other kinds of statements."""
         relation = self.claim.relation
         return relation.delta if isinstance(relation, AtMost | AtLeast) else 0.0
 

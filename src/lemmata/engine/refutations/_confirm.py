@@ -56,9 +56,9 @@ def confirm(claim: Claim, place: Place, without: str | None = None) -> str | Non
 
 
 def _leans(own: Facts, without: str | None) -> bool:
-    """Whether hypotheses that hold by their slack alone may explain a contradiction: it is within the slack's root.
+    """Whether hypotheses that only hold by their slack may explain a contradiction: it is within the slack's root.
 
-    A bound that is as steep as a root where a hypothesis ends moves by that much.
+    A bound that is as steep as a root where a hypothesis ends moves by this amount.
     """
     slack = [
         h.rounding for h in own.hypotheses if h.checkable and h.name != without and np.any(np.asarray(h.margin) < 0)
@@ -85,7 +85,7 @@ def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.nd
         return None
     try:
         return precisely(both, arrays)
-    except Exception:  # whatever an operation raises on numbers that it was not made for
+    except Exception:  # any error of an operation on numbers that it was not made for
         return None
 
 
@@ -109,7 +109,7 @@ def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[
 def _rounding(
     both: Callable[[object, jax.Array], tuple[np.ndarray, np.ndarray]], problem: object, key: jax.Array
 ) -> float | None:
-    """How far rounding of the inputs moves the largest difference, relative to it; None if it explains it."""
+    """How far rounding of the inputs moves the largest difference, relative to it; None if rounding explains it."""
     difference = np.subtract(*both(problem, key))
     at = int(np.nanargmax(np.abs(difference)))
     largest = float(np.abs(difference.ravel()[at]))

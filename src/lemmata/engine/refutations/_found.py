@@ -85,7 +85,7 @@ class Counterexample:
     def save(self, directory: str | Path) -> Path:
         """Write a record, its arrays and a program that prints them into a directory, and return the program's path.
 
-        The program, `counterexample.py`, runs as it stands: `python counterexample.py`.
+        The program, `counterexample.py`, runs without changes: `python counterexample.py`.
 
         Raises:
             DataError: if the directory cannot be written to.
@@ -106,7 +106,7 @@ class Counterexample:
 
 @dataclasses.dataclass(frozen=True)
 class Survived:
-    """What a search tried without finding a counterexample: evidence, never proof.
+    """The tests of a search that found no counterexample: evidence, never proof.
 
     Args:
         claim: its name.
@@ -165,14 +165,12 @@ class Untested:
     """A search that judged no problem, so it gives no information about the statement.
 
     Args:
-        claim: its name.
-        settings, trials, failed: as of `Survived`.
+        claim: its name. settings, trials, failed: as in `Survived`.
         status: failed if problems raised an error or gave no number; inapplicable if no problem was inside the
             hypotheses, or if the data of an optional package are not installed; inconclusive if Ctrl-C was pressed
             while a contradiction was being confirmed.
         reason: in words.
-        seconds: of the search.
-        interrupted, unstored: as of `Survived`.
+        seconds: of the search. interrupted, unstored: as in `Survived`.
     """
 
     claim: str
@@ -209,7 +207,7 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
 
     Args:
         stem: the path without its ending, as the program has it.
-        claim: the claim; None for a claim of the catalogue, which its name finds.
+        claim: the claim; None for a claim of the catalogue, which is found by its name.
 
     Raises:
         MissingFileError: if there is no such file.
@@ -245,7 +243,7 @@ def _of_catalogue(name: str, path: Path, told_by: Told) -> Claim:
 
 
 def evaluated(claim: Claim, found: Counterexample) -> Counterexample:
-    """The counterexample with hypotheses, prediction and measurement computed anew."""
+    """The counterexample with newly computed hypotheses, prediction and measurement."""
     if not found.alone:
         return dataclasses.replace(found, **judged(claim, found.place, found.budget, found.level))
     problem, key = found.place.problem(claim), found.place.keys(claim)[1]

@@ -16,7 +16,7 @@ import mpmath as mp
 import numpy as np
 
 DIGITS = 50
-_WORK = 1e6  # units of about a microsecond: what a number of an operation costs at least
+_WORK = 1e6  # units of about a microsecond: the least cost of one number of an operation
 _A_MOVE = 500.0
 _left: contextvars.ContextVar[list[float]] = contextvars.ContextVar("_left")
 Values = Any  # np.ndarray of objects if numbers are real, of JAX's own types elsewhere
@@ -137,7 +137,7 @@ def _plain(values: list[Values]) -> bool:
 
 
 def _moved(equation: Any, values: list[Values]) -> list[Values]:
-    """Ask JAX where the numbers go, then put them there."""
+    """Let JAX compute the new places of the numbers, then put them there."""
     pool, places = [], []
     for value in values:
         if _real(value):
@@ -303,7 +303,7 @@ def _scan(params: dict[str, Any], values: list[Values]) -> list[Values]:
 
 
 def _solve(params: dict[str, Any], values: list[Values]) -> list[Values]:
-    """A linear system, by what was written to solve it."""
+    """A linear system, by its own solver."""
     lengths, jaxprs = params["const_lengths"], params["jaxprs"]
     counts = [lengths.matvec, lengths.vecmat, lengths.solve, lengths.transpose_solve]
     start = sum(counts[:2])

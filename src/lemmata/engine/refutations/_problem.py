@@ -37,8 +37,7 @@ class Place:
     """Where a problem is: a setting, a key, and values of free fields.
 
     Args:
-        setting: of the population.
-        seed, number: which trial drew it.
+        setting: of the population. seed, number: of the trial that drew it.
         fields: values that replace what was drawn.
     """
 

@@ -54,8 +54,8 @@ def refute(
 
     Optuna chooses settings and learns where the statement is nearly false. At each setting, problems are drawn. From
     the nearest ones, projected gradient ascent on log(measured/predicted) moves the fields that the population calls
-    `free`. If the claim is not written in JAX, an evolution strategy moves them. What is found is confirmed on fresh
-    randomness and against rounding, and then made simpler. For a statement with probability, about a mean or about a
+    `free`. If the claim is not written in JAX, an evolution strategy moves them. A counterexample is confirmed on new
+    randomness and against rounding, and then simplified. For a statement with probability, about a mean or about a
     rate, only settings are searched, and a second verification with another seed refutes it.
 
     At least one setting is searched, for any budget. Ctrl-C ends the search with the results so far; if there are none,
@@ -71,7 +71,7 @@ def refute(
         without: a hypothesis that need not hold.
         storage: a SQLite file, or the URL of another database of Optuna's, to continue an earlier one for the same
             claim, code and hypotheses.
-        progress: told the number of settings and the largest ratio so far.
+        progress: called with the number of settings and the largest ratio so far.
         clock: the function that measures the budget; use `time.process_time` on a machine that others use as well.
         simplify: seconds to make what was found simpler; None takes 0.4 of the budget.
 
@@ -124,7 +124,7 @@ def refute(
 
 @dataclasses.dataclass
 class _Run:
-    """A search under way: what was looked at, until when, how far the settings reach, and what was found."""
+    """A running search: what was tested, its deadline, the range of the settings, and the result."""
 
     claim: Claim
     space: Space
@@ -192,7 +192,7 @@ class _Run:
         return seen
 
     def ended(self, unstored: str, interrupted: bool = False) -> Searched:
-        """What is said of the search."""
+        """The result of the search."""
         own, seconds = self.search, self.clock() - self.begun
         if self.found is not None:
             return dataclasses.replace(self.found, unstored=unstored)

@@ -98,7 +98,7 @@ def holds_up(claim: Claim, place: Place, without: str | None = None) -> Callable
     def plain(fields: dict[str, np.ndarray]) -> bool:
         try:
             own = facts(claim, with_fields(problem, fields), key)
-        except Exception:  # a claim's own code may raise anything on numbers that nobody drew
+        except Exception:  # a claim's own code may raise anything on numbers that were not drawn
             return False
         return allowed(own.hypotheses, without) and contradicts(claim, own.predicted, own.measured, own.condition)
 

@@ -1,4 +1,4 @@
-"""Searches beside each other: several claims, or one claim from several seeds, in an executor."""
+"""Parallel searches: for several claims, or for one claim from several seeds, in an executor."""
 
 import dataclasses
 import warnings
@@ -32,13 +32,13 @@ def searches(
     which all are lost is `Lost`.
 
     Args:
-        executor: where searches run, each a task; None is here.
+        executor: where searches run, one task for each; None is here.
         search: `refute`.
         claims: of different names.
         budget: seconds of a search.
         each: searches for a claim.
         seed: of all randomness.
-        told: told the claim of each search that is finished.
+        told: called with the claim of each finished search.
         options: as of `refute`.
     """
     tasks = [

@@ -53,7 +53,7 @@ def open_study(
         if not study.trials:
             for own in beginnings(space):
                 study.enqueue_trial(steps_of(space, {k: v for k, v in own.items() if k not in fixed}))
-    except Exception as error:  # whatever the database's driver raises
+    except Exception as error:  # any error of the database's driver
         raise _refused(storage, " ".join(str(error).split())[:120]) from error
     return study
 
@@ -62,7 +62,7 @@ def storage_failure(error: Exception, storage: str | None) -> str:
     """The reason why a search can no longer be stored, in words; empty if the error is not about the storage.
 
     Args:
-        error: what a search raised.
+        error: the error of a search.
         storage: as of `refute`.
     """
     if storage is None or not type(error).__module__.startswith(("optuna.", "sqlalchemy.")):
@@ -72,7 +72,7 @@ def storage_failure(error: Exception, storage: str | None) -> str:
 
 
 def _check_file(url: str | None) -> None:
-    """Refuse a file that is not a database of Optuna's, and look at it without writing."""
+    """Refuse a file that is not a database of Optuna's, without writing to it."""
     kind, separator, rest = (url or "").partition(":///")
     if not separator or kind.partition("+")[0] != "sqlite":
         return

@@ -56,7 +56,7 @@ def read_record(path: Path) -> tuple[StoredCounterexample, Told]:
 
     Raises:
         MissingFileError: if there is no such file.
-        DataError: if it is no such record, or has another version.
+        DataError: if it is not such a record, or has another version.
     """
     told = Told(f"counterexample {path}", "a record of a counterexample", _REMEDY)
     values = parsed(read_bytes(path, f"counterexample {path}", _WROTE), told, literals=True)
@@ -122,7 +122,7 @@ def placed(claim: Claim, record: StoredCounterexample, told: Told, arrays: dict[
 
     Args:
         claim: the claim.
-        record: what the file holds.
+        record: the content of the file.
         told: the beginning of errors about it.
         arrays: values of free fields.
 

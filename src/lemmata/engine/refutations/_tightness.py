@@ -18,7 +18,8 @@ from ._search import refute
 
 _DRAWN = 64  # problems at a setting, for a statement with a probability
 _MOST = 30  # settings
-_ATTAINED = 1 + 1e-6  # beyond it unconfirmed ratios are rounding; below it hypotheses' own slack, 1e-12, explains them
+# beyond it, unconfirmed ratios are rounding; below it, the hypotheses' own slack, 1e-12, explains them
+_ATTAINED = 1 + 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Tightness:
 
     Args:
         claim: its name.
-        fingerprint: of the code that it rests on.
+        fingerprint: of its code.
         ratio: measured over predicted, or predicted over measured for a lower bound, at the worst problem. For a
             statement with probability 1 - delta, it is the quantile of that order, at the worst setting. None if
             predictions are not positive numbers, if the largest ratio is a rounding error, and for refuted claims.

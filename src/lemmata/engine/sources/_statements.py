@@ -1,4 +1,4 @@
-"""The statements of a source in their order, from its TOML file, beside the claims that judge them."""
+"""The statements of a source in their order, from its TOML file, with the claims that judge them."""
 
 import dataclasses
 import functools
@@ -21,7 +21,7 @@ _CALLED = {"figure": "caption", "example": "example"}
 """The names of statements whose number shows no kind; they count as remarks."""
 
 REFERENCES = ("real", "altered", "missing")
-"""What a work may turn out to be that a source cites."""
+"""The possible kinds of a work that a source cites."""
 
 
 REPRODUCED = ("reproduced", "in part", "not reproduced", "contradicted", "not run")
@@ -36,7 +36,7 @@ class Statement:
         number: its number, exactly as the source has it.
         kind: what it is.
         title: a name in lemmata's own words; may be empty.
-        reason: why no claim judges it; None where one does.
+        reason: the reason why no claim judges it; None if one does.
         says: the statement in lemmata's own words; empty if its claims already say it.
         verdict: the verdict on the statement, one of `VERDICTS`; None if its claims give the verdict.
         because: why that verdict.
@@ -70,11 +70,11 @@ class Reference:
 
 @dataclasses.dataclass(frozen=True)
 class Reproduction:
-    """What of a paper was run here, at which size, and what came of it.
+    """A result of a paper that was run here, at which size, and what came out.
 
     Args:
-        headline: what the paper reports, in lemmata's own words.
-        ours: what was measured here.
+        headline: the paper's result, in lemmata's own words.
+        ours: the measurement here.
         size: data, sizes of models and how often.
         verdict: one of `REPRODUCED`.
     """
@@ -94,7 +94,7 @@ class Problem:
         title: a name in lemmata's own words.
         difficulty: the source's own rating, of 10.
         statement: what is asked.
-        known: what is known of it here.
+        known: the known facts here.
     """
 
     number: int

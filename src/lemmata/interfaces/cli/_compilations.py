@@ -2,7 +2,7 @@
 
 JAX can read and write a directory of compiled functions, but it writes in place. So a second process may read half of
 an entry. A killed process leaves half an entry for ever, since JAX does not replace an existing entry. So every run
-gives JAX a directory of its own, and moves what is finished to the shared one at its end:
+gives JAX its own directory, and moves finished entries to the shared one at its end:
 
     compilations/lock             locked while anything below is added or removed, for moments
     compilations/entries/KIND/    whole entries, by versions and processor
@@ -70,7 +70,7 @@ def cache_directory() -> Path | None:
 
 
 class _Run:
-    """One run's directory. OSError if there can be none: no right to write, no hard links, no lock in time."""
+    """One run's directory. OSError if a directory is impossible: no right to write, no hard links, no lock in time."""
 
     def __init__(self, place: Path):
         from filelock import FileLock
@@ -183,7 +183,7 @@ def _kind() -> str:
 
 
 def _check_owner(place: Path) -> None:
-    """Compilations are programs that will run: refuse those that another user may have written."""
+    """Compilations are programs that will run, so refuse those that another user may have written."""
     status = place.stat()
     if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
         raise PermissionError(f"{place} can be written by other users")
@@ -204,8 +204,8 @@ def _remove_dead(runs: Path) -> None:
 def _evict(entries: Path, bound: int) -> None:
     """Remove the least recently used entries, of any kind, beyond the bound. The caller holds the lock.
 
-    An entry was last used when it was written or last read. Many file systems note a reading only if the last one
-    noted is not after the last writing, so the time of writing is moved up to it.
+    An entry was last used when it was written or last read. Many file systems only record a read access if the last
+    recorded access is not after the last write. So the time of writing is set to it.
     """
     files, total = [], 0
     for path in entries.glob("*/*"):

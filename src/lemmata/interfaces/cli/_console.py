@@ -22,7 +22,10 @@ def _width(stream) -> int | None:
 
 
 class _Spelled:
-    """A stream that takes every text: what its encoding lacks is escaped. Else rich would print it again and again."""
+    """A stream that accepts every text: characters that its encoding lacks are escaped.
+
+    Else rich would print it again and again.
+    """
 
     def __init__(self, stream: Any):
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Which claims a command means: all, those of subjects, sections and sources, those whose verdict is stale."""
+"""The claims that a command selects: all, those of subjects, sections and sources, those whose verdict is stale."""
 
 import dataclasses
 from typing import Annotated, Any

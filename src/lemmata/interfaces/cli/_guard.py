@@ -23,13 +23,13 @@ from ._scarce import Listener, killed_for_memory, no_memory
 REFUSED = 2
 FAILED = 4
 JUDGING = ("verify", "judge", "refute", "walk", "mutate", "ledger", "calibrate")
-"""Commands at which 4 says that a claim failed; elsewhere a program that leaves is refused as an input."""
+"""Commands at which 4 means that a claim failed; at others, a program that exits is refused as an input."""
 CLAIMS = "lemmata.claims"
 """The group of entry points by which packages name their claims."""
 _NOT_LOADED = 127
 """The exit code of a program for whose libraries the loader has no memory."""
 _LOGGED = re.compile(r"^[IWEF]\d{4} [\d:.]+ +\d+ [^ ]+\] ")
-"""What XLA writes before a message: a date, a time, a thread, a line of code."""
+"""The text that XLA writes before a message: a date, a time, a thread, a line of code."""
 _PROGRAM = re.compile(r"\.py(:|$)")
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -123,7 +123,7 @@ def _answer(run: Callable[[], None], tell: int, words: list[str]) -> NoReturn:
 
 
 def _end_with_parent(lives: int) -> None:
-    """End if the process that waits was killed: nobody would read what this one finds."""
+    """End if the waiting process was killed, because nobody would read the results."""
     os.read(lives, 1)
     os._exit(1)
 
@@ -141,7 +141,7 @@ def _ended(code: int, said: bytes, words: list[str], listener: Listener | None, 
         code: of that process, or the negative number of a signal.
         said: the exit code that it sent, and whether it lacked memory.
         words: of the command line.
-        listener: what it wrote, if a limit of the process is known.
+        listener: the output of the process, if a limit of the process is known.
         killed_for_memory: whether the kernel has ended a process meanwhile, because memory ran out.
     """
     noise = "" if listener is None else listener.noise

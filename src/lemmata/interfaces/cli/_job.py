@@ -37,7 +37,7 @@ class Job:
 
     Args:
         record: the class of the record, which knows the name of its file.
-        folder: where the page goes.
+        folder: the folder of the page.
         load: converts options and the arguments of the command line to the input of `run`; refuses invalid input as
             early as possible.
         run: makes the record of that, of options, a progress, the time of the start and an executor.
@@ -62,9 +62,9 @@ class Job:
 
         Args:
             told: the options.
-            data: what the command line names.
-            directory: where page and record go.
-            as_json: print the record alone.
+            data: the argument of the command line.
+            directory: the folder of page and record.
+            as_json: print only the record.
             jobs: processes that the work is dealt to.
             dask: the address of a scheduler that deals it instead.
 
@@ -90,7 +90,7 @@ class Job:
             from lemmata.workers import workers
 
             executor = at_end.enter_context(workers(jobs, dask))
-            place = directory.absolute()  # the user's own code may go to another folder
+            place = directory.absolute()  # the user's own code may change the folder
             with contextlib.redirect_stdout(sys.stderr):  # whatever that code prints, only the answer is on stdout
                 loaded = self.load(told, *data)
             prepare_directory(place, (self.folder,), (file, f"{self.folder}/index.html"))

@@ -78,8 +78,8 @@ def check_limits(**limits: float | None) -> None:
 class Kept:
     """The ledger of a run: the function that runs its trials, and the place of its verdicts.
 
-    Where the disk is full, trials run and verdicts are given all the same; `unrecorded` says why they were not kept.
-    Workers elsewhere do not see the ledger's file: their trials come back with the verdict.
+    If the disk is full, trials still run and verdicts are still given; `unrecorded` gives the reason why they were not
+    stored. Workers elsewhere do not see the ledger's file: their trials come back with the verdict.
     """
 
     def __init__(self, path: Path | None, seed: int, carried: bool = False):

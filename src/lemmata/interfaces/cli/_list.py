@@ -152,7 +152,7 @@ def _weakness(row: dict[str, Any]) -> str:
 
 
 def _has(row: dict[str, Any], facet: str, word: str) -> bool:
-    """Whether a claim has what an option asks for."""
+    """Whether a claim matches an option."""
     return row["weak"] if (facet, word) == ("verdict", WEAK) else _facet(row, facet) == word
 
 

@@ -203,7 +203,7 @@ def _needed(claims: "list[Claim]", minutes: float, seed: int) -> int:
 
 
 def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each claim with what its search found, as it is finished."""
+    """Each claim with the result of its search, when it is finished."""
     from lemmata.engine.refutations import refute as search
     from lemmata.engine.refutations import searches
     from lemmata.workers import Lost
@@ -236,7 +236,7 @@ def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, A
 
 
 def _asked(names: list[str] | None, subject: list[str] | None, everything: bool) -> "list[Claim]":
-    """The claims to search: those that are named, or all, and of a subject if one is given."""
+    """The claims to search: the named ones, or all, restricted to a subject if one is given."""
     from lemmata.engine.claims import registry
 
     from ._tightness import is_recorded, wanted
@@ -252,7 +252,7 @@ def _asked(names: list[str] | None, subject: list[str] | None, everything: bool)
 def _check_asked(
     names: list[str] | None, subject: list[str] | None, everything: bool, write: bool, others: dict[str, Any]
 ) -> None:
-    """Refuse combinations that mean nothing."""
+    """Refuse combinations without a meaning."""
     if not (names or subject or everything):
         raise SettingError(
             "lemmata refute",

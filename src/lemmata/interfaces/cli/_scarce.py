@@ -1,8 +1,8 @@
 """Messages and signs that a process waits for while it runs a command in another one with limited memory.
 
-XLA and libraries in C++ and Rust end their process if they get no memory, or never come back. So the other
-process's standard error comes here through a pipe: it is passed on, without what such a library writes at its end. A
-process whose address space is full, and which has computed nothing for a minute, is ended.
+XLA and libraries in C++ and Rust end their process if they get no memory, or never come back. So the other process's
+standard error comes here through a pipe and is passed on, without the last output of such a library. A process with a
+full address space that has computed nothing for a minute is ended.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _LOOK = 0.2  # seconds between two looks at whether the process has ended
 _STILL = 60.0
 """Seconds without any computation after which a process whose address space is full counts as one that hangs."""
 _FULL = 128 * 2**20
-"""Bytes of addresses below which there may be no room for a thread, or for a heap of one."""
+"""Bytes of address space below which a thread, or its heap, may not fit."""
 _WAITS = ("--serve", "--dask")
 """Options with which a command waits for others and computes nothing."""
 _ROOM = "most commands need 2 to 3 GiB of addresses, which libraries reserve and hardly use"

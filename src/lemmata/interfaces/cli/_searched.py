@@ -9,7 +9,7 @@ from lemmata.interfaces.search import ask, claim_shelf
 
 _NEAREST = 5
 """How many claims are shown if none has all words."""
-_ALMOST = 0.85  # how alike a misspelt locator is to the right one
+_ALMOST = 0.85  # how similar a misspelt locator is to the right one
 
 
 def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any]], str]:

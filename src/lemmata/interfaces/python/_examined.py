@@ -80,7 +80,7 @@ class ModelStudy(Finished[ExaminationRecord]):
 
     @property
     def answer(self) -> str:
-        """The answer in sentences, the most important one first, followed by what to do next."""
+        """The answer in sentences, the most important one first, followed by the next steps."""
         steps = [f"Next: {line}" for line in action_sentences(self.record)]
         return "\n".join([*model_sentences(self.record), *steps])
 

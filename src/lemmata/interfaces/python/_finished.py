@@ -1,4 +1,4 @@
-"""What the finished jobs have in common in Python: a record with its answer, its page and its file."""
+"""The common part of finished jobs in Python: a record with its answer, its page and its file."""
 
 import dataclasses
 from pathlib import Path

@@ -37,7 +37,7 @@ NORMAL_90 = 1.645
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """The input of a study: the data as they were given, the table that was read from them, and the options."""
+    """The input of a study: the original data, the table that was read from them, and the options."""
 
     data: Any
     dataset: Dataset
@@ -75,7 +75,7 @@ class Study(Finished[StudyRecord]):
     def best(self, name: str | None = None) -> Any:
         """The recommended model, fitted to all rows that have a target, as a pipeline of scikit-learn.
 
-        The pipeline takes a data frame with your columns as they are. It predicts the target in its own units, or its
+        The pipeline takes a data frame with your original columns. It predicts the target in its own units, or its
         class.
 
         Args:
@@ -133,7 +133,7 @@ class Study(Finished[StudyRecord]):
 
         The columns are model, n (training rows), kind ("measured" or "expected"), value, and lower and upper, the ends
         of a 90 % interval. The interval of a measured value is value -+ 1.645 standard errors. It is clipped to the
-        range of the metric: shares and AUC lie in [0, 1], R² is at most 1, and other metrics are at least 0.
+        range of the metric: shares and AUC are in [0, 1], R² is at most 1, and other metrics are at least 0.
         """
         rows, (least, most) = [], bounds_of(self.record.unit)
         for model in self.record.models:

@@ -1,4 +1,4 @@
-"""The folded pictures of a study as Vega-Lite charts, drawn from the record alone.
+"""The folded pictures of a study as Vega-Lite charts, drawn only from the record.
 
 Each function returns None if the record holds nothing to draw.
 """
@@ -18,7 +18,7 @@ PANEL = {"width": 250, "height": 180}
 """Size of a panel in pixels, if a picture has one a model."""
 Picture = Any | None
 CSV = {"curves": COLUMNS, "all-curves": COLUMNS}
-"""The columns of a picture's rows that are worth writing to CSV; all of them for pictures not listed."""
+"""The columns of a picture's rows that are written to CSV; all columns for pictures that are not listed."""
 
 
 def _log(values: Sequence[float | int], around: float = 1.15) -> tuple[alt.Scale, list[float]]:

@@ -170,7 +170,7 @@ def level(around: Frame, value: float, label: str, left: bool, dashed: bool = Fa
 
 
 def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
-    """A line up at the rows there are, with its label on the side that has room."""
+    """A vertical line at the available number of rows, with its label on the side that has room."""
     lower, upper = (math.log(size) for size in around.sizes)
     late = math.log(total) > lower + 0.7 * (upper - lower)
     rule = alt.Chart(alt.Data(values=[{"n": total, "label": label}])).encode(x=around.x())
@@ -211,7 +211,7 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
     legend = alt.Legend(title=None, orient="right", labelLimit=200, symbolStrokeWidth=3, symbolType="stroke")
     shades = colour([model.title for model in record.models], legend)
     layers = curve_layers([model.title for model in best], around, shades)
-    # If few rows train, the curve is far from the target, and if many do, far from guessing: there is room.
+    # With few training rows, the curve is far from the target, and with many, far from guessing: there is room.
     layers += level(around, unit.guessing, f"guessing: {told(unit.guessing, unit)}", left=not best)
     if answers.needed is not None:
         layers += level(around, answers.asked, f"to reach: {told_asked(answers, unit)}", left=True, dashed=True)

@@ -11,7 +11,7 @@ from ._text import number, told, told_asked, told_interval, told_rows
 
 
 def described(record: StudyRecord) -> dict[str, str]:
-    """The words for each picture of a study, by the picture's name; also for those that are not drawn."""
+    """The description of each picture of a study, by the picture's name; also for pictures that are not drawn."""
     found = {
         "curves": learning_curve(record),
         "all-curves": _all_curves(record),

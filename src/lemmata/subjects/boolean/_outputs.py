@@ -18,7 +18,7 @@ def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.
     Args:
         outputs: what a function returned.
         count: how many points there were.
-        name: what they are, for messages.
+        name: the name in messages.
 
     Raises:
         ShapeError, DataError: for anything else.

@@ -53,7 +53,7 @@ def _tried(what: str, call: Callable[[], Any], rule: str) -> Any:
         return call()
     except LemmataError:
         raise
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
         raise SettingError(what, found=found, rule=rule) from error
 
@@ -161,7 +161,7 @@ class FunctionRuns:
             return call()
         except (LemmataError, *let):
             raise
-        except Exception as error:  # whatever a user's function raises
+        except Exception as error:  # any error of a user's function
             found = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
             raise SettingError("model", found=found, rule=rule) from error
 

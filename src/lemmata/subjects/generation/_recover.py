@@ -259,7 +259,7 @@ def _checked(generator: Any, k: int, n: int) -> None:
     try:
         shape = jax.eval_shape(generator, jax.ShapeDtypeStruct((k,), jnp.float64))
         jax.eval_shape(jax.jacobian(generator), jax.ShapeDtypeStruct((k,), jnp.float64))
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         rule = f"a function of {k} latent variables that JAX can differentiate"
         raise SettingError("generator", found=found, rule=rule, remedy="write it with jax.numpy") from error

@@ -125,7 +125,7 @@ def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int,
         raise SettingError(name, found=f"a {type(function).__name__}", rule="a function")
     try:
         value = function(*(own.copy() if isinstance(own, np.ndarray) else own for own in given))
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         raise SettingError(name, found=found, rule="a function that takes the arguments of its description") from error
     numbers = numbers_of(f"values of {name}", value).astype(float)

@@ -230,7 +230,7 @@ def _called(samples: Any, same: Callable[[Any, Any], Any]) -> np.ndarray:
 def _answer(same: Callable[[Any, Any], Any], a: Any, b: Any) -> bool:
     try:
         answer = np.asarray(same(a, b))
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         raise SettingError("same", found=found, rule="a function of two samples") from error
     if answer.shape != () or answer.dtype.kind not in "biu" or answer not in (0, 1):

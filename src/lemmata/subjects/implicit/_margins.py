@@ -181,7 +181,7 @@ def _scores(model: Any, inputs: np.ndarray) -> np.ndarray:
         model = outputs_of_torch(model, inputs)
     try:
         given = model(inputs) if callable(model) else model
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         rule = f"a function of a NumPy array of shape {inputs.shape}, which returns scores"
         raise SettingError("model", found=found, rule=rule) from error

@@ -297,7 +297,7 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
 
 
 def _balance(teacher: CubicTeacher, interaction: float, y):
-    """At a share y of level minima: what the equation for b lacks, b, c, y and d times the fraction of units there."""
+    """At a share y of level minima: the gap in the equation for b, then b, c, y, and d times the fraction of units."""
     rest, g = 1 - 2 * y, teacher.weight_variance
     prior, slope = y / (2 * g * rest) - np.log(rest) / 2, 1 / (2 * g * rest**2) + 1 / rest
     seen = np.sqrt(2 * prior / interaction)  # b h_1 + sqrt 6 c h_3

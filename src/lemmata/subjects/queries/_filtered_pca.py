@@ -195,7 +195,7 @@ def _chosen(filters: Any) -> dict[str, Filter]:
 def _standardised(name: str, function: Filter, y: np.ndarray) -> np.ndarray:
     try:
         given = function(y.copy())
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         rule = "a function of the array of all labels, which returns one number for each row"
         raise SettingError(f"filter '{name}'", found=found, rule=rule) from error

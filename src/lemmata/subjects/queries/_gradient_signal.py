@@ -167,7 +167,7 @@ def gradient_signal(
     _check(params)
     try:
         values, back = jax.vjp(outputs, params)
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # any error of a user's function
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         rule = "a function of the parameters in JAX, which returns one number for each input"
         raise SettingError("outputs", found=found, rule=rule, remedy="call outputs(params) to see the error") from error

@@ -289,7 +289,7 @@ def _answers(predict: Callable[..., Any], x: np.ndarray, y: np.ndarray, queries:
             given = predict(x[place, :n].copy(), y[place, :n].copy(), queries[place].copy())
         except LemmataError:
             raise
-        except Exception as error:  # whatever a user's function raises
+        except Exception as error:  # any error of a user's function
             text = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
             raise SettingError("predict", found=text, rule="a function of inputs, targets and a query") from error
         answer = single_of("answer of predict", given)

@@ -244,7 +244,7 @@ def positive_eigenvalue(training: Training, why: str = "") -> Hypothesis:
 
     Args:
         training: the network and its data.
-        why: what the condition protects.
+        why: the reason for the condition.
     """
     return Hypothesis("the smallest eigenvalue of H* is positive", training.smallest, ">", floor(training), why)
 

@@ -86,7 +86,7 @@ def width_table(
         y: targets in the unit ball.
         sigma: standard deviation of the weights.
         delta: failure probability.
-        error: the squared Frobenius norm of F - Y that is asked for.
+        error: the required squared Frobenius norm of F - Y.
         key: randomness of the weights, which all activations share.
         widths: the ladder of widths.
         steps: the most steps of descent for each network; one that would need more counts as not trained.

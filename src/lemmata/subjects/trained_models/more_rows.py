@@ -72,7 +72,7 @@ def curve_of(problem: Trained) -> Curve:
 
 
 def added_rows(problem: Trained) -> int:
-    """How many held-out rows join the training rows: half of them, and at most as many as there are of these."""
+    """The number of held-out rows that join the training rows: half of them, but not more than those."""
     n = len(problem.x)
     return n if problem.held is None else min(n, int(fresh_rows(problem).sum()) // 2)
 

@@ -127,7 +127,7 @@ THRESHOLD = 3.5
 
 
 def _counted(problem: Trained, half: int) -> tuple[int, int]:
-    """Rows of a half of the held-out ones that the smallest change sends to its class, of those called another."""
+    """Held-out rows of one half with another predicted class that the smallest change sends to its class."""
     found = smallest_triggers(problem)
     c = found.smallest
     own = halves(problem)[half]

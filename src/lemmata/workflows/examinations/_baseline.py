@@ -14,7 +14,7 @@ UNBALANCED = 4.0
 
 
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
-    """The model beside one answer for all rows, on the same rows: the difference of the two errors is taken row by row.
+    """The model against one answer for all rows. The difference of the two errors is computed row by row.
 
     The answer follows from the training rows: their most frequent class, the mean of their values, or the frequencies
     of their tokens, each counted once more than it occurs. The interval of the difference is exact for classes

@@ -83,7 +83,10 @@ def _in_pairs(trained: Trained, x: np.ndarray) -> np.ndarray:
 def _own_call(
     trained: Trained, own: Float[np.ndarray, "n _"], once: Float[np.ndarray, "n C"], loose: float
 ) -> Check:  # fmt: skip
-    """The user's own call on the same rows: the outputs, or the probabilities, one logit or counts they stand for."""
+    """The user's own call on the same rows.
+
+    It gives the outputs, or the probabilities, one logit or counts that they represent.
+    """
     link = "log" if trained.task.is_counted else trained.model.link
     known = [tried for tried in (own, linked(own, link)) if tried.shape == once.shape]
     if not known:

@@ -17,7 +17,7 @@ from ._splits import LARGEST_SHARE_IN_TIME, before_stretches
 
 LEVEL = 0.05
 CALMER = 4.0
-"""From so many times the mean square of later rows on, earlier rows are told to be unlike them."""
+"""A ratio of mean squares. If that of later rows is at least this, a warning says that earlier rows differ."""
 
 
 def drift(best: Candidate, question: Question) -> list[str]:

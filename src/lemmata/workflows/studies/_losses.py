@@ -252,7 +252,9 @@ def _of_size(
 
 
 def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
-    """The standard error of the mean over stretches as a statement about as many to come, by Student's t.
+    """The standard error of the mean over stretches.
+
+    It is a statement about the same number of future stretches, by Student's t.
 
     Neighbouring stretches are similar, so their own spread is too small (batch means): they are averaged in pairs. The
     mean of future stretches varies as much as the mean of the observed stretches.

@@ -223,7 +223,9 @@ def _bunch(bunch: Mapping[str, Any]) -> Table:
 
 
 def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]) -> Table:
-    """One row an entry of the first axis of the arrays, one column each entry of a row: X[0], X[1], ... of a matrix.
+    """One row for each entry of the first axis of the arrays.
+
+    There is one column for each entry of a row: X[0], X[1], ... of a matrix.
 
     Raises:
         DataError: if the arrays do not have the same number of rows, or contain something that is not a column.
