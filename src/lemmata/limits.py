@@ -5,7 +5,7 @@ import os
 import pathlib
 from typing import NamedTuple
 
-# Files of a control group with its limit, its use, and the share of the use that the kernel gives back when asked.
+# Files of a control group with its limit, its use, and the share of the use that the kernel can free on demand.
 _V2 = ("memory.max", "memory.current", "inactive_file")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _UNLIMITED = 2**60

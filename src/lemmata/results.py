@@ -1,6 +1,6 @@
 """Results of several files: the old one stands there or the new one, never some files of each, and one process writes.
 
-The files of a new result are written into a hidden folder beside their places. The new result counts from the moment
+The files of a new result are written into a hidden folder next to their places. The new result counts from the moment
 when the folder is renamed from `.draft` to `.whole`. If the process ends before this moment, the old result remains. If
 it ends after this moment, the next reader or writer of the result moves the remaining files.
 """
@@ -87,15 +87,15 @@ class Result:
 
 @contextlib.contextmanager
 def writing(folder: str | Path, name: str, patience: float = 0.0) -> Iterator[Result]:
-    """A context in which this process alone writes a result into a folder.
+    """A context in which only this process writes a result into a folder.
 
     A result that a killed process left half moved is finished, and what else it left is removed. The lock ends with its
-    process, even if the process is killed. If the file system has no locks, it counts while its process runs on this
-    machine.
+    process, even if the process is killed. If the file system has no locks, the lock is valid while its process runs on
+    this machine.
 
     Args:
         folder: of the result; it is made.
-        name: of the result, the same for all its writers: that of its main file.
+        name: of the result, the same for all its writers: the name of its main file.
         patience: seconds to wait for another writer.
 
     Raises:
@@ -257,7 +257,7 @@ def _holder(file: BinaryIO) -> dict[str, object]:
 
 
 def _runs(holder: dict[str, object]) -> bool:
-    """Whether a process that claims a lock may still run; one of another machine may."""
+    """Whether a process that claims a lock may still run; a process of another machine may."""
     number = holder.get("pid")
     if not isinstance(number, int) or number <= 0:
         return False

@@ -135,7 +135,7 @@ def relu(logits: Logits, parts: Contracted) -> Averages:
 
 
 def softmax_averages(z: Moments, u: Moments, parts: Contracted) -> Averages:
-    """The averages at given softmax weights, whose Jacobians are J_a = diag(z_a) - z_a z_a^T and J_b likewise."""
+    """The averages at given softmax weights, with the Jacobians J_a = diag(z_a) - z_a z_a^T and J_b."""
     k, v = parts.nngp, _t(u)
     zk, kv = z @ k, k @ v
     zkv = zk @ v

@@ -52,7 +52,7 @@ class Function(eqx.Module):
 
 @singledispatch
 def factors(layer: Any, params: Any, x: Array, g: Array) -> tuple[Factor, ...]:
-    """The factors of a layer inside a network, with x (n, ...) its inputs and g (n, q, ...) gradients by its outputs.
+    """The factors of a layer inside a network, from its inputs x (n, ...) and gradients g (n, q, ...) by its outputs.
 
     The general rule finds products of parameters with vectors by `probed`; a layer with structure registers its own
     rule.

@@ -1,4 +1,4 @@
-"""Random positional embeddings: Gaussian vectors at the positions of a grid, added to a field or put beside it."""
+"""Random positional embeddings: Gaussian vectors at positions, added to a field or concatenated with it."""
 
 import math
 from collections.abc import Callable

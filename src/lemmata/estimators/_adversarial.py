@@ -23,7 +23,7 @@ ROWS = ("own", "common")
 
 
 class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
-    """Least-squares classification with a tangent kernel, stopped so that an adversary who moves inputs gains little.
+    """Least-squares classification with a tangent kernel, stopped early against adversaries who move inputs.
 
     An infinitely wide network is trained on centred indicators of the classes by the flow of its tangent kernel. Each
     training row has its own time, after which it no longer counts. The times are learned on validation rows, which are

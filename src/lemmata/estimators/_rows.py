@@ -53,7 +53,7 @@ class Rows(NamedTuple):
         return classes, index
 
     def merged(self) -> "Rows":
-        """The rows, those with equal inputs and targets as one of their summed weight, in the order of their first.
+        """The rows, with equal inputs and targets merged into one row of summed weight, in order.
 
         Least squares is the same, and a row that occurs twice is left out like one row of weight 2.
         """
@@ -68,7 +68,7 @@ class Rows(NamedTuple):
         return Rows(self.points[chosen], self.targets[chosen], weights)
 
     def averaged(self) -> "Rows":
-        """The rows, those with equal inputs as one of their mean target and summed weight, in the order of their first.
+        """The rows, with equal inputs merged into one row of mean target and summed weight, in order.
 
         It is what a fit that interpolates tends to, since no function passes through two targets at one input.
         """

@@ -14,7 +14,7 @@ from lemmata.errors import SettingError, ShapeError
 
 
 def gaussian_moment(dimension: int, scale: float = 1.0) -> float:
-    """Of exp(-scale² |x - c|²/2) for any centre: scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2), at most scale sqrt(d).
+    """The moment of exp(-scale² |x - c|²/2): scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2), at most scale sqrt(d).
 
     Args:
         dimension: d.

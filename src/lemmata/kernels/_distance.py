@@ -134,8 +134,8 @@ def _in_scales(own: bool, x: Array, y: Array, unit: Array | None, scales: Array)
 @_in_scales.defjvp
 def _in_scales_jvp(own, primals, tangents):
     # d sum_k (x_ik - y_jk)²/l_k² = 2 sum_k (x_ik - y_jk) (dx_ik - dy_jk) / l_k² - 2 sum_k (x_ik - y_jk)² dl_k / l_k³.
-    # The second sum is taken from differences: the root of a distance has the derivative 1 / (2 |x - y|), which
-    # magnifies what a product form loses between near points.
+    # The second sum is computed from differences. The root of a distance has the derivative 1 / (2 |x - y|), which
+    # magnifies the error of a product form between near points.
     (x, y, unit, scales), (dx, dy, _, dscales) = primals, tangents
     points = _moved_by_differences if _few(x, y) else _moved_points
     u, v, du, dv = (_in_units(each, unit) for each in (x, y, dx, dy))

@@ -84,7 +84,7 @@ def filled(
 
 
 def has_cheap_points(kernel: AbstractKernel) -> bool:
-    """Whether a kernel, or all parts of a combination of kernels, do little for one point alone."""
+    """Whether a kernel, or all parts of a combination of kernels, need little work for one point."""
     if isinstance(kernel, Sum | Product):
         return has_cheap_points(kernel.left) and has_cheap_points(kernel.right)
     return has_cheap_points(kernel.kernel) if isinstance(kernel, Scale | Power) else kernel.cheap_points
@@ -121,7 +121,7 @@ def _aligned(shape: tuple[int, int], dtype: np.dtype) -> Float[np.ndarray, "n m"
 
 
 def _write(matrix: np.ndarray, tile: _Tile, rows: _Axis, columns: _Axis) -> None:
-    """Put a tile where it belongs, and its transpose if the matrix is symmetric; refused if not finite."""
+    """Put a tile in its place, and its transpose if the matrix is symmetric; an error if it is not finite."""
     row, column = rows.starts[tile.i], columns.starts[tile.j]
     if tile.told is None:
         found = checked_finite(tile.values, (row, column))

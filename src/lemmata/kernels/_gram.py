@@ -33,7 +33,7 @@ def gram(
 ) -> Float[Array, "n m"]:
     """The Gram matrix K(x_i, x_j), or the cross matrix K(x_i, y_j) if `y` is given.
 
-    The symmetric form is exactly symmetric. It computes the tiles on and above the diagonal alone, if there are
+    The symmetric form is exactly symmetric. It computes only the tiles on and above the diagonal, if there are
     tiles: on a CPU, for vectors and more than 2^20 entries, tiles that fit into the cache, if the kernel declares that
     the work for one point is small (`AbstractKernel.cheap_points`). With `block` or `working_set`, tiles are square.
     The peak of memory is then the output, the working set, and once about 100 MiB for the compiler, which no plan
@@ -54,7 +54,7 @@ def gram(
             row.
         SettingError: if both block and working set are given, or one of them is not a whole number above 0. It is also
             raised if the kernel is not a kernel of lemmata, an entry is not finite, or K(x, y) and K(y, x) differ by
-            more than rounding. In tiles only those on the diagonal are checked for symmetry.
+            more than rounding. With tiles, only those on the diagonal are checked for symmetry.
         MemoryPlanError: if the matrix does not fit; the message states the plan.
 
     Example:

@@ -8,8 +8,8 @@ sqrt(pi / (2 s)) exp(-s) times Chebyshev series in 4/s - 1. From there, with the
     M_(a+1)(s) = M_a(s) + s² / (4 a (a - 1)) M_(a-1)(s),
 
 in which all terms are positive, so nothing cancels and nothing overflows. From nu = 32 on, the uniform expansion
-of Debye has a fixed cost (DLMF 10.41.4). The order is a Python number: everything that depends on it alone is computed
-once, by NumPy and SciPy.
+of Debye has a fixed cost (DLMF 10.41.4). The order is a Python number, so everything that depends only on it is
+computed once, by NumPy and SciPy.
 """
 
 import functools
@@ -117,7 +117,7 @@ def _near(mu: float, whole: int, s: Array) -> Array:
 
 def _far(mu: float, whole: int, s: Array) -> Array:
     """M by Chebyshev series, for s >= 2."""
-    half = jnp.exp(-s / 2)  # one half now, one at the end, so that large orders meet no underflow on their way
+    half = jnp.exp(-s / 2)  # one half now, one at the end, so that large orders do not underflow on the way
     at = 2 * _SPLIT / s - 1
     own = _clenshaw(_chebyshev(mu), at) * half
     scale = math.sqrt(math.pi) / math.gamma(1 + mu)

@@ -1,4 +1,4 @@
-"""A kernel on points of a grid, half of which is shared by points of equal parities alone."""
+"""A kernel on points of a grid, half of which is shared only by points of equal parities."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,9 +14,9 @@ from ._stationary import RBF
 class OddEvenKernel(AbstractKernel):
     """K(x, y) = exp(-|x - y|²/(2 l²)) + weight δ(x, y) exp(-|x - y|²/(2 l_oe²)), for points of whole numbers.
 
-    δ(x, y) is 1 if every coordinate of x has the parity of that of y, and 0 elsewhere. For nuclei, x = (Z, N). In each
-    of the classes even-even, even-odd, odd-even and odd-odd, the second term adds its own smooth function to the smooth
-    first term. With the coordinates' signs s = (-1)^x,
+    δ(x, y) is 1 if every coordinate of x has the same parity as that of y, and 0 otherwise. For nuclei, x = (Z, N). In
+    each of the classes even-even, even-odd, odd-even and odd-odd, the second term adds its own smooth function to the
+    smooth first term. With the coordinates' signs s = (-1)^x,
 
         δ(x, y) = product over coordinates i of (1 + s_i(x) s_i(y))/2,
 
@@ -41,8 +41,8 @@ class OddEvenKernel(AbstractKernel):
 
     Raises:
         SettingError: if a length scale is known and not positive, the weight is negative, or a coordinate is not a
-            whole number of at least 0 or is named twice. Also for points that lack a named coordinate, or whose number
-            of coordinates differs from that of the length scales.
+            whole number of at least 0 or is named twice. It is also raised for points that lack a named coordinate, or
+            whose number of coordinates differs from that of the length scales.
 
     Reference: tang2024charge.
     """

@@ -26,7 +26,7 @@ WORKING_SET = 2**28
 # 2.9 times what the compiled tile holds (`benchmarks/gram_memory.py`).
 _KEPT = 3
 
-# What compiled tiles hold, of the last plans.
+# The memory of compiled tiles, for the last plans.
 _KNOWN: dict[Any, int] = {}
 _MOST = 256
 
@@ -63,7 +63,7 @@ class GramPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """Bytes of the matrix and of the work beside it."""
+        """Bytes of the matrix and of the working memory."""
         return self.output_bytes + self.working_bytes
 
     @property
@@ -111,8 +111,8 @@ def gram_plan(
 ) -> GramPlan:
     """The plan by which `gram` and `gram_on_disk` compute a matrix, without computing it.
 
-    The memory of a tile is what the compiler reports for this kernel, so a plan costs one to three compilations. What
-    the compiler takes for itself, some 100 MiB once, is not part of the plan.
+    The memory of a tile is what the compiler reports for this kernel, so a plan costs one to three compilations. The
+    compiler's own memory, about 100 MiB once, is not part of the plan.
 
     Args:
         kernel: the kernel K.

@@ -31,8 +31,8 @@ def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, boo
     """The points as arrays of floating-point numbers, and whether all values are known (not under `jit` or `vmap`).
 
     Args:
-        kernel: what must be a kernel.
-        x: points, one a row: an array, or lists of numbers.
+        kernel: the object that must be a kernel.
+        x: points, one in each row: an array, or lists of numbers.
         y: other points; `None` is kept and means `x` itself.
 
     Raises:
@@ -136,7 +136,8 @@ def _array(name: str, given: Any) -> Any:
 def _finite(name: str, points: Array) -> bool:
     """Whether the points are known, refused if they are and one is not finite."""
     try:
-        # A sum of finite numbers may overflow, so it only says that all are finite, never that one is not.
+        # A sum of finite numbers may overflow. So a finite sum shows that all are finite, but an infinite one does not
+        # show that one is not.
         if has_finite_sum(points):
             return True
         finite = np.isfinite(np.asarray(points)).reshape(len(points), -1).all(axis=1)

@@ -47,12 +47,12 @@ class SoftmaxTangent(AbstractKernel):
         # 1. The softmax weights sum to 1, so <v_{l,r}, S(x)> = a_{l,r} - <a_l, S(x)>. The two units of a pair have
         #    equal weights w, hence equal softmax weights, and opposite signs: <a_l, S(x)> = 0 at every width. What
         #    remains is <v_{l,r}, S(x)> = a_{l,r}.
-        # 2. m S(x)_r = exp(<w_r, x>) / ((1/m) sum_q exp(<w_q, x>)). The mean below the line tends to
-        #    E exp(<w, x>) = exp(sigma² |x|² / 2), so m S(x)_r tends to exp(<w_r, x> - sigma² |x|² / 2).
-        # 3. The sum is now a mean over r of a_{l,r} a_{l',r} exp(<w_r, x + y> - sigma² (|x|² + |y|²) / 2). The signs
-        # are independent of w, and independent between outputs. For l != l', the mean is 0. For l = l', their product
-        # is 1, and E exp(<w, x + y>) = exp(sigma² |x + y|² / 2) leaves exp(sigma² <x, y>). Strictly positive: K = sum_k
-        # sigma^(2k) / k! <x, y>^(k+1). If c' K c = 0 then sum_i c_i p(x_i) = 0 for every polynomial p with p(0) = 0.
-        # Some such p takes any prescribed values at distinct points other than 0.
+        # 2. m S(x)_r = exp(<w_r, x>) / ((1/m) sum_q exp(<w_q, x>)). The mean in the denominator tends to E exp(<w, x>)
+        # = exp(sigma² |x|² / 2), so m S(x)_r tends to exp(<w_r, x> - sigma² |x|² / 2). 3. The sum is now a mean over r
+        # of a_{l,r} a_{l',r} exp(<w_r, x + y> - sigma² (|x|² + |y|²) / 2). The signs are independent of w, and
+        # independent between outputs. For l != l', the mean is 0. For l = l', their product is 1, and E exp(<w, x + y>)
+        # = exp(sigma² |x + y|² / 2) leaves exp(sigma² <x, y>). Strictly positive: K = sum_k sigma^(2k) / k! <x,
+        # y>^(k+1). If c' K c = 0 then sum_i c_i p(x_i) = 0 for every polynomial p with p(0) = 0. Some such p takes any
+        # prescribed values at distinct points other than 0.
         product = inner(x, y)
         return product * jnp.exp(self.sigma**2 * product)

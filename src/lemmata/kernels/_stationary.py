@@ -148,7 +148,8 @@ def _order(nu: Any) -> float:
 class Matern(_Stationary):
     """The Matérn kernel of smoothness nu > 0.
 
-    With r = |x - y| / lengthscale, s = √(2 nu) r and the modified Bessel function K_nu of the second kind it is
+    Let r = |x - y| / lengthscale, s = √(2 nu) r, and let K_nu be the modified Bessel function of the second kind. The
+    kernel is
 
         K(x, y) = 2^(1 - nu) / Γ(nu) s^nu K_nu(s),
 

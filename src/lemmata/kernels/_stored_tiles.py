@@ -23,7 +23,7 @@ def load_zarr(what: str) -> ModuleType:
     """The package zarr.
 
     Args:
-        what: asks for it, for the message.
+        what: the part that needs it, for the message.
 
     Raises:
         SettingError: if zarr is not installed.
@@ -66,7 +66,7 @@ def chunks_of(plan: GramPlan, folder: pathlib.Path, i: int, j: int) -> list[path
 def write_tile(
     stored: Any, plan: GramPlan, folder: pathlib.Path, i: int, j: int, values: Float[np.ndarray, "a b"]
 ) -> None:
-    """Write a tile and its transpose, and its mark when both stand.
+    """Write a tile and its transpose, and then its marker.
 
     Args:
         stored: the zarr array.
@@ -112,7 +112,7 @@ def share_points(folder: pathlib.Path, x: Float[Array, "n *shape"], y: Float[Arr
 
 
 def compute_tile(folder: str, plan: GramPlan, kernel: AbstractKernel, float64: bool, i: int, j: int, call: str) -> None:
-    """What a worker does: compute one tile from the points in the folder, and write it.
+    """The work of a worker: compute one tile from the points in the folder, and write it.
 
     Args:
         folder: of the array.

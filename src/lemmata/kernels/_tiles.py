@@ -1,4 +1,4 @@
-"""The tiles of a Gram matrix: the compiled functions that compute one, and where each begins."""
+"""The tiles of a Gram matrix: the compiled functions that compute one tile, and the start of each tile."""
 
 import math
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
 
 
 def refuse_points(kernel: AbstractKernel, x: Array, y: Array | None) -> None:
-    """Let a kernel that refuses points refuse them: compiled, it can refuse nothing."""
+    """Let a kernel refuse points before compilation, because compiled code cannot raise errors."""
     for points in (x,) if y is None else (x, y):
         kernel.diagonal(points)
 
@@ -64,7 +64,7 @@ def cross_tile(kernel: AbstractKernel, x: Array, y: Array) -> Array:
 
 @eqx.filter_jit
 def diagonal_tile(kernel: AbstractKernel, x: Array) -> tuple[Array, Array, Array]:
-    """K(x_i, x_j), exactly symmetric, and what `checked_symmetric` asks, compiled as a whole."""
+    """K(x_i, x_j), exactly symmetric, and the arguments of `checked_symmetric`, compiled together."""
     return symmetrised(entries(kernel.cross, x, x))
 
 

@@ -30,9 +30,9 @@ class EmpiricalKernel(eqx.Module):
     (n, m).
 
     Args:
-        f: a function f(params, x) of one point, or anything with such an `apply`: a plain function, a layer.
+        f: a function f(params, x) of one point, or an object with such an `apply`: a plain function, a layer.
             `equinox_function` and `flax_function` make one of a module. Layers take the faster route of `tangent_gram`.
-        params: a tree of arrays; leaves that are not floating-point numbers are held fixed.
+        params: a tree of arrays; leaves that are not floating-point numbers are fixed.
         working_set: bytes of gradients, activations and products that may be in memory at once, besides the result; at
             least those of two points.
 
@@ -98,7 +98,10 @@ class EmpiricalKernel(eqx.Module):
         return jax.lax.map(lambda point: apply(self.params, point), x, batch_size=_BATCH)
 
     def nngp(self, x: Shaped[Array, "n *point"], y: Shaped[Array, "m *point"] | None = None) -> Inexact[Array, "n m"]:
-        """The mean over outputs of f_a(x_i) f_a(y_j): at infinite width, over draws, the covariance of an output."""
+        """The mean over outputs of f_a(x_i) f_a(y_j).
+
+        At infinite width, it is the covariance of an output over draws.
+        """
         plan = self.plan("kernel of the outputs", (x, x if y is None else y), "mean", copies=2)
         plan.require(x, remedy="pass fewer points at a time, or use float32")
         left = self.values(x).reshape(len(x), -1)

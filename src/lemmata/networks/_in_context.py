@@ -5,8 +5,8 @@ compute n features of every token (Attn0, FF0). Then they repeat a step of proxi
 prediction (Attn2, FF2). It leaves unexplained whether training would find such weights.
 
 Rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), phi (n+1), rho
-(n+1), lambda, the prediction. The accelerated transformer has n+1 more rows after rho: there rho is the point at which
-the next gradient is taken, and the new rows hold the last iterate.
+(n+1), lambda, the prediction. The accelerated transformer has n+1 more rows after rho. Its rho is the point at which
+the next gradient is computed, and the new rows contain the last iterate.
 """
 
 from typing import Any
@@ -44,7 +44,8 @@ class InContextTransformer(eqx.Module):
         features: the n features of FF0.
         penalty: lambda of the Lasso.
         step: eta.
-        temperature: tau of the attention layers, of each kind: large, so that logistic functions are linear.
+        temperature: tau of the attention layers of each kind; it is large, so that logistic functions are nearly
+            linear.
         layers: L, odd.
         examples: N that the weights of Attn2 are built for.
         accelerated: with momentum (FISTA), in D = d + 3n + 8 rows.
@@ -154,7 +155,8 @@ class InContextTransformer(eqx.Module):
 
         Raises:
             ShapeError: a table of another shape.
-            DataError: fewer than 2 examples, a value that is no finite number, a row outside the unit ball; names it.
+            DataError: for fewer than 2 examples, a value that is not a finite number, or a row outside the unit ball;
+                the message names it.
         """
         known = checked_prompt(x, y, queries, self.features.omega.shape[1], self.step.dtype)
         return self(*known, stable)

@@ -17,7 +17,7 @@ def equinox_function(module: Any) -> tuple[Any, Any]:
     """(f, params) of an Equinox module that is called with one point: f(params, x) = module(x) at those parameters.
 
     Args:
-        module: the module; every floating-point array in it is a parameter, all else is part of f.
+        module: the module; every floating-point array in it is a parameter, and everything else is part of f.
 
     Raises:
         SettingError: if the argument is not an Equinox module, or is one that cannot be called.
@@ -57,7 +57,7 @@ def check_variables(f: Any, params: Any) -> None:
 
     Args:
         f: the function or module.
-        params: what was given as its parameters.
+        params: the parameters that were passed.
 
     Raises:
         SettingError: if there are other collections besides "params"; the message names `flax_function`.

@@ -56,7 +56,7 @@ def monte_carlo_kernel(
         nngp: average `EmpiricalKernel.nngp` instead; its limit is the NNGP kernel.
 
     Raises:
-        SettingError: for fewer than two draws, no key, or outputs beside `nngp`, which is a mean over them.
+        SettingError: for fewer than two draws, no key, or `outputs` with `nngp`, which is a mean over outputs.
         MemoryPlanError: if three kernels and the work of one need more bytes than are free.
         SolverError: if a draw gave a kernel that is not finite.
 
@@ -121,7 +121,8 @@ def torch_monte_carlo_kernel(
         nngp: average `TorchEmpiricalKernel.nngp` instead.
 
     Raises:
-        SettingError: for fewer than two draws, outputs beside `nngp`, and what `TorchEmpiricalKernel` refuses.
+        SettingError: for fewer than two draws, for `outputs` with `nngp`, and for everything that
+            `TorchEmpiricalKernel` refuses.
         MemoryPlanError: if a kernel needs more bytes than are free.
     """
     _check(draws, outputs, nngp)

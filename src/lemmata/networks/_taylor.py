@@ -23,7 +23,7 @@ class TaylorExpansion(eqx.Module):
         value = sum_{j <= order} f^(j)(p, x)[q - p, ..., q - p] / j!,
 
     where leaves that are not floating-point numbers keep the values of the centre. It is a function of (params, x) like
-    f itself, so `train`, `EmpiricalKernel` and expansions take it in place of f. Derivatives come from nested forward
+    f itself, so `train`, `EmpiricalKernel` and expansions accept it in place of f. Derivatives come from nested forward
     derivatives, whose cost grows like 2^order. See `taylor_expand`.
 
     Args:
@@ -59,7 +59,7 @@ class TaylorExpansion(eqx.Module):
         return jax.tree.map(lambda *parts: sum(parts[1:], parts[0]), *scaled)
 
     def apply(self, params: Any, x: Any) -> Any:
-        """The same, under the name that `train` asks for."""
+        """The same function, under the name that `train` needs."""
         return self(params, x)
 
 

@@ -16,7 +16,8 @@ def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
     """(f, params) of a PyTorch module: f(params, x) = module(x) at those parameters, x as the module takes it.
 
     Args:
-        module: a `torch.nn.Module`. Its parameters with `requires_grad` count; others and its buffers are part of f.
+        module: a `torch.nn.Module`. Its parameters with `requires_grad` count; other parameters and buffers are part of
+            f.
 
     Returns: The function, and copies of the parameters that need gradients, by name. `torch.optim.SGD(params.values(),
     0.1)` trains these copies and does not change the module.

@@ -23,7 +23,7 @@ _TOLERANCE = 1e-5
 # The rows of a block: as many as there are centres, so one compiled shape is enough; but at least this many rows, and
 # at most this many bytes.
 _ROWS, _BYTES = 1024, 2**27
-# Shares of the centres that are solved for as well: what doubling their number has gained so far.
+# Shares of the centres for which the problem is also solved: they show the gain of doubling the number of centres.
 _LEVELS = (0.25, 0.5, 1.0)
 
 
@@ -83,8 +83,9 @@ class CentredModes:
         levels: modes on ever more centres; the last on all of them.
         targets: of the rows set aside, times the roots of their weights (m, k).
         aside: the numbers of these rows (m,).
-        missed: mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), what the centres miss of the prior variances.
-        jitter: what was added to the diagonal of K(z, z).
+        missed: mean over these rows of w_i (K(x_i, x_i) - Q(x_i, x_i)), the part of the prior variances that the
+            centres miss.
+        jitter: the amount that was added to the diagonal of K(z, z).
     """
 
     levels: tuple[Modes, ...]

@@ -34,7 +34,7 @@ class ExecutorOperator:
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`).
         block: rows of a block; None means as many rows as fill 128 MiB.
         tasks: at most so many a product; some four a worker keep all of them busy.
-        folder: where workers on other machines see the points; None is a folder of this machine.
+        folder: a folder in which workers on other machines see the points; None is a folder on this machine.
 
     Raises:
         ShapeError, DataError, PrecisionError: for the same points as `KernelOperator`; DataError also if the folder
@@ -109,7 +109,7 @@ class ExecutorOperator:
         return self.kernel.diagonal(self.x)
 
     def close(self) -> None:
-        """Remove the folder; the executor stays."""
+        """Remove the folder; the executor is kept."""
         self._folder = None
         self._stack.close()
 

@@ -15,7 +15,7 @@ from ._ridge import Solution
 
 
 class Posterior(eqx.Module):
-    """What a Gaussian process is at other points, given noisy values.
+    """A Gaussian process at other points, given noisy values.
 
     Args:
         mean: at the other points.
@@ -37,7 +37,7 @@ def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float
     Args:
         solution: of `kernel_ridge(K, y, noise)`.
         cross: K(other points, training points).
-        prior: K(other points, other points), or its diagonal for variances alone.
+        prior: K(other points, other points), or its diagonal for variances only.
 
     Raises:
         ShapeError: if cross or prior does not fit the solution.

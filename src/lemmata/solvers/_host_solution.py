@@ -1,4 +1,4 @@
-"""Least squares on centres once the sums are known, by LAPACK and in place: nothing is compiled."""
+"""Least squares on centres from the finished sums, by LAPACK and in place, without compilation."""
 
 import contextlib
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def penalty_factor(
 
 
 def own_gram(rows: KernelRows, kernel: AbstractKernel, z: Float[np.ndarray, "p *shape"]) -> Float[np.ndarray, "p p"]:
-    """K(z, z), exactly symmetric; `gram` says what is wrong with a kernel that is not symmetric to rounding.
+    """K(z, z), exactly symmetric; `gram` raises an error if a kernel is not symmetric to rounding.
 
     Args:
         rows: K(., z).

@@ -48,7 +48,7 @@ class SystemInPlace:
 
     @property
     def columns(self) -> Float[np.ndarray, "n columns"]:
-        """A itself, while nothing is factorised."""
+        """A itself, if nothing is factorised."""
         self._restore()
         return self._matrix
 
@@ -62,8 +62,8 @@ class SystemInPlace:
             name: the name in the message.
 
         Raises:
-            NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message states the
-                smallest one of the submatrix.
+            NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message gives the smallest
+                one of the submatrix.
         """
         self._restore()
         rows = np.unique(np.linspace(0, len(self._matrix) - 1, min(_JUDGED, len(self._matrix))).astype(int))
@@ -88,7 +88,7 @@ class SystemInPlace:
         for jitter in (0.0, *(multiple * unit for multiple in JITTERS)):
             self._restore()
             np.fill_diagonal(self._matrix, self._diagonal + ridge + jitter)
-            # The transpose of an array of C is one of Fortran; its upper triangle is the lower one of the matrix.
+            # The transpose of a C array is a Fortran array; its upper triangle is the lower one of the matrix.
             _, failed = dpotrf(self._matrix.T, lower=0, clean=0, overwrite_a=1)
             self._changed = True
             if not failed:

@@ -34,7 +34,7 @@ class KernelRows:
 
     def __init__(self, kernel: AbstractKernel, z: Float[Array | np.ndarray, "p *shape"], rows: int = TILE):
         self._kernel, self._z = kernel, np.asarray(z)
-        # Vectors beyond the last cost less than another compilation; fields may cost more.
+        # Vectors after the last one cost less than another compilation; fields may cost more.
         self._rows = TILE if self._z.ndim == 2 else max(1, min(rows, TILE))
         self.by_numpy = self._z.ndim == 2 and kernel.numpy_cross(self._z[:1], self._z[:1]) is not None
         with jax.enable_x64(True):
@@ -46,7 +46,7 @@ class KernelRows:
 
     @property
     def bytes(self) -> int:
-        """Peak bytes beside points, centres and the result."""
+        """Peak bytes besides points, centres and the result."""
         if self.by_numpy:
             return 8 * (4 * 2**18 + 4 * self._z.size)
         with jax.enable_x64(True):
@@ -101,7 +101,7 @@ def rows_bytes(kernel: AbstractKernel, z: Float[Array, "p *shape"], rows: int) -
 def centred_product(
     kernel: AbstractKernel, x: Float[Array, "n d"], z: Float[Array, "p e"], v: Float[Array, "rows *k"]
 ) -> Float[Array, "n *k"]:
-    """`kernel_product` of K(x, z) and v, by `KernelRows` if all numbers lie in this machine's memory.
+    """`kernel_product` of K(x, z) and v, by `KernelRows` if all numbers are in this machine's memory.
 
     Args:
         kernel: the kernel K.

@@ -66,7 +66,7 @@ def loss_flow(
 
     Args:
         K: the Gram matrix of the training points, the same for each output; or of all pairs of outputs (n, n, k, k), as
-            `EmpiricalKernel.gram` gives it.
+            returned by `EmpiricalKernel.gram`.
         loss: loss(f, y), one number, differentiable by JAX; f are the outputs at all training points.
         y: targets of any kind, one row a point.
         time: times t >= 0, in any order.

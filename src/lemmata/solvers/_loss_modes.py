@@ -42,7 +42,7 @@ class OutputModes(eqx.Module):
 
     @property
     def gather(self) -> Float[Array, "n n"]:
-        """What the gradient does to the coordinates."""
+        """The effect of the gradient on the coordinates."""
         moves = (self.values > 0) | jnp.any(self.parts != 0, axis=0)
         return jnp.where(moves, self.unit, 0.0)[:, None] * self.vectors.T
 
@@ -51,7 +51,7 @@ class OutputModes(eqx.Module):
         return jnp.einsum("im,smc->sic", self.left, moved), jnp.einsum("im,smc->sic", self.parts / self.unit, moved)
 
     def counted(self, times: np.ndarray, damping: float | None) -> Bool[Array, "s n 1"]:
-        """Which eigenvectors count at a time: those at the rounding floor while they cannot have converged."""
+        """Which eigenvectors count at a time: those at the rounding error count while they cannot have converged."""
         elapsed = jnp.asarray(times if damping is None else times / damping)
         return ((self.values > 0) | (elapsed[:, None] * self.floor <= 1))[:, :, None]
 

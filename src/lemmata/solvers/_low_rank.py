@@ -19,7 +19,7 @@ class LowRank(eqx.Module):
     Args:
         eigenvalues: a_1 >= ... >= a_r >= 0.
         eigenvectors: U, orthonormal columns.
-        missed: tr (K - U diag(a) U^T), the trace norm of what is missing.
+        missed: tr (K - U diag(a) U^T), the trace norm of the missing part.
         pivots: the rows whose columns were used; None if random products were.
         columns: columns of K, or products with K, that were computed.
     """
@@ -38,7 +38,7 @@ def randomly_pivoted_cholesky(
     *,
     block: int | None = None,
 ) -> LowRank:
-    """The Nyström approximation of K from pivots drawn by the diagonal of what is missing (RPCholesky).
+    """The Nyström approximation of K from pivots drawn by the diagonal of the missing part (RPCholesky).
 
     Row i becomes the next pivot with probability proportional to the current diagonal entry i of K - F F^T (Chen,
     Epperly, Tropp and Webber, 2023). Pivots are proposed in blocks from the diagonal at the start of the block and

@@ -190,7 +190,7 @@ def refuse_curvature(curvature: float, floor: float) -> None:
 
     Args:
         curvature: v^T K v / |v|² for some v.
-        floor: 16 n eps times the largest |K v| / |v| that was seen: K v is not known better.
+        floor: 16 n eps times the largest observed |K v| / |v|, the accuracy of K v.
 
     Raises:
         NotPositiveDefiniteError: if the curvature is negative by more than rounding; the message states it. The

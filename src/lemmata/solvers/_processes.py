@@ -79,7 +79,7 @@ class ProcessOperator:
             for number in range(processes):
                 here, there = context.Pipe()
                 child = started(context.Process(target=serve, args=(there, number), daemon=True))
-                there.close()  # so that either side sees the other's end
+                there.close()  # so that each side notices the end of the other
                 self._ends.append(here)
                 self._processes.append(child)
             self._send((float64_enabled(), kernel, np.asarray(x), self.block))

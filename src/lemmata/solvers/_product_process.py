@@ -1,4 +1,4 @@
-"""One process of a product that several share: it answers with K(x, x) v, a block of rows at a time."""
+"""One process of a shared product: it answers with K(x, x) v, a block of rows at a time."""
 
 import contextlib
 import os

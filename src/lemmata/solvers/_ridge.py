@@ -19,7 +19,7 @@ class Solution(eqx.Module):
 
     Args:
         coefficients: alpha = (K + (ridge + jitter) I)^-1 y; predictions are K_test alpha.
-        ridge: the ridge that was asked for.
+        ridge: the requested ridge.
         jitter: the amount that had to be added to the diagonal besides the ridge; 0 if the factorisation succeeded at
             once.
         residual: |(K + ridge I) alpha - y| / |y|, without the jitter: the relative error of the solution.

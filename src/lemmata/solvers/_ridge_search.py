@@ -20,9 +20,9 @@ class Fitted(NamedTuple):
 
     Attributes:
         ridge: the ridge.
-        jitter: what had to be added to it.
+        jitter: the amount that had to be added to it.
         coefficients: alpha (n, k).
-        left_out: targets minus predictions of fits without the row, at the rows that were asked for (m, k).
+        left_out: targets minus predictions of fits without the row, at the requested rows (m, k).
     """
 
     ridge: float
@@ -64,7 +64,7 @@ def least_left_out(
         y: targets.
         ridges: ascending.
         rows: whose leave-one-out errors count.
-        scale: what columns of errors are divided by.
+        scale: the divisors of columns of errors.
     """
     error = lambda left_out: float(np.mean(np.sum((left_out / scale) ** 2, axis=1)))
     guesses = _guess(system, y / scale, np.asarray(ridges, float))

@@ -70,7 +70,7 @@ def shared_normal_equations(
             for _ in completed(executor, _sum_run, missing, lambda task: f"the sum over rows {task[1]} to {task[2]}"):
                 pass
             both = np.zeros(shape)
-            for file in files:  # in the order of the rows, whoever came first
+            for file in files:  # in the order of the rows, not in the order of arrival
                 both += read_array(file)
         return whitened(both[:, : len(z)], both[:, len(z) :], factor if last else None)
 
@@ -78,7 +78,7 @@ def shared_normal_equations(
 
 
 def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int, last: bool, call: str) -> None:
-    """What a worker does: sum the blocks of some rows, and write square and product side by side.
+    """The work of a worker: sum the blocks of some rows, and write square and product side by side.
 
     `call` identifies the call: a scheduler that knows a task would return its earlier result.
     """

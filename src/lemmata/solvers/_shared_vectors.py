@@ -43,7 +43,8 @@ def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
                 pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
             made = tempfile.TemporaryDirectory(prefix="lemmata-", dir=folder, ignore_cleanup_errors=True)
             place = pathlib.Path(stack.enter_context(made)).absolute()
-            if folder is not None:  # open to those to whom the caller opened the folder: workers may be another user's
+            # accessible to the users for whom the caller opened the folder, because workers may belong to another user
+            if folder is not None:
                 place.chmod(pathlib.Path(folder).stat().st_mode & 0o777)
         yield place
 
@@ -64,7 +65,7 @@ def shared_product(
         folder: that workers see.
         v: one row a column of the matrix.
         runs: first row and end of each task.
-        given: what `multiply` takes besides.
+        given: further arguments of `multiply`.
 
     Raises:
         ShapeError: if v has another number of rows.

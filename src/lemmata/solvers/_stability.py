@@ -22,7 +22,7 @@ def largest_learning_rate(
     Args:
         K: the tangent kernel of the training points, one for each output, or of all pairs of outputs (n, n, k, k).
         momentum: in [0, 1).
-        nesterov: the gradient ahead instead of the heavy ball, as in `momentum_descent`.
+        nesterov: the gradient at the point ahead instead of the heavy ball, as in `momentum_descent`.
         terms: the divisor of the sum of squares: 1, or y.size for a mean over points and outputs.
 
     Raises:

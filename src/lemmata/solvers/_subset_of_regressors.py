@@ -94,13 +94,13 @@ def subset_of_regressors(
     is least squares on the span of the centres. With the training points as centres it is kernel ridge regression, to
     the jitter.
 
-    Whitening K_zn K_nz once it is summed costs half as much and loses digits: its rounding is multiplied by |L^-1|².
+    Whitening K_zn K_nz after it is summed costs half as much but loses digits, because |L^-1|² multiplies its rounding.
     This is done if every ridge is above 0 and the loss of accuracy does not matter. In single precision, the entries
     have a larger error anyway. In double precision, `tolerance` limits how far the fit moves. If it turns out to move
     it further, or to leave no Cholesky factor, the rows are summed once more, whitened.
 
     Cost: n p kernel entries, 2 n p² operations (n p² whitened last), and p³/3 a ridge. Memory: five p x p squares of
-    float64 and one block, as `centres_plan` says; no n x p matrix is formed.
+    float64 and one block, as `centres_plan` reports; no n x p matrix is formed.
 
     With an `executor`, each worker sums a run of blocks. The sums are added here in the order of the rows. So the
     answer does not depend on which worker computed which sum, and differs from the answer without executor only by
@@ -111,7 +111,7 @@ def subset_of_regressors(
         kernel: the kernel K.
         x: points, one a row.
         y: targets, one row a point.
-        centres: z, points of as many columns.
+        centres: z, points with the same number of columns.
         ridge: the ridge, at least 0 (not divided by n), or several: all from the same accumulated matrices.
         block: rows of K_nz that are computed at once; None finds them from the working set.
         working_set: bytes for everything besides points and targets; None is the squares and 256 MiB.

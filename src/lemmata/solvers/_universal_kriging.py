@@ -14,19 +14,19 @@ from lemmata.kernels import squared_distances, squares_logarithm
 
 from ._checks import check_at_least, check_targets, known
 
-_MISSED = 1e-6  # of the spread of the targets: what a fit may miss them by
+_MISSED = 1e-6  # the allowed error of a fit, as a share of the spread of the targets
 
 
 class Kriging(eqx.Module):
     """A fit coefficients . k + trend . p, and what its variance at other points takes.
 
     Args:
-        coefficients: alpha, one row a point; P^T alpha = 0.
+        coefficients: alpha, one row for each point; P^T alpha = 0.
         trend: of the columns of the drift.
         energy: alpha^T K alpha of every column of the targets: the squared semi-norm of the kernel's part.
         noise: variances on the diagonal, one a point.
         matrix: K + noise on the diagonal.
-        basis: orthonormal columns: those of the drift P = Q R, then their complement.
+        basis: orthonormal columns: first those of the drift P = Q R, then their complement.
         triangle: R.
         factor: the Cholesky factor of K + noise on the complement.
     """
@@ -103,7 +103,7 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
     Args:
         K: generalised covariance of the points, (n, n).
         drift: P, one row a point, (n, p), of full column rank.
-        y: targets, one row a point, (n,) or (n, k).
+        y: targets, one row for each point, (n,) or (n, k).
         noise: variance of the noise, one number or one a point, at least 0.
 
     Raises:
@@ -174,7 +174,7 @@ def _refuse_indefinite(matrix: Array, inner: Array, factor: Array) -> None:
         return
     smallest = float(jnp.linalg.eigvalsh(inner)[0])
     floor = 16 * len(whole) * np.finfo(whole.dtype).eps * float(np.linalg.norm(whole))
-    if abs(smallest) <= floor:  # no sign can be told
+    if abs(smallest) <= floor:  # the sign cannot be determined
         raise NotPositiveDefiniteError(
             "generalised covariance",
             found=f"smallest eigenvalue {smallest:.3g} on the complement of the drift, 0 up to rounding ({floor:.3g})",
@@ -194,7 +194,7 @@ def _refuse_missed(y: Array, fitted: Array) -> None:
     seen, reached = known(y), known(fitted)
     if seen is None or reached is None:
         return
-    # Sums of y round by its size, whatever its spread.
+    # Sums of y are rounded relative to its size, not to its spread.
     allowed = _MISSED * np.ptp(seen, axis=0) + 1e-12 * np.max(np.abs(seen), axis=0)
     missed = np.max(np.abs(reached - seen), axis=0)
     if np.all(missed <= allowed):
@@ -213,8 +213,8 @@ class PolyharmonicSpline(eqx.Module):
 
     Args:
         points: x_i.
-        kriging: the coefficients, in coordinates (z - centre) / unit of the affine part. Its covariance is
-            r² ln(r / unit), which differs from r² ln r by what the affine part takes.
+        kriging: the coefficients, in coordinates (z - centre) / unit of the affine part. Its covariance is r² ln(r /
+            unit), which differs from r² ln r by a term that the affine part absorbs.
         centre: mean of the points.
         unit: their largest distance from it.
     """
@@ -254,7 +254,7 @@ def affine(z: Float[Array, "t d"], centre: Float[Array, " d"], unit: Float[Array
 
     Args:
         z: points.
-        centre: where the slopes have no part in the level.
+        centre: the point where the slopes do not contribute to the level.
         unit: of lengths.
     """
     return jnp.concatenate([jnp.ones((len(z), 1), z.dtype), (z - centre) / unit], axis=1)
@@ -302,7 +302,7 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
 
 
 def _refuse_repeated(x: Array, y: Array, noise: Array) -> None:
-    """Refuse two rows at one point without noise, which make the covariance singular whether or not it factorises."""
+    """Refuse two rows at one point without noise. They make the covariance singular, even if it can be factorised."""
     points, targets, noises = known(x), known(y), known(noise)
     if points is None or targets is None or noises is None or noises.shape not in ((), (len(points),)):
         return

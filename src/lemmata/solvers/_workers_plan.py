@@ -11,7 +11,7 @@ from ._shared_vectors import runs_of_rows
 
 @dataclasses.dataclass(frozen=True)
 class SharedWork:
-    """One computation that machines share through a folder, counted.
+    """The operation counts of one computation that machines share through a folder.
 
     A machine keeps what it has read, so that files count once a machine and not once a task.
 

@@ -45,7 +45,7 @@ def learning_curve(
     left out, the error is leave-one-out. If no more splits of a size exist than would be solved, all are, and the mean
     is exact.
 
-    The interval is for what a measurement finds as the mean over `resamples` random splits, with a nominal coverage of
+    The interval is for the result of a measurement, the mean over `resamples` random splits, with a nominal coverage of
     90 %. With at least 30 solves, its ends are quantiles of such means, drawn from the solved splits, and widened by
     the standard error of the solves. With fewer, they come from Student's distribution, with Johnson's correction for
     skewness. Interpolated sizes get the wider of the neighbours' intervals, widened by half the change of the
@@ -63,7 +63,7 @@ def learning_curve(
         y: targets, one row a point.
         sizes: numbers of training rows, 1 <= n <= N.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. If it is not above the
-            rounding floor of a singular A, the limit ridge -> 0 is taken.
+            rounding error of a singular A, the limit ridge -> 0 is computed.
         resamples: splits that a measurement is averaged over, for the interval; None for the mean over all splits.
         seed: the splits of a size follow from the seed, n and N.
 

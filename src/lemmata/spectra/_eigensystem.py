@@ -1,4 +1,4 @@
-"""The eigensystem of a Gram matrix, and the numbers that follow from its eigenvalues alone."""
+"""The eigensystem of a Gram matrix, and the numbers that follow only from its eigenvalues."""
 
 import equinox as eqx
 import jax
@@ -21,7 +21,7 @@ class Spectrum(eqx.Module):
         eigenvalues: a_1 >= ... >= a_n >= 0, of the Gram matrix itself (not divided by n).
         eigenvectors: U, one eigenvector a column.
         floor: the rounding error 16 n eps a_1; eigenvalues at or below it cannot be distinguished from zero.
-        most_negative: the smallest eigenvalue as it was computed, before clipping at zero.
+        most_negative: the smallest computed eigenvalue, before clipping at zero.
         clipped: how many negative eigenvalues were set to zero.
     """
 
@@ -33,7 +33,7 @@ class Spectrum(eqx.Module):
 
     @property
     def resolved(self) -> Float[Array, " n"]:
-        """The eigenvalues with those at the rounding floor set to exactly zero."""
+        """The eigenvalues, where those at the rounding error are set to exactly zero."""
         return jnp.where(self.eigenvalues > self.floor, self.eigenvalues, 0.0)
 
     @property
@@ -45,7 +45,8 @@ class Spectrum(eqx.Module):
 def spectrum(matrix: Float[Array, "rows columns"] | Float[np.ndarray, "rows columns"]) -> Spectrum:
     """The eigensystem of a symmetric positive semidefinite matrix, largest eigenvalue first.
 
-    Eigenvalues in [-floor, 0), floor = 16 n eps a_1, are rounding: they are clipped to zero and counted in `clipped`.
+    Eigenvalues in [-floor, 0) with floor = 16 n eps a_1 are rounding errors: they are clipped to zero and counted in
+    `clipped`.
 
     Args:
         matrix: a Gram matrix.

@@ -19,7 +19,7 @@ from ._validation import gcv, leave_one_out
 
 
 class EquivalentCurve(eqx.Module):
-    """The deterministic equivalent of a learning curve: a formula, which nothing has checked on the rows at hand.
+    """The deterministic equivalent of a learning curve: a formula that was not checked on the given rows.
 
     Args:
         sizes: numbers of training rows n, of the N rows of the set.

@@ -70,8 +70,7 @@ def three_term(product: Product, like: PyTree, key: Key[Array, ""], steps: int) 
     If a Ritz value has converged, vectors lose their orthogonality to old ones, and values return as duplicates. The
     largest is as accurate as with a stored basis (Paige 1976).
 
-    Returns:
-        The diagonal, the numbers beside it, and the asymmetry in each step.
+    Returns: The diagonal, the off-diagonal numbers, and the asymmetry in each step.
     """
     apply = flattened(product, like)
     start = _direction(like, key)

@@ -38,8 +38,8 @@ def measured_curve(
 ) -> LearningCurve:
     """The held-out squared error of kernel ridge regression trained on n of N rows, by direct solves on random subsets.
 
-    If `learning_curve` spends less on a whole curve than its eigensystem costs, this spends up to 2e8 operations on
-    each size: the mean over balanced random splits, each solved exactly from the Gram matrix A = U diag(a) U^T. It
+    `learning_curve` spends less on a whole curve than its eigensystem costs. This function spends up to 2e8 operations
+    on each size: the mean over balanced random splits, each solved exactly from the Gram matrix A = U diag(a) U^T. It
     needs no assumption on the rows: they may be outlying, clustered or repeated. It also works at n equal to the rank
     without ridge, where the equivalent is infinite. At n = N, if no row is left out, it is leave-one-out. Up to 24
     sizes are measured, at the nearest whole number; at others, the correction ln(measured / equivalent) is interpolated
@@ -58,7 +58,8 @@ def measured_curve(
         spectrum: the eigensystem of the Gram matrix A of all N rows.
         y: targets, one row a point.
         sizes: numbers of training rows, 1 <= n <= N; at least 2 with an intercept.
-        ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0; one, or one a size.
+        ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0; one number, or one for
+            each size.
         intercept: whether an unpenalised constant is learned with the kernel: each training part is centred separately.
             The equivalent then is that of the contrasts of rows, which takes another eigendecomposition unless A is
             centred already.

@@ -67,7 +67,7 @@ class Point(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """What an interval is for.
+    """The purpose of an interval.
 
     Args:
         level: its nominal coverage.
@@ -100,12 +100,12 @@ def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned:
         n: of them train.
         ridge: on the diagonal.
         allowed: direct solves that may be afforded.
-        planned: those that are taken if there are more splits.
+        planned: the number of splits if more exist.
         seed: the splits follow from it, n and N.
         of: the interval.
     """
     total, number = len(model.y), math.comb(len(model.y), n)
-    # rare splits may carry the mean (both copies of a row held out): see them all if that is cheap
+    # rare splits may dominate the mean (both copies of a row held out), so use all splits if this is cheap
     if number <= (max(allowed, total) if model.leaves_out(n, ridge) else allowed):
         train, rest = all_splits(total, n)
     else:
@@ -118,9 +118,9 @@ def measure(model: HeldOut, n: int, ridge: float, allowed: float | int, planned:
 
 
 def _widths(errors: np.ndarray, every: bool, of: Interval) -> tuple[float, float]:
-    """How far the logarithm of a measurement may lie below and above that of the mean of these errors."""
+    """How far the logarithm of a measurement may be below and above that of the mean of these errors."""
     count, mean, spread = len(errors), float(errors.mean()), float(errors.std())
-    if not spread > 0:  # every split alike, or a single one
+    if not spread > 0:  # all splits equal, or only one split
         return 0.0, 0.0
     spread *= math.sqrt(count / (count - 1))
     drawn = of.resamples if of.resamples and count >= _MANY else 0

@@ -18,7 +18,7 @@ def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) 
     """The product v -> H v with the Hessian of a loss at some parameters, exact, without the matrix.
 
     The gradient is linearised once. So each product costs about as much as two gradients, and the results of the layers
-    are stored. Compiled once for each function `loss`, whatever the parameters: give the same function again.
+    are stored. Compiled once for each function `loss`, for all parameters, so pass the same function again.
 
     Args:
         loss: a scalar of the parameters, twice differentiable.
@@ -46,7 +46,7 @@ def gauss_newton_product(
     outputs, the matrix is positive semidefinite. It is the Hessian without the curvature of the outputs.
 
     Args:
-        outputs: what the loss takes, as a function of the parameters.
+        outputs: the inputs of the loss, as a function of the parameters.
         loss: a scalar of the outputs, twice differentiable.
         params: an array, or a pytree of arrays.
 

@@ -17,11 +17,11 @@ def effective_regularisation(
 
     Training kernel ridge regression on n of the N rows acts like a ridge mu >= ridge on all N. The left side decreases
     in mu from N at mu = ridge, and is at most (N ridge + tr A) / mu. So the root is in [ridge, (N ridge + tr A) / n].
-    At n = N, it is the ridge itself. With ridge = 0 it is 0 from n = rank(A) on: the subset then determines every mode
-    that the kernel has.
+    At n = N, it is the ridge itself. With ridge = 0, it is 0 from n = rank(A) on, because the subset then determines
+    every mode of the kernel.
 
     Args:
-        eigenvalues: of A, those that count as zero set to exactly zero (`Spectrum.resolved`).
+        eigenvalues: of A, where those that count as zero are set to exactly zero (`Spectrum.resolved`).
         size: n, between 1 and N.
         ridge: the ridge on the diagonal, at least 0.
     """
@@ -47,8 +47,8 @@ def population_regularisation(
 ) -> Float[Array, ""]:
     """The root kappa of sum_i lambda_i / (lambda_i + kappa) + ridge / kappa = n (Simon et al. 2023, eigenlearning).
 
-    The eigenvalues are those of the kernel operator over the population, sum lambda_i = E K(x, x). The root lies in
-    [ridge / n, (ridge + sum lambda) / n]; with ridge = 0 it is 0 from n = rank on.
+    The eigenvalues are those of the kernel operator over the population, sum lambda_i = E K(x, x). The root is in
+    [ridge / n, (ridge + sum lambda) / n]; with ridge = 0, it is 0 from n = rank on.
 
     Args:
         eigenvalues: lambda_i >= 0.

@@ -66,13 +66,14 @@ def trace_estimate(
     method: str = "xtrace",
     seed: int = 0,
 ) -> TraceEstimate:
-    """The trace of a symmetric operator A that is known by its products alone.
+    """The trace of a symmetric operator A that is only known by its products.
 
     "hutchinson" is the mean of u'Au over random signs u, whose variance for each is 2 (|A|_F² - sum A_ii²). "xtrace"
     (Epperly, Tropp and Webber 2024, by matfree) computes the trace on the range of A on half of the probes exactly. On
     the rest, it uses Hutchinson's estimate, averaged over the probe that is left out. It is far better if a few
-    eigenvalues are large, as for networks, and no better if all are of similar size. With no more dimensions than
-    products the diagonal is computed. Products are computed one after the other, so the memory is that of one product.
+    eigenvalues are large, as for networks, and no better if all are of similar size. If there are no more dimensions
+    than products, the diagonal is computed. Products are computed one after the other, so the memory is that of one
+    product.
 
     Args:
         product: v -> A v, linear and symmetric, in JAX.

@@ -28,7 +28,7 @@ class SphereSpectrum(eqx.Module):
 
     @property
     def eigenvalues(self) -> Float[Array, " K"]:
-        """lambda_k; infinite or 0 if float64 ends."""
+        """lambda_k; infinite or 0 outside the range of float64."""
         return jnp.exp(self.log_eigenvalues)
 
     @property
@@ -97,8 +97,8 @@ def _log_bessel(beta: Float[Array, ""], base: float, steps: int, pad: int) -> Fl
         if base == 0
         else 0.5 * jnp.log(1 / (2 * jnp.pi * beta)) + beta + jnp.log(-jnp.expm1(-2 * beta))
     )
-    # r_a = I_(a+1)/I_a obeys 1/r_a = 2 (a + 1)/beta + r_(a+1); an error of r_(a+1) shrinks by r_a² < 1 at each step
-    # down. It begins between Amos' bounds, which are beta / (a + c + sqrt((a + c)² + beta²)) with c near 1.
+    # r_a = I_(a+1)/I_a satisfies 1/r_a = 2 (a + 1)/beta + r_(a+1); an error of r_(a+1) shrinks by r_a² < 1 at each step
+    # down. It begins between Amos' bounds, beta / (a + c + sqrt((a + c)² + beta²)) with c near 1.
     top = base + steps + pad
     first = beta / (top + 1 + jnp.sqrt((top + 1) ** 2 + beta**2))
     orders = jnp.asarray(base + np.arange(steps + pad)[::-1])

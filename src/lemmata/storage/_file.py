@@ -1,4 +1,4 @@
-"""Objects as safetensors files: arrays as tensors, everything else as JSON in the header, nothing that runs."""
+"""Objects as safetensors files: arrays as tensors, everything else as JSON in the header, without executable parts."""
 
 import json
 import pathlib
@@ -71,7 +71,7 @@ def load(path: str | pathlib.Path) -> Any:
     except LemmataError as error:
         error.add_note(f"in file {path}")
         raise
-    except Exception as error:  # whatever a class makes of fields that it did not write
+    except Exception as error:  # any error of a class about fields that it did not write
         found = f"damaged contents ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         _damaged(path, found, "contents as `save` wrote them", cause=error)
 

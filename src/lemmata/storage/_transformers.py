@@ -1,4 +1,4 @@
-"""Transformers on disk: what they are made of, or every weight, in safetensors files."""
+"""Transformers on disk: their parts, or every weight, in safetensors files."""
 
 import contextlib
 import json
@@ -148,7 +148,7 @@ def _layer(tensors: dict[str, np.ndarray], stem: str) -> TransformerLayer:
 
 @contextlib.contextmanager
 def _refusing(path: str | pathlib.Path) -> Iterator[None]:
-    """What a damaged file makes of its contents, as an error about the file."""
+    """Errors of reading a damaged file, as an error about the file."""
     try:
         yield
     except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:

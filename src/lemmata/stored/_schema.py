@@ -20,10 +20,9 @@ _WHOLE = 2.0**63
 class Numbers:
     """Which numbers a field takes, as a part of its annotation; on a dataclass, which its plain floats take.
 
-    Args:
-        low, high: the ends, which belong to it.
+    Args: low, high: the ends, which are included.
         above: whether `low` does not belong to it.
-        endless: whether infinity does, which stands in the file as null (or "-Infinity").
+        endless: whether infinity is included; in the file, it is null (or "-Infinity").
     """
 
     low: float = -LARGEST
@@ -79,7 +78,7 @@ def built(kind: Any, value: Any, told: Told, way: Way | None = None) -> Any:
     """A value of a declared type from plain JSON.
 
     Dataclasses, `TypedDict`, lists, tuples, dictionaries, unions, enumerations, str, bool, int and float are known, and
-    `Any` for plain values. A float is finite, or null for infinity; `Numbers` says more.
+    `Any` for plain values. A float is finite, or null for infinity; `Numbers` can change this.
 
     Args:
         kind: the type.
@@ -183,7 +182,7 @@ def _mapping(own: Reader) -> Reader:
 
 
 def _fielded(kind: Any, allowed: Numbers | None) -> Reader:
-    """An object with fields; `allowed` narrows those that are plain floats."""
+    """An object with fields; `allowed` limits those that are plain floats."""
     known, needed = fields_of(kind)
     readers = {name: _reader(own, allowed if own is float else None) for name, own in known.items()}
     expect, make = _instance(dict), dict if typing.is_typeddict(kind) else kind

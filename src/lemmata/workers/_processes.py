@@ -149,7 +149,7 @@ class _Child:
         self.end, there = context.Pipe()
         # It is not a daemon, since daemons may not start processes. It ends with this process in other ways.
         self.process = started(context.Process(target=_serve, args=(there, threads, number)))
-        there.close()  # so that either side sees the other's end
+        there.close()  # so that each side notices the end of the other
 
     def close(self) -> int | None:
         """Let it end; its exit code."""

@@ -17,7 +17,7 @@ from ._relations import Sample
 from ._statistics import failure_limits
 
 LOW, HIGH = 0.05, 1e-3
-"""Levels: errors of the first kind are measured if repetitions can tell, power at the level that verdicts use."""
+"""Levels: errors of the first kind at levels that repetitions can resolve, power at the level of verdicts."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -154,7 +154,7 @@ class Claim(eqx.Module, Generic[P]):
 
     @property
     def kind(self) -> Kind:
-        """Theorem, lemma, step, ...: a repair if it corrects a claim, else as stated, else as its locator says."""
+        """Theorem, lemma, step, ...: a repair if it corrects a claim, else as stated, else as in its locator."""
         if self.corrects is not None:
             return Kind.REPAIR
         return self.stated or self.source.kind or Kind.STEP

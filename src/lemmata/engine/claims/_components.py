@@ -29,7 +29,9 @@ def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> 
 
 
 def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
-    """Trials of the component that says least: those in which it is not mute, and those that contradict the statement.
+    """Trials of the least informative component.
+
+    These are the trials in which it is not mute, and those that contradict the statement.
 
     Args:
         wrong: which components of each trial contradict the statement, shape (T, C).

@@ -158,7 +158,7 @@ class EqualInMean(Relation):
         return 1 if self.over == "problems" else 2
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Skewness-corrected interval of the mean against the margin, and of the problems' squared means."""
+        """Compare intervals of the mean (corrected for skewness) and of squared means with the margin."""
         differences = difference_of(sample, self.relative, self.replicates)
         shared, exact = level / self.replicates, sample.exact and self.over == "measurements"
         mean = judge_means(

@@ -17,7 +17,7 @@ from ._equalities import Equal
 from ._relations import Relation, Sample
 
 _PRIOR = 0.5
-"""Both parameters of the Beta law that weighs rates: Jeffreys' law, here cut to the rates that are too high."""
+"""Both parameters of the Beta distribution that weighs rates: Jeffreys' prior, cut to too high rates."""
 
 
 def allowed_misses(relation: Relation) -> float | None:
@@ -99,7 +99,10 @@ def joined(e_values: Iterable[float]) -> float:
 
 
 def shared(case: float, corners: list[float]) -> float:
-    """The e-value of a case and its corners: half of the weight is the case's, half that of all corners together."""
+    """The e-value of a case and its extra settings.
+
+    The case has half of the weight, all extra settings together the other half.
+    """
     return case if not corners else case / 2 + math.fsum(corners) / (2 * len(corners))
 
 

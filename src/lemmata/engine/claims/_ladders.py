@@ -256,7 +256,7 @@ class Limit(AbstractLadder):
         return np.stack([difference_of(own, self.relative)[:, 0] for own in self._each(sample)], axis=1)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Confidence interval of the difference at the last rung, and of how much of an earlier one is left there."""
+        """Confidence intervals of the difference at the last size, and of the share of an earlier one that remains."""
         own, what = self._differences(sample), f"difference at {self.along} = {self.rungs[-1]:g}"
         difference, exact = own.mean(axis=1), sample.exact
         share = level / (3 if exact or self.replicates > 1 else 2)

@@ -68,7 +68,7 @@ class Real:
         return _bounded(self, name, value, number, "a number")
 
     def corner(self, rng: np.random.Generator) -> float:
-        """A number of three digits from the corners' region, evenly on a logarithmic scale where it is positive."""
+        """A number of three digits from the region of extra settings, uniform on a log scale if positive."""
         low, high = _region(self)
         return min(max(float(f"{_between(rng, low, high):.3g}"), low), high)
 

@@ -108,7 +108,10 @@ class Verdict:
 
     @property
     def worst_corner(self) -> Corner | None:
-        """The corner that speaks most against the statement: refuted and failed ones first, then the largest gap."""
+        """The extra setting with the strongest evidence against the statement.
+
+        Refuted and failed ones come first, then the largest gap.
+        """
         order = {Status.REFUTED: 2, Status.FAILS_OUTSIDE: 2, Status.FAILED: 1}
         return max(self.corners, key=lambda corner: (order.get(corner.status, 0), corner.gap), default=None)
 

@@ -90,7 +90,7 @@ class LinearReadouts(eqx.Module):
     entry: Float[Array, " n"]
 
     def final_state(self, states: int) -> Float[Array, "n t"]:
-        """The matrix of x -> h_T for the first states, coupled among themselves alone, by running the recurrence."""
+        """The matrix of x -> h_T for the first states, coupled only with each other, by the recurrence."""
         transition, entry = self.transition[:states, :states], self.entry[:states]
         one = lambda state, x: (transition @ state + entry[:, None] * x, None)
         return jax.lax.scan(one, jnp.zeros((states, self.steps)), jnp.eye(self.steps))[0]

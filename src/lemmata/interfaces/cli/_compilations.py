@@ -144,7 +144,7 @@ def _jax_in(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _noting_what_is_spoilt(names: set[str]) -> Iterator[None]:
-    """Collect the functions whose entries JAX could not read or write, and not show its warnings: it compiles anew."""
+    """Collect the functions whose cache entries are damaged, without JAX's warnings, because it compiles again."""
     shown = warnings.showwarning
 
     def note(message, *rest, **options):

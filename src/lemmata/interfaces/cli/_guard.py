@@ -1,4 +1,4 @@
-"""A command that may end unseen runs in a process of its own: one with code of the user's, or with a limit on memory.
+"""A command with the user's code, or with a limit on memory, runs in a separate process.
 
 `os._exit(0)` in a user's file would end the command with exit code 0 although nothing was done. Libraries also end the
 process if they get no memory. This process waits for the other one, passes signals on to it, and reports if it ends

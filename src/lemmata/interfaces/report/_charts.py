@@ -58,7 +58,7 @@ def all_curves(record: StudyRecord) -> Picture:
 
 
 def theory(record: StudyRecord) -> Picture:
-    """A panel a kernel: the squared error that its eigenvalues predict, with its band, beside the measured one."""
+    """One panel for each kernel: the predicted squared error with its band, and the measured error."""
     rows = [
         {"model": model.title, "n": point.n, **{
             name: value if math.isfinite(value) and value > 0 else None

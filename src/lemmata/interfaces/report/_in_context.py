@@ -1,4 +1,4 @@
-"""The pictures of a transformer in context, drawn from its record alone."""
+"""The pictures of an in-context transformer, drawn only from its record."""
 
 from typing import Any
 

@@ -247,7 +247,7 @@ class _Parser:
         return Markup("<mrow><mo>{}</mo>{}<mo>{}</mo></mrow>").format(left, self.row(")"), right)
 
     def _scripted(self, base: _Factor) -> _Factor:
-        """The operand with what stands below and above it, each at most once."""
+        """The operand with its subscript and superscript, each at most once."""
         below, above, vague = None, None, False
         while (self.peek().kind in ("script", "raised", "prime") or self._star()) and not self.peek().before:
             token = self.take()
@@ -351,7 +351,7 @@ def displayed(text: str) -> Markup | None:
     """The lines of a displayed formula, each as MathML; None if one of them cannot be read without doubt.
 
     Args:
-        text: lines; one may end within a bracket that the next one closes.
+        text: lines; a bracket may open in one line and close in the next.
     """
     lines = [formula(line, display=True) for line in text.split("\n")]
     if all(lines):

@@ -153,7 +153,7 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
 
 
 def _cut(record: ExaminationRecord) -> list[str]:
-    """What the limit of time left out, and the limit that would not."""
+    """The checks that the time limit left out, and a limit that would include them."""
     prices = [own.price for own in record.gauges if own.reason.endswith(TOO_LATE) and own.price is not None]
     if not prices:
         return []
@@ -277,7 +277,7 @@ def _pictures(record: ExaminationRecord) -> dict[str, Any]:
 
 
 def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
-    """Predicted intervals in units of the measured value, cut where the picture ends."""
+    """Predicted intervals in units of the measured value, cut at the end of the picture."""
     rows = []
     left_out = record.left_out
     for own in sorted(record.gauges, key=lambda own: own is not left_out):
@@ -303,7 +303,7 @@ def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
 
 
 def _strip(record: ExaminationRecord) -> dict[str, Any]:
-    """The strip in HTML, which needs no script and as much width as there is: places in percent of its width."""
+    """The strip in HTML, which needs no script and uses the available width: places are in percent of it."""
     rows = [
         {**row, **{f"{name}_at": _place(row[name]) for name in ("lower", "value", "upper")},
          "seen": number(row["measured"])}

@@ -114,7 +114,7 @@ def _is_configured(chart: Any) -> bool:
 
 
 def shipped(pictures: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What the scripts of a page need: the specifications, and Vega itself."""
+    """The data for the scripts of a page: the specifications, and Vega itself."""
     specs = {name: {"spec": item["spec"], "csv": item["csv"]} for name, item in pictures.items()}
     return {"specs": specs, "bundle": bundle() if specs else "", "embed": _script()}
 

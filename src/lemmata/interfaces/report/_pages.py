@@ -36,7 +36,7 @@ def page_of(record: StoredRecord, other: StoredRecord | None = None, beside: Map
 
     Args:
         record: of a study, a comparison or an examination.
-        other: another record of the same kind; of a study or an examination.
+        other: another record of the same kind, for a study or an examination.
         beside: the digests of the other files in the folder of the page, by their names.
     """
     if other is not None:
@@ -63,9 +63,9 @@ def write_page(
     Args:
         directory: created if it does not exist.
         record: of a study, a comparison or an examination.
-        other: another record of the same kind; of a study or an examination.
-        beside: the texts of files that are written with the page, by their names. Without them, existing files that
-            belong to the record are kept.
+        other: another record of the same kind, for a study or an examination.
+        beside: the texts of other files that are written with the page, by their names. Without them, existing files
+            that belong to the record are kept.
         name: of the file or the files that they were read from, for errors.
 
     Returns:
@@ -86,7 +86,7 @@ def write_page(
 
 
 def files_of(path: Path) -> dict[str, str]:
-    """The digests of files that a page names, by their names; none if it is no page of lemmata or names none.
+    """The digests of the files that a page lists, by their names; empty if it is not a page of lemmata or lists none.
 
     Args:
         path: of the page.

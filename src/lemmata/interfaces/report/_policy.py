@@ -7,7 +7,7 @@ import re
 _HEAD = '<meta charset="utf-8">\n'
 _INLINE = re.compile(r"<(script|style)\b([^>]*)>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
 _DATA = "application/json"  # a script of that type does not run
-_BESIDE = "'self' file:"  # a page that is opened from disk has no origin of its own in every browser
+_BESIDE = "'self' file:"  # in some browsers, a page that is opened from disk has no origin of its own
 
 
 def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
@@ -32,7 +32,7 @@ def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
     allowed = {
         "default-src": [],
         "script-src": digests["script"],
-        "style-src": [*beside, "'unsafe-inline'"],  # of an element, and of browsers that do not know the next line
+        "style-src": [*beside, "'unsafe-inline'"],  # for inline code, and for browsers that do not know the next line
         "style-src-elem": digests["style"],
         "img-src": [*beside, "data:"],
         "form-action": beside,

@@ -57,7 +57,7 @@ def bounds_of(unit: Unit) -> tuple[float, float]:
 
 
 def told_asked(answers: Answers, unit: Unit) -> str:
-    """The value that `needed` is about: in all of its digits if the user gave it, or where it is nearly 100 %."""
+    """The value of the field `needed`, with all of its digits if the user gave it, or if it is nearly 100 %."""
     usual = spell(answers.asked, unit.percent)
     nearly = usual == "100.0 %" and answers.asked < 1
     if nearly and answers.origin != ASKED:
@@ -89,7 +89,7 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
     """Rows with their 90 % interval, as the sentences write them; "open" or "out of reach" if no number is known.
 
     Args:
-        needed: the rows; ends may be infinite.
+        needed: the number of rows; ends may be infinite.
         total: rows of the table. Numbers of rows above 8 times this total are not shown, and upper ends above 1,000
             times are not shown either.
         endless: the end of an interval without an upper end, in words.
@@ -122,7 +122,7 @@ def told_marks(record: StudyRecord) -> str:
 
 
 def told_save(record: StudyRecord) -> str:
-    """How to get the recommended model, in a sentence; empty if the study names none that knows the columns."""
+    """How to get the recommended model, in a sentence; empty if the study names no model that uses the columns."""
     best = next((own for own in record.models if own.name == record.answers.best), None)
     if best is None or best.name in ("last", "season"):
         return ""

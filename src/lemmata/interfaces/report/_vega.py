@@ -25,7 +25,7 @@ _PATIENCE = 120.0  # seconds for one picture
 
 @functools.cache
 def bundle() -> Markup:
-    """The script, which cannot close the element that it stands in."""
+    """The script, escaped so that it cannot close its element."""
     return Markup(lzma.decompress(VEGA.read_bytes()).decode())
 
 

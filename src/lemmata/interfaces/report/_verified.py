@@ -1,4 +1,4 @@
-"""The page of a run over many claims: what changed, what is not as expected, and every verdict."""
+"""The page of a run over many claims: changes, unexpected results, and every verdict."""
 
 from collections import Counter
 from collections.abc import Mapping

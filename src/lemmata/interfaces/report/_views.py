@@ -64,7 +64,7 @@ def _farthest(model: ModelResult, record: StudyRecord) -> str:
 
 
 def more(record: StudyRecord) -> list[Row]:
-    """What more rows buy: how many, what is then expected of the best model, and what they cost."""
+    """The effect of more rows: how many, the expected value of the best model with them, and their cost."""
     return [
         {
             "rows": f"{item.rows:,}",
@@ -166,7 +166,7 @@ def _missed(item: Any) -> str:
 
 
 def claims(record: StudyRecord) -> list[Row]:
-    """A row a claim: its statement in paragraphs and formulas, with an anchor of its own."""
+    """One row for each claim: its statement in paragraphs and formulas, with its own anchor."""
     found, anchors = [], set()
     for claim in record.claims:
         anchor = slug("claim", claim.get("name"), claim.get("architecture"))
@@ -188,7 +188,7 @@ def claims(record: StudyRecord) -> list[Row]:
 
 
 def _compared(claim: dict[str, Any]) -> tuple[str, str]:
-    """Prediction beside measurement in words, and their ratio if they are sizes."""
+    """Prediction and measurement in words, and their ratio if they are sizes."""
     relation = str(claim.get("relation") or "")
     rate = relation.startswith("measured ~") or " C " in relation
     known = [isinstance(claim.get(name), (int, float)) for name in ("prediction", "measurement")]

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from ._shelf import Shelf
 from ._terms import phrases, plain, starts, stem, stop, token
 
-_BEGUN, _MISTYPED = 0.7, 0.5  # what a term counts that only begins with the word, or is a slip away from it
-_LITERAL = 0.5  # what the words of a phrase count beside its meaning
+_BEGUN, _MISTYPED = 0.7, 0.5  # the weight of a term that only begins with the word, or differs from it by a typo
+_LITERAL = 0.5  # the weight of the words of a phrase, relative to its meaning
 _FURTHER = 0.85  # what each further thing of a group counts
 
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What a shelf has for some words.
+    """The results of a shelf for some words.
 
     Args:
         words: the words as understood, in parts: "tangent kernel", "atention".
@@ -41,7 +41,7 @@ class Found:
 
     @property
     def told(self) -> str:
-        """Why nothing has all words: how many things have each part."""
+        """The reason why no item has all words: the number of items with each part."""
         some = [
             f"{count} {'has' if count == 1 else 'have'} '{word}'"
             for word, count in zip(self.words, self.counts, strict=True)
@@ -51,10 +51,10 @@ class Found:
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A part of what was typed.
+    """A part of the typed text.
 
     Args:
-        typed: as it was written.
+        typed: the part as typed.
         terms: a thing has the part if it has one of these.
         words: the words of a phrase, which have a small weight besides the phrase itself.
     """
@@ -65,7 +65,7 @@ class Part:
 
 
 def ask(shelf: Shelf, typed: str) -> Found:
-    """What a shelf has for what someone typed.
+    """The results of a shelf for a typed text.
 
     Args:
         shelf: where to look.
@@ -100,7 +100,7 @@ def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
 
 
 def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
-    """The best first, and each further one of a group a little later, so that no section fills the first screen."""
+    """The best first, and each further item of a group a little later, so that no section fills the first screen."""
     seen: dict[str, int] = {}
     found = {}
     for place in sorted(scores, key=lambda place: (-scores[place], place)):
@@ -111,7 +111,7 @@ def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
 
 
 def understood(shelf: Shelf, typed: str) -> list[Part]:
-    """The parts of what was typed.
+    """The parts of the typed text.
 
     A word that occurs nowhere is replaced by the nearest word that does, so phrases with a typo are still phrases.
 

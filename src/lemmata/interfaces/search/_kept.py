@@ -27,7 +27,7 @@ def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
     if known is not None:
         return Shelf(name, tuple(items), known["postings"])
     found = shelf(name, items)
-    with contextlib.suppress(FileError):  # if nothing can be kept it is made again
+    with contextlib.suppress(FileError):  # if nothing can be cached, it is made again
         replace_text(path, sealed(key, {"postings": found.postings}))
     return found
 

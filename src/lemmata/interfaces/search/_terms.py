@@ -105,12 +105,12 @@ def phrases(stems: list[str]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
 
 
 def token(number: int) -> str:
-    """The term that stands for a list of phrases."""
+    """The term that represents a list of phrases."""
     return f"~{number}"
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text: stems of its words, and a term for each phrase that means what others do.
+    """The terms of a text: stems of its words, and one term for each phrase with a synonym.
 
     >>> terms("the neural tangent kernel of ReLU")
     ['neural', 'tangent', 'kernel', 'relu', '~0']

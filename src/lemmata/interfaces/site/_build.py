@@ -27,7 +27,7 @@ from ._subjects import subject_pages
 from ._table import table_page
 
 MANIFEST = "lemmata-site.json"
-"""The file that names the files of a site, by which the next run knows its own."""
+"""The file that lists the files of a site, so that the next run can find them."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -42,7 +42,7 @@ def write_site(
     else is changed.
 
     Args:
-        directory: where the site goes.
+        directory: the folder of the site.
         progress: called with the stage, the pages done and all pages of the stage.
         where: the site is published, and its code.
 

@@ -39,7 +39,7 @@ def definitions(room: str) -> dict[str, Definition]:
     """The classes and functions at the top level of a subpackage's files, by name; the first of equal names.
 
     Args:
-        room: a folder of the package, "engine/problems".
+        room: a folder of the package, for example "engine/problems".
     """
     found: dict[str, Definition] = {}
     for path in sorted((ROOT / room).rglob("*.py")):
@@ -197,7 +197,7 @@ def _words(node: ast.expr, bound: dict[str, str]) -> str:
 
 
 def _plain(node: ast.expr) -> str:
-    """A threshold: a number as it is, an attribute's name, else the expression without its modules."""
+    """A threshold: a number unchanged, an attribute's name, else the expression without its modules."""
     text = ast.unparse(node)
     return re.sub(r"\b(jnp|problem|self|np)\.", "", text)
 
@@ -241,7 +241,7 @@ def imports(path: pathlib.Path) -> frozenset[str]:
 
 
 def _statements(body: list[Any]) -> Iterator[ast.AST]:
-    """Statements and those within them; expressions, which hold none, are most of a tree and are left out."""
+    """Statements and those within them. Expressions contain none and are most of a tree, so they are left out."""
     for node in body:
         yield node
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):

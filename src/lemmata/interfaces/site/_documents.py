@@ -1,4 +1,4 @@
-"""The documentation: the pages of `docs/` as HTML, with their pictures and programs, beside the catalogue.
+"""The documentation: the pages of `docs/` as HTML, with their pictures and programs, next to the catalogue.
 
 A long page becomes one page for each of its sections, with a list of them at its own address.
 """
@@ -28,7 +28,7 @@ GROUPS = {
 _OTHERS = "In full"
 _COPIED = (".svg", ".py", ".png", ".ipynb")
 _LONG = 2600
-"""Words of a page beyond which each section becomes a page of its own."""
+"""Words of a page above which each section becomes a separate page."""
 
 
 class Section(NamedTuple):
@@ -83,7 +83,7 @@ class Document:
 
     @property
     def in_parts(self) -> bool:
-        """Whether each section is a page of its own."""
+        """Whether each section is a separate page."""
         return len(self.text.split()) > _LONG and len(self.sections) > 2
 
     def address_of(self, place: str) -> str:
@@ -187,7 +187,7 @@ def words_of(
     """A text as HTML.
 
     Args:
-        document: the page of the documentation that it stands on.
+        document: the page of the documentation that contains it.
         text: Markdown.
         address: of the page on the site that shows it.
         addresses: of pages that code in backticks names, by those names.

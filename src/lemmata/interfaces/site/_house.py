@@ -48,13 +48,13 @@ def _href(room: str) -> str:
 
 
 def _about(room: str) -> str:
-    """The first sentence of a room's docstring."""
+    """The first sentence of a subpackage's docstring."""
     said = first_sentence(room_words(room))
     return said[:1].upper() + said[1:]
 
 
 def room_words(room: str) -> str:
-    """The docstring of a room."""
+    """The docstring of a subpackage."""
     path = room.replace(".", "/")
     return module_words(f"{path}/__init__.py" if (ROOT / path).is_dir() else f"{path}.py")
 
@@ -83,7 +83,7 @@ def rooms() -> dict[str, frozenset[str]]:
 
 @functools.cache
 def public_rooms() -> tuple[str, ...]:
-    """The rooms, with each subject by itself, from the lowest floor up."""
+    """The subpackages, with each subject by itself, from the lowest layer up."""
     floors = levels(rooms())
     order = sorted(rooms(), key=lambda room: (floors[room], room))
     place = order.index("subjects")
@@ -152,7 +152,7 @@ def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup
 
 
 def _subjects(known: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """For each subject the rooms that its sections import, with how many of its files do."""
+    """For each subject, the subpackages that its sections import, with the number of its files that import each."""
     found = []
     for subject in dict.fromkeys(row["subject"] for row in known):
         files = sorted((ROOT / "subjects" / subject).rglob("*.py"))

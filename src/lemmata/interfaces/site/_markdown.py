@@ -27,7 +27,7 @@ def rendered(text: str, link: Link, target: Callable[[str], str], raised: int = 
 
     Args:
         text: Markdown.
-        link: the address for a name in backticks; None if it has no page.
+        link: the address for a name in backticks; None if the name has no page.
         target: where a link or a picture of the text is on the site.
         raised: levels by which headings are raised.
     """
@@ -131,7 +131,7 @@ def _column_heads(body: str) -> str:
 
 
 def _indented(text: str) -> str:
-    """A formula if the text is one, else the text as it is."""
+    """A formula if the text is one, else the text unchanged."""
     ((kind, inside),) = typeset(
         "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")).replace("\n\n", "\n")
     )

@@ -1,4 +1,4 @@
-"""Pictures of last verdicts: what was found, the band that decided, and the control, from the catalogue's numbers.
+"""Pictures of last verdicts: the result, the band that decided, and the control, from the catalogue's numbers.
 
 Rows of single trials are not stored. The picture shows the statistic of the relation with its interval, quantiles of
 predicted / measured, and the distance of the control. For bounds, the side of the control is known. If it is not known,
@@ -14,16 +14,16 @@ from ._code import is_relative
 from ._drawing import drawn
 
 STEPS = "smallest mean step"
-"""What is drawn of an order: its prediction is a sign."""
-_FAR = 5.0  # a control that is more spans of the rest away is an arrow at the edge
+"""For an order, only the measurement is drawn, because the prediction is a sign."""
+_FAR = 5.0  # a control that is more spans away from the rest is an arrow at the edge
 
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One axis: the claim's interval, the band of support, and where the control may be.
+    """One axis: the claim's interval, the band of support, and the possible places of the control.
 
     Args:
-        title: what the axis shows.
+        title: the meaning of the axis.
         band: the two ends of the band; None on a side without an end.
         claim: lower end, point and upper end.
         control: its possible places.

@@ -26,7 +26,7 @@ class Probe:
     Args:
         row: of the catalogue, with its address.
         picture: predicted against measured, with the band that decided and the control; empty if none is stored.
-        numbers: what the picture shows, by name.
+        numbers: the numbers in the picture, by name.
     """
 
     row: dict[str, Any]
@@ -36,7 +36,7 @@ class Probe:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """An open problem and what stands here of it.
+    """An open problem and the known facts about it here.
 
     Args:
         problem: the question, and what is known.
@@ -62,7 +62,7 @@ def entries_of(key: str, known: list[dict[str, Any]], link: Callable[[str], str 
     Args:
         key: of the source.
         known: rows of the catalogue.
-        link: the address of what a docstring names.
+        link: the addresses of names in a docstring.
     """
     if key not in sources():
         return []

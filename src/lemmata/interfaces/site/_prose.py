@@ -71,7 +71,7 @@ def _block(block: str, link: Link) -> Markup:
 
 
 def docstring(text: str, link: Link = lambda name: None) -> Markup:
-    """A docstring in Google's style: statement, arguments and errors as lists, examples as they are."""
+    """A docstring in Google's style: statement, arguments and errors as lists, examples unchanged."""
     found, lines, place = Markup(""), text.split("\n"), 0
     plain: list[str] = []
     while place < len(lines):

@@ -1,4 +1,4 @@
-"""What the search of the site finds: claims, pages (documentation, subjects, works), public names of the library."""
+"""The items of the site's search: claims, pages (documentation, subjects, works), public names of the library."""
 
 import re
 from typing import Any

@@ -24,7 +24,7 @@ _PATIENCE = 20  # seconds that a browser has for its request
 
 
 class _Pages(http.server.BaseHTTPRequestHandler):
-    """The files of a site by their names, and nothing else."""
+    """The files of a site by their names only."""
 
     timeout = _PATIENCE
 
@@ -71,7 +71,7 @@ def _read(directory: pathlib.Path, name: str) -> bytes | None:
         if path.is_symlink():
             return None
     try:
-        # A name may become a link, or a pipe that nobody writes to, after it was looked at.
+        # A name may become a link, or a pipe that nobody writes to, after it was checked.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb") as file:
             return file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
@@ -80,7 +80,7 @@ def _read(directory: pathlib.Path, name: str) -> bytes | None:
 
 
 class _Server(http.server.ThreadingHTTPServer):
-    """A server that takes no notice of a browser that hangs up in the middle of an answer, or never asks."""
+    """A server that ignores browsers which disconnect during an answer, or never send a request."""
 
     daemon_threads = True
 
@@ -92,7 +92,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 def serve(directory: pathlib.Path, names: frozenset[str], ready: Callable[[str], None]) -> None:
-    """Serve a site to this machine alone, until Ctrl-C.
+    """Serve a site only to this machine, until Ctrl-C.
 
     Args:
         directory: a site that was written.

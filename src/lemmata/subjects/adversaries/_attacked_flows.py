@@ -13,8 +13,7 @@ class AttackedFlow(eqx.Module):
 
     Args:
         K: of all training rows, positive definite.
-        cross: of other points and training rows.
-        start, other_start: outputs at time 0.
+        cross: kernel of other points and training rows. start, other_start: outputs at time 0.
         y: targets. first, last: the weights E at time 0 and at the end, at least 1; they are linear between.
         time: the end.
     """

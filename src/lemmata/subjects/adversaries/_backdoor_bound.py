@@ -56,7 +56,7 @@ def projection_loss(
     *,
     floor: float = RIDGE,
 ) -> Float[Array, ""]:
-    """What support points cannot represent of the fit to a poisoned set: mean over rows of |(R alpha)_i|².
+    """The part of the fit to a poisoned set that support points cannot represent: mean over rows of |(R alpha)_i|².
 
     alpha = (K + ridge I)^-1 y and R = K - K_S (K_SS + floor tr(K_SS)/m I)^-1 K_S', the Schur complement. As floor -> 0,
     R alpha is the fit K alpha minus its orthogonal projection onto the span of k(s, .), s in S, at the rows.

@@ -39,10 +39,9 @@ class Wiring(eqx.Module):
 
 
 class CellTable(eqx.Module):
-    """What became of each cell, one row a cell.
+    """The results of each cell, one row for each.
 
-    Args:
-        clean_accuracy, robust_accuracy: after training, on held-out rows and on them under attack.
+    Args: clean_accuracy, robust_accuracy: after training, on held-out rows, and on held-out rows under attack.
         energy: sqrt(y' K^-1 y / n) of each kernel of `SCORED` before training; infinite if K is singular (rows at
             which every unit is dead).
         smallest: the smallest eigenvalue of each.

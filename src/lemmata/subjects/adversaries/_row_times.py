@@ -17,7 +17,7 @@ from ._projected_gradient import projected_gradient
 
 _GRID = 25  # common times, log-spaced between the two below
 _FIRST, _LAST = 1e-3, 1e3  # from 1e-3 over the trace, when nothing has been learned, to 1e3 over the mean eigenvalue
-_LONGEST = 1e6  # a learned time in units of 1 / mean eigenvalue, beyond which nothing moves
+_LONGEST = 1e6  # a learned time in units of 1 / mean eigenvalue, beyond which nothing changes
 
 
 class RowTimes(eqx.Module):

@@ -52,7 +52,7 @@ class AttackedRows(eqx.Module):
         return 1 / jnp.linalg.norm(self.x, 2) ** 2
 
     def linear_margins(self, weights: Float[Array, " d"]) -> Float[Array, " m"]:
-        """The least y w'(x + shift) over the shifts of held-out rows, exactly: y w'x - radius |w|_1."""
+        """The least y w'(x + shift) over the shifts of held-out rows, which is exactly y w'x - radius |w|_1."""
         return self.y_new * (self.x_new @ weights) - self.radius * jnp.abs(weights).sum()
 
 

@@ -66,7 +66,7 @@ class Trigger(eqx.Module):
 
     @property
     def norm(self) -> Float[Array, ""]:
-        """|m p|, the length of what is seen of the pattern at full opacity."""
+        """|m p|, the length of the visible part of the pattern at full opacity."""
         return jnp.linalg.norm((self.mask * self.pattern).ravel())
 
 
@@ -120,8 +120,7 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
 class Poisoned(eqx.Module):
     """Points with labels, some of which carry a trigger and the label of its target.
 
-    Args:
-        x, y: all points and labels, one row a point.
+    Args: x, y: all points and labels, one row for each point.
         triggered: which rows were changed.
     """
 

@@ -26,7 +26,7 @@ _SHORT = (1 / 128, 1 / 32, 1 / 8)  # times, in units of 1 over the speed
 
 
 def taylor_flow(A: Float[Array, "n n"], start: Float[Array, " n"], time: Array, steps: Array | int) -> Array:
-    """exp(-A time) start by steps of a Taylor series, as an integrator of dr/dt = -A r goes them.
+    """exp(-A time) start by steps of a Taylor series, like those of an integrator of dr/dt = -A r.
 
     Args:
         A: the generator.
@@ -122,7 +122,7 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
         return end.at[:n].add(problem.y)
 
     def condition(self, problem: AttackedFlow) -> Array:
-        """Rounding of as many steps."""
+        """Rounding of this number of steps."""
         return 2 + problem.speed * problem.time
 
 

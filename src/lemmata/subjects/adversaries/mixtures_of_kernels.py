@@ -70,7 +70,7 @@ class MixedRows(eqx.Module):
 
 
 class MixedRowsOfTwoClasses(Population[MixedRows]):
-    """Two Gaussian clouds, attacks that cross a part of the way between them.
+    """Two Gaussian clouds, with attacks that move part of the way between them.
 
     Args:
         n: training rows.

@@ -37,7 +37,7 @@ class AmplitudeLadder(eqx.Module):
 
     @property
     def amplitudes(self) -> Float[Array, " s"]:
-        """Steps of the ladder, 2 epsilon apart at most."""
+        """Steps of the ladder, at most 2 epsilon apart."""
         return jnp.linspace(-6 / 11, 6 / 11, 1 + math.ceil(6 / 11 / self.epsilon))
 
     def wave(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
@@ -83,7 +83,7 @@ class AmplitudeLadders(Population[AmplitudeLadder]):
 
 
 class Covered(eqx.Module):
-    """Functions of a class of cosines, those of a cover next to them, and features of the class.
+    """Functions of a class of cosines, the nearest functions of a cover, and features of the class.
 
     Args:
         functions: the class.
@@ -213,7 +213,7 @@ class ClassesOfCosines(eqx.Module):
     epsilon: float = eqx.field(static=True)
 
     def largest(self, m: int) -> Float[Array, " n"]:
-        """The largest |f(x)| of the class at each point, which one wave alone attains.
+        """The largest |f(x)| of the class at each point, which a single wave attains.
 
         Args:
             m: how many frequencies.

@@ -1,7 +1,7 @@
 """The functions of a class that random features represent worst, by ascent over dual measures.
 
-Every measure certifies the distance of one function, so that an ascent that stops early gives a lower bound of the
-largest distance over the class, never more than it.
+Every measure certifies the distance of one function. So an ascent that stops early gives a lower bound of the largest
+distance over the class.
 """
 
 import jax

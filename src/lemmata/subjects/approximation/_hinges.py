@@ -34,7 +34,7 @@ class Hinges:
         tolerance: the requested tolerance.
         predicted: the number of units that the second derivative of the curve predicts, for small tolerances.
             tolerances, counts: other tolerances, and the hinges that they need. x, y: the points, in order.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -34,7 +34,7 @@ class IntrinsicDimension:
         rows: different rows.
         columns: of the rows.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -115,7 +115,7 @@ class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
         return jnp.full(3, _columns(problem, largest))
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Computed from the waves of the class, of which one alone attains the largest value."""
+        """Computed from the waves of the class, one of which attains the largest value."""
         return jnp.stack([_columns(problem, problem.largest(int(m))) for m in RICHNESS[1:]])
 
 

@@ -1,4 +1,4 @@
-"""Features that serve a whole class, without a cover of the class: what remains true of Lemma 1.
+"""Features for a whole class, without a cover of the class: the part of Lemma 1 that remains true.
 
 This theory describes the largest distance, over a class, between its functions and the span of n random ramps with
 coefficients of bounded l_1 norm. It assumes that M = integral of |omega| F_sup of the class is finite, and that
@@ -7,7 +7,7 @@ the proof is by duality.
 
 The class is within M/(4 tau) of all g = E rho phi with |rho(theta)| <= 3 M, where the mean is over features theta = (u,
 t) of its distribution (`approximation.ramp_integrals`). For a norm with dual ball B, let A be the span of the constant
-and of n features with coefficients of at most 3 M/n each. Then
+and of n features whose coefficients are at most 3 M/n each. Then
 
     sup over g of dist(g, A) = 3 M sup { E|phi_mu| - P_n|phi_mu| : mu in B, mu(1) = 0 },
 
@@ -75,7 +75,7 @@ class CosineExamples(eqx.Module):
 
 
 class SlowCosines(Population[CosineExamples]):
-    """All a cos(x + theta) with |a| <= 1 on [-1, 1]; f has a = 1, and inputs are uniform."""
+    """All a cos(x + theta) with |a| <= 1 on [-1, 1], for uniform inputs; f has a = 1."""
 
     settings = Space(
         n=Integer(512, 1, 4096, "features"),

@@ -138,9 +138,10 @@ class KinksOnACircle(Claim[CircleOfInputs]):
     """
 
     # Let z and z' be the pre-activations of a layer and their derivative along the curve of its normalised inputs. They
-    # are independent normal vectors. Of these, k ~ Bin(n, 1/2) units are active. The curve of normalised outputs then
-    # has the speed chi_(k-1) / chi_k, with independent factors, whose mean is 1 for k >= 2, and 0 for k <= 1. So the
-    # expected length is kept up to the factor P(k >= 2), and by Rice's formula a unit has length/pi zeros on average.
+    # are independent normal vectors. Of these, k units are active, where k ~ Bin(n, 1/2). The curve of normalised
+    # outputs then has the speed chi_(k-1) / chi_k, with independent factors, whose mean is 1 for k >= 2, and 0 for k <=
+    # 1. So the expected length is kept up to the factor P(k >= 2), and by Rice's formula a unit has length/pi zeros on
+    # average.
 
     title = "Along a circle, units of random ReLU networks have two kinks at every depth"
     source = Source("emergence2026", _CAPTION, note="for random networks of any depth, along a circle of inputs")
@@ -189,7 +190,8 @@ class KinksOnASegment(Claim[SegmentOfInputs]):
         (atan(t_b/s) - atan(t_a/s)) / pi,    where s² = d sb²/sw² + h².
     """
 
-    # On the line, a unit is a normal number plus t times another; the place of its zero is a Cauchy number of scale s.
+    # On the line, a unit is a normal number plus t times another one; the place of its zero is a Cauchy number of scale
+    # s.
 
     title = "How many units of a random layer have their kink between two inputs"
     source = Source("emergence2026", _CAPTION, note="for random hinges, between two inputs")

@@ -64,7 +64,7 @@ class RateComparisons(Population[RateComparison]):
 
     Attributes:
         dimension: the least dimension.
-        base: the base of the logarithm, that of the statement: another base is another statement.
+        base: the base of the logarithm in the statement; another base is another statement.
     """
 
     dimension: int = 1

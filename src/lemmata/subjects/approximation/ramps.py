@@ -75,7 +75,7 @@ class Wave(eqx.Module):
 
 
 class Waves(Population[Wave]):
-    """Waves of lengths up to 7 tau with uniform phases. At one of the points the slope is 0, if possible."""
+    """Waves of lengths up to 7 tau with uniform phases. If possible, the slope is 0 at one of the points."""
 
     free = ("theta", "z")
     settings = Space(tau=Real(8.0, 2.0, 8.0, "sharpness of the ramps"))

@@ -1,10 +1,10 @@
 """Approximation in the space of the softmax kernel on the sphere: bounds from above and from below.
 
-This theory describes dist(R), the least L2 distance of a function f on the unit sphere of R^d from the functions of
-squared norm at most R in the space of K(x, y) = <x, y> exp(sigma² <x, y>). The eigenvalues kappa_q of K, for harmonics
-of degree q, fall like exp(-q log q). So a ball contains the degrees up to k(R) = (1 + o(1)) log R / log log R. If the
-parts of f beyond k have the norm c k^(-a), dist(R) is near c (log R / log log R)^(-a), which is slower than any power
-of R. The theory assumes uniform inputs. It does not explain other distributions of inputs.
+This theory describes dist(R), the least L2 distance of a function f on the unit sphere of R^d from some functions:
+those of squared norm at most R in the space of K(x, y) = <x, y> exp(sigma² <x, y>). The eigenvalues kappa_q of K, for
+harmonics of degree q, fall like exp(-q log q). So a ball contains the degrees up to k(R) = (1 + o(1)) log R / log log
+R. If the parts of f beyond k have the norm c k^(-a), dist(R) is near c (log R / log log R)^(-a), which is slower than
+any power of R. The theory assumes uniform inputs. It does not explain other distributions of inputs.
 
 Let tail_k² = sum_(q > k) |f_q|² for the parts f_q of f. The projection on degrees up to k has the squared norm sum_(q
 <= k) |f_q|²/kappa_q and the distance tail_k from f. Any g of squared norm R has |g_(>k)|² <= R max_(q > k) kappa_q.

@@ -1,6 +1,6 @@
 """Features that serve a whole class: one draw for all functions and all points, by a union bound over a cover.
 
-This theory describes the largest distance, over a class, between its functions and what n features represent with the
+This theory describes the largest distance, over a class, between its functions and combinations of n features with the
 coefficients of the functions of a cover. It assumes a cover of the class in the supremum norm. It does not explain how
 few features suffice with coefficients of the functions themselves (`approximation.features_without_covers`).
 """

@@ -36,7 +36,7 @@ def block_attention_kernel(
         k: keys.
         v: values.
         block: keys of a block; a compiled kernel needs powers of 2, at least 16, for block, d, e and tile.
-        count: blocks that a query attends, its own counted.
+        count: blocks that a query attends, including its own.
         causal: whether later keys are out of reach.
         tile: queries of a tile.
         interpret: whether the interpreter runs it; compiled kernels need an accelerator.
@@ -61,7 +61,7 @@ def block_attention_kernel(
 
 @functools.cache
 def _kernel_tiles(interpret: bool) -> Callable[..., tuple]:
-    """One function for each way to run it, so that compiled programs are found again."""
+    """One function for each way to run it, so that compiled programs are reused."""
     return functools.partial(_attended_tiles, interpret)
 
 

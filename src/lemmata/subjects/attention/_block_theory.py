@@ -62,9 +62,9 @@ def router_signal_to_noise(
 def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
     """The probability that the relevant block is among `count` of `blocks` blocks with normal scores.
 
-    Scores are independent and normal with one variance, and the relevant block's mean is larger by SNR standard
-    deviations of a difference of two, that is sqrt 2 SNR of its own. Given its score z + sqrt 2 SNR, the number of
-    the blocks - 1 others above it is binomial, so that
+    Scores are independent and normal with one variance. The mean of the relevant block is larger by SNR standard
+    deviations of a difference of two scores, that is, by sqrt 2 SNR of its own. Given its score z + sqrt 2 SNR, the
+    number of the other blocks - 1 above it is binomial, so
 
         P = integral of phi(z) P(Bin(blocks - 1, Phi(-z - sqrt 2 SNR)) < count) dz,
 
@@ -72,7 +72,7 @@ def hit_rate(snr: ArrayLike, blocks: int, count: int) -> np.ndarray:
 
     Args:
         snr: signal-to-noise ratios, any shape.
-        blocks: the relevant one counted; a query's own block, which needs no score, is none of them.
+        blocks: the number of blocks, including the relevant one but not the query's own block, which needs no score.
         count: blocks that are chosen.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Softmax and sigmoid attention by the whole matrix of logits: the reference for what is tiled."""
+"""Softmax and sigmoid attention by the whole matrix of logits: the reference for tiled versions."""
 
 import math
 from typing import Any
@@ -34,7 +34,7 @@ def sigmoid_attention(
         k: keys.
         v: values.
         bias: the number that is added to every logit; -log n by default. Derivatives go through it.
-        causal: whether token i sees the tokens j <= i alone.
+        causal: whether token i only attends to the tokens j <= i.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
         mask: the tokens that token i attends to, row by row; all by default.
 
@@ -74,7 +74,7 @@ def softmax_attention(
         q: queries, a row a token.
         k: keys.
         v: values.
-        causal: whether token i sees the tokens j <= i alone.
+        causal: whether token i only attends to the tokens j <= i.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
         mask: the tokens that token i attends to, row by row; all by default.
 
@@ -106,7 +106,7 @@ def softmax_attention(
 
 
 def check_head(q: Array, k: Array, v: Array) -> None:
-    """Refuse what is no head: q and k of shape (n, d) and v of (n, p), numbers, n at least 1.
+    """Refuse anything but a head: q and k of shape (n, d) and v of (n, p), numbers, n at least 1.
 
     Args:
         q: queries.
@@ -167,7 +167,7 @@ def check_floating(name: str, array: Array) -> None:
 
 
 def of_one_type(*arrays: Array) -> tuple[Array, ...]:
-    """The arrays in the more precise of their types, as loops of JAX carry one type alone."""
+    """The arrays in the more precise of their types, because loops of JAX need a single type."""
     return tuple(jnp.asarray(array, jnp.result_type(*arrays)) for array in arrays)
 
 

@@ -70,7 +70,7 @@ def chosen_blocks(
     causal: bool = True,
     tile: int | None = None,
 ) -> Int[Array, "n slots"]:
-    """The blocks that each query attends: its own, and those of the highest scores, `count` in all.
+    """The blocks that each query attends: its own, and those with the highest scores, `count` in all.
 
     The query at position i is in block i // B, which is always chosen and comes first. The others follow in order of
     decreasing score; of equal scores, the earlier block comes first. With `causal`, blocks after the query's own block
@@ -83,8 +83,8 @@ def chosen_blocks(
         block: keys of a block, B.
         count: blocks to attend, including the query's own; a number above the number of blocks means all.
         causal: whether later blocks are out of reach.
-        tile: blocks that are scored at a time. With it, only n x (count + tile) scores exist at once instead of
-            n x blocks, and the blocks chosen are the same.
+        tile: blocks that are scored at a time. With it, only n x (count + tile) scores exist at once instead of n x
+            blocks, and the same blocks are chosen.
 
     Returns:
         min(count, blocks) block numbers for each query.
@@ -117,7 +117,7 @@ def _chosen(q: Array, keys: Array, block: int, slots: int, causal: bool, tile: i
     padded = jnp.pad(means, ((0, tiles * tile - blocks), (0, 0))).reshape(tiles, tile, -1)
 
     def better(best: tuple[Array, Array], numbered: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
-        """Merge a tile of blocks into the best ones so far, which stand first and so win ties."""
+        """Merge a tile of blocks into the best ones so far, which come first and so win ties."""
         number, some = numbered
         columns = number * tile + jnp.arange(tile)
         scores = q @ some.T
@@ -144,7 +144,7 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
     Args:
         n: length of the sequence.
         block: keys of a block, B.
-        count: blocks that a query attends, its own counted.
+        count: blocks that a query attends, including its own.
         causal: whether later keys are out of reach.
 
     Raises:
@@ -170,7 +170,7 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
 
 
 def check_choice(q: Array, keys: Array, block: int, count: int) -> None:
-    """Refuse queries and keys that are not of one shape, and settings of the choice that choose nothing."""
+    """Refuse queries and keys of different shapes, and settings for which nothing is chosen."""
     check_rows("queries", q)
     check_rows("keys", keys)
     _same_dimension(q, keys)

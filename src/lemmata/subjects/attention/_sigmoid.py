@@ -20,7 +20,7 @@ from ._kernels import interpreted
 
 
 class _How(NamedTuple):
-    """What is fixed when a kernel is compiled."""
+    """The constants of a compiled kernel."""
 
     blocks: int
     scale: float
@@ -47,7 +47,7 @@ def flash_sigmoid(
     The weights are 1 / (1 + exp(-s - bias)) of the logits s, to the relative precision of their type if they are far
     below 1. Backward, one kernel adds up dQ over blocks of keys
     and another dK and dV over blocks of queries, each computing the weights again. Blocks that a causal head does not
-    see are left out. On a processor the kernels are interpreted, which is slow: use `tiled_attention` there, and for
+    see are left out. On a CPU, the kernels are interpreted, which is slow. Use `tiled_attention` there. Use it also for
     derivatives in forward mode, which the kernels do not have.
 
     Args:
@@ -56,7 +56,7 @@ def flash_sigmoid(
         v: values.
         bias: the number that is added to every logit; -log n by default.
         block: queries, and keys, in a tile; GPUs ask for a power of 2, at least 16.
-        causal: whether token i sees the tokens j <= i alone.
+        causal: whether token i only attends to the tokens j <= i.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
         interpret: whether the kernels are interpreted; by default, they are if JAX has no accelerator.
 

@@ -25,8 +25,8 @@ def jacobian_bound(
     Let R be the length of the longest token, and let D be the derivatives of the weights by their own logits: D = P (1
     - P), entry by entry, for the sigmoid. The bound is
 
-        |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))                                              for the sigmoid,
-        |W| (|P| + |A| (max_i |C_i| + R (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2)))           for the softmax,
+        For the sigmoid, |W| (|P| + |A| R² (max_i sum_j D_ij + |D|)); for the softmax, |W| (|P| + |A| (max_i |C_i| + R
+        (max_j sum_i P_ij)^(1/2) max_i (tr C_i)^(1/2))),
 
     with C_i the covariance of the tokens under the weights of row i. The three terms are those of a move of the values,
     of the queries and of the keys. Both are polynomials in R: at most |W| n (1 + |A| R²/2) for the sigmoid with any
@@ -37,7 +37,7 @@ def jacobian_bound(
         x: tokens, one a row.
         exponent: A, that is W_q' W_k / sqrt(d).
         value: W.
-        kind: what turns logits into weights.
+        kind: the function that turns logits into weights.
         bias: the number that is added to every logit, for the sigmoid; -log n by default.
 
     Raises:

@@ -13,13 +13,13 @@ from lemmata.errors import SettingError
 from ._dense import check_head, fixed_bias_of, of_one_type, slope_of
 
 KINDS = ("sigmoid", "softmax")
-"""What turns logits into weights."""
+"""The functions that turn logits into weights."""
 
 _BLOCK = 128
 
 
 class _How(NamedTuple):
-    """What is fixed when a program is compiled."""
+    """The constants of a compiled program."""
 
     kind: str
     bias: float
@@ -53,8 +53,8 @@ def tiled_attention(
         v: values.
         kind: one of `KINDS`.
         bias: the number that is added to every logit, for the sigmoid; -log n by default.
-        block: queries in a tile; more than n counts as n.
-        causal: whether token i sees the tokens j <= i alone.
+        block: queries in a tile; a number above n means n.
+        causal: whether token i only attends to the tokens j <= i.
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
 
     Raises:
@@ -85,7 +85,7 @@ def tiled_attention(
 
 
 def _attend(q: Array, k: Array, v: Array, how: _How) -> Array:
-    # A tile keeps its queries alone for the derivative, which makes its weights again.
+    # A tile only stores its queries for the derivative, which computes its weights again.
     @partial(jax.checkpoint, prevent_cse=False)
     def tile(own: tuple[Array, Array]) -> Array:
         return _weights(own[0], own[1], k, how) @ v
@@ -105,7 +105,7 @@ def _places(n: int, block: int) -> Array:
 
 
 def _weights(q: Array, places: Array, k: Array, how: _How) -> Array:
-    """What a block of queries makes of all keys."""
+    """The attention of a block of queries to all keys."""
     logits = (q / q.shape[1] ** 0.5) @ k.T
     keys = jnp.arange(len(k))
     if how.slope:

@@ -52,7 +52,7 @@ class AttentionStack(eqx.Module):
 
     @property
     def values_alone(self) -> Float[Array, "M T p"]:
-        """The same without attention, if every token attends to itself alone: X <- s X + Y W_v'."""
+        """The same stack without attention, if every token attends only to itself: X <- s X + Y W_v'."""
 
         def layer(x: Array, value: Array) -> tuple[Array, Array]:
             x = self.skip * x + _at_length(x) @ value.T
@@ -70,7 +70,7 @@ class NormalStacks(Population[AttentionStack]):
     """Normal tokens and weights of variance 1/p.
 
     Args:
-        skip: what of its input a layer keeps.
+        skip: the factor of a layer's input in its output.
     """
 
     skip: float = 0.0

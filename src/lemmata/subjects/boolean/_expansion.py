@@ -66,7 +66,7 @@ class BooleanSpectrum:
         evaluations: the number of evaluations of f.
         level: the confidence level of the intervals; 1 if everything is exact.
         table: all 2^d coefficients, in the order of `lemmata.functions.degrees`; None for a sampled f.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

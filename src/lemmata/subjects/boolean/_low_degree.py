@@ -42,7 +42,7 @@ class LowDegreeFit:
         rows: of the fit.
         sets: the sets of columns with the largest coefficients.
         coefficients: the coefficients of these sets, for two classes.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -37,7 +37,7 @@ class NoiseSensitivity:
         rows: different rows that were used.
         draws: changed rows that the model has answered, at each rate.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -47,7 +47,7 @@ class Sparsified:
         rows: how many rows.
         network_units: how many units the network has.
         hidden: the function that gives the outputs of all units.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -26,7 +26,7 @@ def in_subspace(
 
     Args:
         f: f(params, x) of one point.
-        params: a tree of arrays; leaves that are not floating-point numbers are held fixed.
+        params: a tree of arrays; leaves that are not floating-point numbers are fixed.
         key: of A.
         dimension: k.
 

@@ -50,7 +50,7 @@ class EmergenceReport:
         level: the confidence level of the intervals.
         steepest: without a fitted floor, the largest exponent among the laws with a floor that are compatible with the
             accuracies; the intervals do not contain it. With a fitted floor, `alpha`.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

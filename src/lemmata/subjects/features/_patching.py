@@ -43,7 +43,7 @@ class PatchingReport:
         intervals: for the means over rows, by "restore", "ablate" and "shapley"; empty for one row.
         rows: the number of rows.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -87,7 +87,7 @@ class Readability:
         sparse: decoding by non-negative codes with the smallest sum.
         allowed: the share of failures up to which a number of active features counts as readable.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

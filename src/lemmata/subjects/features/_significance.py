@@ -33,7 +33,7 @@ class FeatureSignificance:
         expected: the mean of the largest AUC among as many unrelated independent features.
         needed: the least AUC for which `bound` is at most `level`; None if no AUC is large enough.
         level: the significance level.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -51,7 +51,7 @@ class Superposition:
             ratio of the importances below 0.01.
         exact: whether the loss is exact; else it is a mean over rows.
         starts: how many starts ended within 1 % of the least loss, and how many there were.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -36,7 +36,7 @@ class Bits:
         noise: the noise that is added to rows which are not on a grid; None without noise.
         rows: number of rows.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

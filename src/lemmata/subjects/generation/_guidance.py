@@ -40,7 +40,7 @@ class Guidance:
         draws: of the simulation.
         samples: the samples of the flow, of the diffusion and of the conditional distribution, by name; empty for
             formulas.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

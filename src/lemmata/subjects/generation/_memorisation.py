@@ -43,7 +43,7 @@ class Memorisation:
         scale: the standard deviation by which the rows are divided for the times.
         rows: number of rows.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

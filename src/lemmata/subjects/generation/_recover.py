@@ -46,7 +46,7 @@ class Recovery:
         measurements: their number m.
         dimension: the number k of latent variables.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -40,7 +40,7 @@ class Speciation:
         classes: number of classes.
         rows: number of rows.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

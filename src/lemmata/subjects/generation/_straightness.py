@@ -54,7 +54,7 @@ class Straightness:
         ends: where the rows end.
         rows: number of rows.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

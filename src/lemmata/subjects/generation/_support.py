@@ -36,7 +36,7 @@ class EffectiveSupport:
         draws: number of samples.
         degrees: for each sample, how many others are the same.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

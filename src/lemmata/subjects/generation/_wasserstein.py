@@ -42,7 +42,7 @@ class Distance:
         rows: of x and of y.
         blocks: into which they were divided.
         gap: the largest difference of the cost of a transport and its dual certificate.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

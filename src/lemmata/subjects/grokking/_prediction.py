@@ -51,7 +51,7 @@ class DelayPrediction:
         train_errors: training errors at these times.
         test_errors: errors on the new rows at these times; without new rows, the squared length of the start in the
             directions that no row contains.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -33,7 +33,7 @@ class FourierProgress:
             count as wrong.
         excluded_accuracy: the accuracy of the other part.
         accuracy: the accuracy of the outputs.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

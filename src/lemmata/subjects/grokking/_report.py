@@ -131,7 +131,7 @@ class GrokkingReport:
         columns: of the steps, of training and of validation values.
         runs: one for each weight decay.
         slope: how the times depend on the weight decay; None with fewer than two runs that generalise.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -40,7 +40,7 @@ class Rule:
         leave_one_out: the share of rows that a rule learned without them gets wrong, (unfitted + alone)/rows.
         bound: if the labels are some k-CNF (or k-DNF) of the columns, an upper bound of the expected error: the number
             of all clauses divided by (the number of rows plus one). It is vacuous from `guess` on.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

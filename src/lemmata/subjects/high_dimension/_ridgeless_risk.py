@@ -53,7 +53,7 @@ class RidgelessRisk:
             most 1, because then, at every ratio beyond 1, the error is above that of the prediction 0.
         measured: mean squared error of direct fits to random rows at the other rows; NaN if none were made.
         spread: the standard error of that over fits; NaN for one fit.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -48,7 +48,7 @@ class Margins:
             if the last layer is not known, its features cannot be separated, or the margin cannot be computed.
         cosine: the cosine of the last layer with the separator of largest margin on its features.
         largest: this largest margin.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

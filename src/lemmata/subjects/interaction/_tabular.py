@@ -300,7 +300,7 @@ class EstimatedMDP(TabularMDP):
         counts: how often each next state followed, (states, actions, states).
         prior: the parameter that each next state has before any step.
         level: the confidence level of the limits.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state what errors of values cost.
     """
 

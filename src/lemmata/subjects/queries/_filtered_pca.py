@@ -69,7 +69,7 @@ class FilteredPCA:
         linear_p: the p-value of the correlation with linear functions.
         rows: number of rows.
         level: probability with which any filter finds a direction if no matrix has an eigenvalue other than zero.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -40,7 +40,7 @@ class GradientSignal:
         targets: the number of targets.
         rows: how many inputs.
         level: the confidence level of the interval.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -37,7 +37,7 @@ class InformationExponent:
         dimension: number of columns of x.
         rows: number of rows.
         level: the confidence level of the intervals together.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

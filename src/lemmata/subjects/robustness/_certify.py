@@ -49,7 +49,7 @@ class Certificate:
             and a single output of 0 is class 0.
         radius: the argument; an array in the shape of the input if each coordinate has its own radius. norm, method:
             the arguments.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state the bound.
     """
 

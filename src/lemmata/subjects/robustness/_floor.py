@@ -38,7 +38,7 @@ class RobustFloor:
         norm: the norm of the changes.
         classes: the number of classes.
         rows: the number of rows.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -59,7 +59,7 @@ class SmoothCertificate:
         linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
         ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give. sigma, alpha: the arguments.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state the radius.
     """
 

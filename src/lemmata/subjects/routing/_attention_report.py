@@ -40,7 +40,7 @@ class AttentionReport:
         mixed: the largest mixed difference M of four logits; the contraction is at most tanh(M/4). It is infinite for
             logits with a mask that differs between queries.
         masked: how many logits are minus infinity.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

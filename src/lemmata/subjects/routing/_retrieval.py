@@ -70,7 +70,7 @@ class Retrieval:
         dimension: from here on, random keys need an inverse temperature of the order of `gap`. In fewer dimensions, the
             nearest wrong key determines the inverse temperature.
         formats: number formats of the logits.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -46,7 +46,7 @@ class AlgorithmDistances:
         ridge: the variance of the noise over the variance of a weight, by the evidence of all prompts.
         prompts: the number of prompts.
         level: the confidence level of the intervals.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

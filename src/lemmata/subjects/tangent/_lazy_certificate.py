@@ -34,7 +34,7 @@ class LazyCertificate:
         bound: on `left`; 1 if the theory does not apply.
         least_after: the least singular value of the Jacobian after training.
         steps: the number of steps of descent.
-        conditions: the conditions on which the numbers rest.
+        conditions: the conditions for the results.
         claims: names of the claims that state them.
     """
 

@@ -149,7 +149,7 @@ def without_the_mean(y: Float[np.ndarray, "n k"], parts: Sequence[np.ndarray]) -
 def chances(
     fit: KernelFit, y: Float[np.ndarray, "n k"], outputs: Float[np.ndarray, "m k"] | None = None
 ) -> Float[np.ndarray, "m k"]:
-    """Probabilities of classes: softmax of b times the outputs, b the best for the rows' own leave-one-out outputs."""
+    """Probabilities of classes: softmax of b times the outputs, where b fits the leave-one-out outputs best."""
     outputs = fit.outputs if outputs is None else outputs
     losses = [_surprise(b * fit.left_out, y) for b in _SHARPNESS]
     scores = _SHARPNESS[int(np.argmin(losses))] * outputs
