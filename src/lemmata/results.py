@@ -1,4 +1,6 @@
-"""Results of several files: the old one stands there or the new one, never some files of each, and one process writes.
+"""Results of several files.
+
+There is always either the complete old result or the complete new one, and a single writer.
 
 The files of a new result are written into a hidden folder next to their places. The new result counts from the moment
 when the folder is renamed from `.draft` to `.whole`. If the process ends before this moment, the old result remains. If

@@ -154,7 +154,9 @@ class EmpiricalKernel(eqx.Module):
         *,
         outputs: Outputs = "all",
     ) -> Inexact[Array, ""]:
-        """||Theta' - Theta||_F / ||Theta||_F with Theta' the kernel at other parameters, those after training say.
+        """The relative change in Frobenius norm from Theta to Theta', the kernel at other parameters.
+
+        The change is ||Theta' - Theta||_F / ||Theta||_F, for example for parameters after training.
 
         The other parameters form the same tree and give outputs of the same shape.
         """

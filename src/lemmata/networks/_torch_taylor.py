@@ -13,7 +13,7 @@ from ._torch_call import torch_call
 
 
 def torch_function(module: Any) -> tuple[Any, dict[str, Any]]:
-    """(f, params) of a PyTorch module: f(params, x) = module(x) at those parameters, x as the module takes it.
+    """(f, params) of a PyTorch module: f(params, x) = module(x), with x in the module's form.
 
     Args:
         module: a `torch.nn.Module`. Its parameters with `requires_grad` count; other parameters and buffers are part of

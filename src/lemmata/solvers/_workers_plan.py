@@ -71,7 +71,9 @@ def workers_plan(
     tasks: int = 64,
     itemsize: int = 8,
 ) -> tuple[SharedWork, SharedWork, SharedWork, SharedWork]:
-    """What n points cost on so many machines: the matrix on disk, a product either way, the direct solution on centres.
+    """The cost of n points on this number of machines.
+
+    It covers the matrix on disk, products of both kinds, and the direct solution on centres.
 
     Let B = ceil(n/b) be the number of tiles in a row. The symmetric matrix (`gram_on_disk`) consists of B (B+1)/2 tasks
     of b² entries each. It writes B² b² numbers, because tiles at its edge are stored whole. A product with the stored

@@ -43,7 +43,7 @@ def errors_picture(run: Run) -> Any:
 
 
 def attention_picture(run: Run, kind: str) -> alt.Chart:
-    """What the second head of Attn1 attends with: the current prediction at each example, in order of its target."""
+    """The values that Attn1's second head attends to: the current prediction at each example, by target."""
     path = run["paths"][kind]
     rows = [
         {"layer": str(layer), "example": place, "score": score, "target": target}

@@ -65,7 +65,7 @@ def shelves(room: str) -> list[tuple[str, list[Entry]]]:
 
 
 def public_addresses() -> dict[str, str]:
-    """The places of the reference by name: rooms as "lemmata.kernels", public names if one room has them.
+    """Addresses of the reference by name: subpackages as "lemmata.kernels", public names if only one has them.
 
     Names that are one lower-case word are left out, because in a sentence they may have other meanings.
     """

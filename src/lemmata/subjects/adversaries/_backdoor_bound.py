@@ -1,4 +1,4 @@
-"""What a poisoned set costs a kernel: conflict, projection, their sum as a bound, and triggers that make it small."""
+"""The effect of a poisoned set on a kernel: conflict, projection, their sum as a bound, and optimised triggers."""
 
 from functools import partial
 from typing import Any

@@ -150,7 +150,7 @@ def optimised(problem: PoisonedDigits, points: Float[Array, "10 64"], weight: fl
 
 @jax.jit
 def by_definition(x: Float[Array, "n 64"], y: Float[Array, "n 10"], points: Float[Array, "10 64"]) -> Array:
-    """Conflict and projection: what the fit to a set misses of its labels, and what support points miss of the fit.
+    """Conflict and projection: the fit's error on its labels, and the part of the fit that support points miss.
 
     Args:
         x: the set, with a trigger in it.

@@ -75,7 +75,7 @@ class KernelSections(eqx.Module):
 
     @property
     def sections(self) -> Float[Array, "two_k n"]:
-        """Coefficients of the sections at 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi j x), each section a column.
+        """Coefficients of the sections at 1, sqrt(2) cos(2 pi j x) and sqrt(2) sin(2 pi j x), in columns.
 
         The last row, that of sin(0), is zero.
         """

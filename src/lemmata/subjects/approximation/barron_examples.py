@@ -98,7 +98,7 @@ _FEATURES, _POINTS, _ROUNDS = 400, 128, 150
 def residuals_of_steps(
     problem: Slope, x: Float[Array, "m d"], size: Float[Array, ""], normal: Float[Array, "k e"]
 ) -> Float[Array, "four m"]:
-    """What sums of steps with coefficients of at most a size leave of <a, x>, for four distributions of the steps.
+    """The distance of sums of bounded multiples of steps from <a, x>, for four distributions of the steps.
 
     The steps are 1(<u_j, x> > t_j), where u_j is uniform on the sphere and t_j is uniform in [-h, h] for one of four h.
     The mean of rho_j times the steps is fitted to <a, x> by accelerated projected gradient descent over |rho_j| <=

@@ -125,5 +125,5 @@ class UniformRepresentation(Claim[Covered]):
         return jax.vmap(distance)(problem.parameters, problem.nearby()).max()
 
     def trivial(self, problem: Covered) -> Array:
-        """No function moves by more than its first moment, nor is beyond its amplitudes from the constant 0."""
+        """The smaller of two bounds: the class's first moment, and the sum of amplitudes around the constant 0."""
         return jnp.minimum(problem.functions.moment(), problem.functions.sizes.sum())

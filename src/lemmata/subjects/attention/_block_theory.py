@@ -19,7 +19,9 @@ def router_signal_to_noise(
     others: ArrayLike = 0.0,
     correlation: ArrayLike = 0.0,
 ) -> np.ndarray:
-    """SNR = D sqrt(d / (2 B)), D = excess + (relevant - 1) others: a router's mean advantage in standard deviations.
+    """SNR = D sqrt(d / (2 B)) with D = excess + (relevant - 1) others.
+
+    It is a router's mean advantage in standard deviations.
 
     Keys are drawn from the unit sphere in d dimensions, so their products with a unit query q have exactly the variance
     1/d. In one block, a multiple of q is added to `relevant` keys, which then no longer have unit length. This makes

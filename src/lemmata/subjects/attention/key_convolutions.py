@@ -36,7 +36,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "score
 
 
 class RecalledPairs(eqx.Module):
-    """Tokens at random on the unit sphere; those of the last block are names that values follow earlier.
+    """Random tokens on the unit sphere; those of the last block are names that values follow earlier.
 
     Args:
         tokens: of each context.

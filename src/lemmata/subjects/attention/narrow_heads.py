@@ -1,7 +1,7 @@
 """What the kernel of a narrow head can approximate: only functions of its keys.
 
 This theory controls the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of a
-head, as functions of the token x of the key. The sections depend on W_k x alone. So they cannot follow the variation of
+head, as functions of the token x of the key. The sections depend only on W_k x. So they cannot follow the variation of
 a function along directions that W_k maps to 0. Heads as wide as their tokens have dense sections. The theory leaves
 unexplained how many sections are needed, and what several heads with different keys can do.
 """
@@ -170,5 +170,5 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     predict = -1.0
 
     def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
-        """Fitted on every other token, tested on the rest."""
+        """Fitted on every other token, tested on the other tokens."""
         return _missed(problem, slice(0, None, 2), slice(1, None, 2))

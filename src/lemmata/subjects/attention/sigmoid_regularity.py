@@ -43,7 +43,7 @@ class SigmoidHead(eqx.Module):
         tokens: x_i, one a row.
         exponent: A.
         value: W.
-        bias: what a sigmoid raises every logit by.
+        bias: the number that a sigmoid adds to every logit.
     """
 
     tokens: Float[np.ndarray, "n p"]
@@ -74,7 +74,7 @@ class SigmoidHead(eqx.Module):
         return mass / mass.sum(axis=1, keepdims=True)
 
     def jacobian(self, kind: str) -> Float[np.ndarray, "m m"]:
-        """dY/dX, of shape (n p, n p): what values, queries and keys each add.
+        """dY/dX, of shape (n p, n p): the sum of the terms of values, queries and keys.
 
         Args:
             kind: "sigmoid" or "softmax".
@@ -82,7 +82,7 @@ class SigmoidHead(eqx.Module):
         x, a, p = self.tokens, self.exponent, self.weights(kind)
         n, width = x.shape
         values = np.broadcast_to(x @ self.value.T, (n, n, width))
-        if kind == "softmax":  # a logit moves its own weight and, through the sum, all others
+        if kind == "softmax":  # a logit changes its own weight and, through the sum, all others
             slopes, values = p, values - (p @ values[0])[:, None]
         else:
             slopes = p * (1 - p)

@@ -101,7 +101,7 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
         return _layer(problem)
 
     def condition(self, problem: TokenMap) -> float:
-        """As many terms as ReLUs, each as large as the sum of counts."""
+        """The sum has one term for each ReLU, each as large as the sum of counts."""
         return float(problem.places.sum() * problem.targets.size)
 
 

@@ -130,7 +130,7 @@ def noisy_parity(
         y: labels.
         noise: the rate of wrong labels.
         constant: whether the negation of a parity is one, too.
-        generator: the generator of the order of the inputs, and of the rows that others are added to.
+        generator: the generator of the order of the inputs, and of the choice of the rows that are added to others.
     """
     n, d = x.shape
     order = generator.permutation(d)

@@ -1,4 +1,4 @@
-"""What is known of a function on the cube: its Fourier coefficients, all of them or the large ones, and their sums."""
+"""The known facts about a function on the cube: its Fourier coefficients, all or the large ones, and their sums."""
 
 import dataclasses
 import html
@@ -50,7 +50,7 @@ class BooleanSpectrum:
     Args:
         names: the names of the inputs.
         exact: whether all 2^d values were computed.
-        two_valued: whether f has the values -1 and 1 alone (0 and 1 are read as these).
+        two_valued: whether f only has the values -1 and 1 (0 and 1 are read as these).
         sets: the sets of inputs of the listed coefficients; the empty one is the mean of f.
         coefficients: the coefficients of these sets, the largest in absolute value first.
         intervals: confidence intervals of the coefficients; they hold together with probability `level`.
@@ -119,7 +119,7 @@ class BooleanSpectrum:
 
         Raises:
             SettingError: if eta is not in [0, 1].
-            DataError: for a sampled f, whose curve is known at `rates` alone.
+            DataError: for a sampled f, whose curve is only known at `rates`.
         """
         eta = probability("eta", eta)
         if not self.exact:
@@ -134,7 +134,7 @@ class BooleanSpectrum:
 
         With the N products of degree at most k estimated on m rows, E |g - f|² is the weight beyond k plus the sum over
         these products of (E f² - f^(S)²)/m. If f has the values -1 and 1, the sign of g is wrong at most as often. For
-        a sampled f, weight that was not found counts as weight beyond every degree.
+        a sampled f, missing weight counts as weight beyond every degree.
 
         Args:
             error: the expected squared error.

@@ -62,7 +62,7 @@ def boolean_fourier(
             1.
         largest: how many coefficients are listed.
         threshold: None computes all coefficients; a number in (0, 1) searches for coefficients of at least this size.
-        level: the confidence level of each interval of sampling; those of the coefficients hold together.
+        level: the confidence level of each interval of sampling; the intervals of the coefficients hold jointly.
         seed: the random seed of the points of sampling.
 
     Raises: SettingError, ShapeError: for invalid arguments, or for more inputs than can be enumerated without a

@@ -98,7 +98,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
     f^(S)², where c is the estimated coefficient.
 
     A column with two values is 1 at the larger one and -1 at the other. A column with more values is 1 above its median
-    and -1 otherwise. More than two classes are each learned against the rest.
+    and -1 otherwise. For more than two classes, each is learned against the others.
 
     Args:
         degree: "auto", or the largest number of columns of a product.
@@ -180,7 +180,7 @@ class LowDegreeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        """The sums g (m,) for two classes, positive for the second; else (m, classes).
+        """The sums g (m,) for two classes, positive for the second class; else (m, classes).
 
         Args:
             X: columns (m, d).

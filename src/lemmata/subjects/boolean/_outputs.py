@@ -13,10 +13,10 @@ _BATCH = 2**16
 
 
 def as_values(outputs: Any, count: int, name: str = "outputs of f") -> Float[np.ndarray, " n"]:
-    """One finite number a point.
+    """One finite number for each point.
 
     Args:
-        outputs: what a function returned.
+        outputs: the result of a function.
         count: how many points there were.
         name: the name in messages.
 
@@ -47,7 +47,7 @@ def as_signs(values: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], 
 
 @dataclasses.dataclass(frozen=True)
 class Codes:
-    """The two values by which a function is given its inputs: the first stands for -1 and the second for 1."""
+    """The two values that a function receives as inputs: the first in place of -1, the second in place of 1."""
 
     low: float
     high: float
@@ -76,7 +76,7 @@ class Codes:
 
 
 class Function:
-    """A function of d signs that counts where it was evaluated.
+    """A function of d signs that counts its evaluations.
 
     Args:
         f: a function of a batch of points (n, d), or an object with a method predict.

@@ -44,7 +44,7 @@ class Parity:
         interval: a confidence interval of the error at a new row, from the held rows.
         chance: the probability that a wrong parity agrees as well with the held rows.
         level: the confidence level of the interval.
-        conditions: the conditions on which the answer rests.
+        conditions: the conditions for the answer.
         claims: names of the claims that state it.
     """
 
@@ -107,9 +107,9 @@ def solve_parity(
     function is not a parity, its labels satisfy each such row with probability 1/2. If the rows contradict every
     parity, the error names rows that show it.
 
-    With noise, three quarters of the rows are used and the others verify the parity. For up to 20 columns, all parities
-    are compared by the fast transform. For more, rows that agree on a block of columns are added in pairs until 20
-    columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability (1 - (1 - 2
+    With noise, three quarters of the rows are used, and the others verify the parity. For up to 20 columns, all
+    parities are compared by the fast transform. For more, rows that agree on a block of columns are added in pairs
+    until 20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k labels is wrong with probability (1 - (1 - 2
     noise)^k)/2, so each block that is removed makes the sums noisier. The number of blocks is the one that leaves the
     most evidence.
 
@@ -119,7 +119,7 @@ def solve_parity(
         noise: the probability that a label is wrong, at least 0 and below 1/2.
         constant: whether y may be the sum and 1.
         level: the confidence level of the interval of the error.
-        seed: the random seed of the rows that are held out, and of the blocks.
+        seed: the random seed of the held-out rows, and of the blocks.
 
     Raises:
         SettingError: for an invalid noise or level.
@@ -259,7 +259,7 @@ def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
     pairs = np.triu_indices(columns.shape[1], 1)
 
     def differing(rows: np.ndarray) -> np.ndarray:
-        """For two columns, the rows where they differ."""
+        """The rows in which two columns differ."""
         ones = rows.sum(axis=0)
         return np.round(ones[:, None] + ones - 2 * rows.T @ rows)[pairs]
 
@@ -267,7 +267,7 @@ def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
 
 
 def _rounds(d: int) -> int:
-    """How often blocks are drawn; comparing all parities at once has no chance in it."""
+    """The number of times that blocks are drawn; comparing all parities at once is deterministic."""
     return 1 if d <= LAST else _ROUNDS
 
 

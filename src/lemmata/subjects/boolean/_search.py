@@ -37,8 +37,10 @@ class Search:
 
     @property
     def prefixes(self) -> int:
-        """Settings of the others for each of these. Then a weight of threshold² has a standard error of a quarter of
-        the distance to what is kept, threshold² / 2.
+        """Settings of the others for each of these.
+
+        Then a weight of threshold² has a standard error of a quarter of its distance from the limit for keeping it,
+        threshold² / 2.
         """
         return math.ceil(6 / self.threshold)
 
@@ -63,8 +65,8 @@ def large_sets(f: Function, search: Search, generator: np.random.Generator) -> t
     """Sets whose coefficients may reach the threshold, and whether none was dropped to save memory.
 
     Let x be the first k inputs and z the others. The sum of f^(S)² over all S whose part among the first k inputs is U
-    is E_z (E_x f(x, z) chi_U(x))². A group below half of threshold² is dropped with all its sets. Of the squared mean
-    over the x of one z the diagonal is taken off, which leaves it unbiased.
+    is E_z (E_x f(x, z) chi_U(x))². A group below half of threshold² is dropped with all its sets. The diagonal is
+    subtracted from the squared mean over the x of one z, which makes it unbiased.
 
     Args:
         f: a function with the values -1 and 1.

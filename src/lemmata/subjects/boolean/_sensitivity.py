@@ -93,9 +93,9 @@ def noise_sensitivity(
     sensitivity of Boolean functions, which `boolean_fourier` computes exactly. Taking the value of another row with
     probability 2 eta is the same as flipping with probability eta there.
 
-    If there are at least `draws` rows, each draw has a row of its own, and the interval is Clopper and Pearson's. With
-    fewer rows, each row is changed several times. The interval is then that of the number of independent draws that
-    give the same standard error.
+    If there are at least `draws` rows, each draw has its own row, and the interval is the Clopper-Pearson interval.
+    With fewer rows, each row is changed several times. The interval is then that of the number of independent draws
+    that give the same standard error.
 
     Args:
         model: a function of rows (n, d) that returns n answers, or an object with a method predict. For a data frame

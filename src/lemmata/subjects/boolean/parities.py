@@ -1,7 +1,7 @@
 """Parities: elimination finds them from few examples, but fails if labels are noisy.
 
-A parity is the product of the coordinates in an unknown set. This theory counts the examples that elimination needs,
-computes what adding noisy examples does to their noise, and finds noisy parities by cancelling blocks of bits. It
+A parity is the product of the coordinates in an unknown set. This theory counts the examples that elimination needs. It
+computes how adding noisy examples changes their noise, and finds noisy parities by cancelling blocks of bits. It
 assumes uniform inputs. It does not explain whether noisy parities can be learned in polynomial time.
 """
 

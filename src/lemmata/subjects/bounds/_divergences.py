@@ -1,4 +1,4 @@
-"""The divergence of two coins, its inverses, and the moment that PAC-Bayes rests on."""
+"""The divergence of two coins, its inverses, and the moment in PAC-Bayes bounds."""
 
 import math
 
@@ -17,7 +17,7 @@ _NEAR = 0.03  # if x - ln(1 + x) is summed as a series
 
 
 def binary_kl(q: ArrayLike | float, p: ArrayLike | float) -> Float[np.ndarray, "*shape"]:
-    """kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), elementwise; infinite if p excludes what q has.
+    """kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)), elementwise; infinite if p excludes a value that q has.
 
     It has a small relative error, also if p is near q and the two terms cancel.
 
@@ -109,7 +109,7 @@ def _checked(name: str, q: ArrayLike | float, budget: ArrayLike | float) -> tupl
 def _largest_move(share: ArrayLike, rest: ArrayLike, budget: np.ndarray) -> np.ndarray:
     """The largest move of a share towards 1, at most the rest, whose divergence is within the budget, rounded up.
 
-    Bisection of the logarithm: the move itself is found to a relative error, however small. The divergence is convex
+    Bisection of the logarithm finds even a tiny move to a relative error. The divergence is convex
     and 0 without a move, so its relative error is at least that of the move.
     """
     low, high = np.full_like(budget, 1e-308), np.maximum(rest, 1e-308)
@@ -124,8 +124,7 @@ def kl_moment(n: int) -> float:
     """E exp(n kl(k/n || p)) for k binomial of n and p, the same for every p strictly between 0 and 1.
 
     It is sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k). By an identity of Abel's, this is n!/n^n sum_k n^k/k!, a sum of
-    products (1 - 1/n)(1 - 2/n)... without large numbers. It lies between sqrt(n) and 2 sqrt(n), near sqrt(pi n/2) +
-    2/3.
+    products (1 - 1/n)(1 - 2/n)... without large numbers. It is between sqrt(n) and 2 sqrt(n), near sqrt(pi n/2) + 2/3.
 
     Args:
         n: the number of draws, from 1 to 10^7.

@@ -1,4 +1,4 @@
-"""What can be fitted to labels again and again: estimators, and functions that fit."""
+"""Learners that can be fitted to labels repeatedly: estimators, and functions that fit."""
 
 from collections.abc import Callable
 from typing import Any

@@ -30,7 +30,7 @@ class LinearRules:
 
     Args:
         distance: (w1 - w0)' S^-1 (w1 - w0).
-        outputs: of rows: those of w0 (n, k), those of w1, and the deviation of each output at sigma = 1, (n,).
+        outputs: of rows: those of w0 (n, k), those of w1, and the standard deviation of each output at sigma = 1, (n,).
     """
 
     distance: float
@@ -118,13 +118,13 @@ def linear_rules(first: Float[np.ndarray, "p k"], last: Float[np.ndarray, "p k"]
 
 
 def estimator_rules(first: Any, last: Any, names: tuple[str, ...], transform: Callable) -> SampledRules:
-    """Rules of a fitted scikit-learn estimator, whose weights stand in attributes that are lists of arrays.
+    """Rules of a fitted scikit-learn estimator, whose weights are in attributes that are lists of arrays.
 
     Args:
         first: fitted to the prior's rows.
         last: fitted to all rows.
         names: of the attributes.
-        transform: what precedes the estimator.
+        transform: the steps before the estimator.
     """
     read = lambda fitted: [np.asarray(array, float) for name in names for array in getattr(fitted, name)]
     probe = copy.deepcopy(first)
@@ -176,5 +176,5 @@ def module_rules(first: eqx.Module, last: eqx.Module) -> SampledRules:
 
 
 def module_classes(outputs: Array) -> Array:
-    """The class of the largest output, or of the sign if there is one alone."""
+    """The class of the largest output, or of the sign if there is only one output."""
     return (outputs[..., 0] > 0).astype(int) if outputs.shape[-1] == 1 else jnp.argmax(outputs, axis=-1)

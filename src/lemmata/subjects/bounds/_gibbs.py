@@ -13,7 +13,7 @@ def gaussian_error(
 ) -> Float[np.ndarray, " n"]:
     """P(wrong class) in each row where output c is normal of mean outputs[:, c] and deviation spread, independently.
 
-    One output (k = 1) names class 1 if it is positive: Phi(-y f/s) with y = -1, 1. With several outputs the largest
+    One output (k = 1) means class 1 if it is positive: Phi(-y f/s) with y = -1, 1. With several outputs, the largest
     one decides: 1 - integral of phi(u) prod_(c != y) Phi(u + (f_y - f_c)/s).
 
     Args:

@@ -13,7 +13,7 @@ def as_rows(x: ArrayLike, name: str = "x") -> Float[np.ndarray, "n *shape"]:
 
     Args:
         x: one point a row.
-        name: what it is, for messages.
+        name: the name in messages.
 
     Raises:
         ShapeError, DataError: if the arrays are not valid.

@@ -1,4 +1,4 @@
-"""What models can be read as Gaussian rules: scikit-learn estimators, kernels, Equinox modules."""
+"""The models that can be read as Gaussian rules: scikit-learn estimators, kernels, Equinox modules."""
 
 import copy
 import dataclasses
@@ -43,7 +43,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Fits:
-    """A family of rules, and the two plain rules between which it stands.
+    """A family of rules, and the two noiseless rules between which it interpolates.
 
     Args:
         rules: the family.

@@ -24,7 +24,7 @@ class OccamBound:
 
     Args:
         bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
-        trivial: what guessing gives, 1 - 1/classes.
+        trivial: the error of guessing, 1 - 1/classes.
         vacuous: the reason why the bound is no better than that, in words; empty if it is better.
         error: on the training rows.
         bits: of the description.
@@ -59,10 +59,10 @@ def occam_bound(
 ) -> OccamBound:
     """A bound on the error of a rule that has a short description, from the rows that it was fitted to.
 
-    Descriptions of rules are words of a code, fixed before the rows are seen, of which none begins another. With b bits
-    and n rows, every rule of the code at once has
+    Descriptions of rules are words of a code that is fixed before the rows are seen. No word begins another word. With
+    b bits and n rows, every rule of the code at once has
 
-        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n   wherever its error is the larger of the two,
+        kl(training error || error) <= (b ln 2 + ln(1/delta)) / n, if its error is the larger of the two,
 
     which is at least as good as training error + sqrt((b ln 2 + ln(1/delta)) / (2n)).
 

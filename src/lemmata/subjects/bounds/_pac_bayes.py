@@ -1,4 +1,4 @@
-"""The PAC-Bayes bound of a model with noise on its weights, and what makes it vacuous where it is."""
+"""The PAC-Bayes bound of a model with noise on its weights, and why it may be vacuous."""
 
 import dataclasses
 import math
@@ -32,7 +32,7 @@ _CLAIMS = (
 
 @dataclasses.dataclass(frozen=True)
 class PacBayesBound:
-    """A bound on the error of a model whose weights are drawn anew for every prediction.
+    """A bound on the error of a model whose weights are drawn again for every prediction.
 
     Args:
         bound: on new rows it errs at most so often, with probability 1 - delta over the rows.
@@ -45,9 +45,9 @@ class PacBayesBound:
         prior_rows: how many it has.
         sigma: the deviation of the noise in units of the prior's weights.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1).
-        hold_out: the exact binomial limit, at the same delta, of the plain rule of the prior on the same rows; None
-            for a prior without data. It needs no noise, and is often the better bound.
-        test_error: of the drawn rule on held rows; None if none are given.
+        hold_out: the exact binomial limit, at the same delta, of the prior's noiseless rule on the same rows; None for
+            a prior without data. It needs no noise, and is often the better bound.
+        test_error: of the drawn rule on held-out rows; None if there are none.
         plain_test_error: of the fit to all rows on held rows.
         delta: as asked.
         conditions: the conditions for the bound.
@@ -100,7 +100,7 @@ def pac_bayes_bound(
     draws: int = 1000,
     seed: int = 0,
 ) -> PacBayesBound:
-    """A bound on the error of a classifier from its training rows alone, by PAC-Bayes.
+    """A bound on the error of a classifier, computed only from its training rows, by PAC-Bayes.
 
     The model is fitted to a random half of the rows: the prior is normal around these weights. It is fitted to all
     rows, and the posterior is normal around a point on the line between the two. With m rows that the prior has not
@@ -112,7 +112,7 @@ def pac_bayes_bound(
     noise from the J sizes; the least bound is the answer. The error R_S is exact for linear rules and kernels. For
     networks it is bounded from above by `draws` new draws, at a tenth of delta.
 
-    What is bounded is the error of the *noisy* rule. Weights of the size of the prior's own are the unit of the noise.
+    The bound is for the error of the *noisy* rule. Weights of the size of the prior's own are the unit of the noise.
 
     Args:
         model: one of these: a linear scikit-learn classifier (LogisticRegression, RidgeClassifier, LinearSVC,
@@ -267,7 +267,7 @@ def _least(
 
 
 def _culprit(found: _Found, trivial: float) -> str:
-    """What made a bound vacuous: too few rows, a rule that errs at any noise, or the divergence."""
+    """The reason for a vacuous bound: too few rows, a rule that errs at any noise, or the divergence."""
     nothing = float(kl_upper(0.0, found.rest))
     if nothing >= trivial:
         return f"{found.rows} rows are too few: without a single error the bound would be {nothing:.3f}"

@@ -29,8 +29,8 @@ class RandomLabels:
         complexity: 2 random_accuracy - 1 for two classes: the attained part of the Rademacher complexity of the rules
             that the learner chooses from; None for more classes.
         complexity_lower: that complexity is at least this, at the level.
-        memorises: whether the attainable accuracy is at least halfway from chance to 1: for two classes a complexity
-            of 1/2, twice which is the whole range of an error.
+        memorises: whether the attainable accuracy is at least halfway from chance to 1. For two classes, this is a
+            complexity of 1/2, and twice this is the whole range of an error.
         repeats: how many random labellings.
         level: confidence.
         conditions: the conditions for the results.
@@ -73,17 +73,17 @@ def random_label_test(
 
         1 - 2 E min error = 2 E max accuracy - 1
 
-    over uniform random labels. A learner reaches at most the largest accuracy, so its own is a bound from below. The
-    supremum moves by at most 1/n if one label of n changes. So, with R repeats and at the level, its expectation is at
-    least the learner's mean minus sqrt(ln(1/(1 - level)) / (2 n R)), for any learner.
+    over uniform random labels. A learner reaches at most the largest accuracy, so its own accuracy is a lower bound.
+    The supremum moves by at most 1/n if one label of n changes. So, with R repeats and at the level, its expectation is
+    at least the learner's mean minus sqrt(ln(1/(1 - level)) / (2 n R)), for any learner.
 
     Args:
         fit: an estimator, cloned for every fit, or a function fit(x, y) that returns a function of rows or something
-            with `predict`. It sees the classes as they stand in y.
+            with `predict`. It sees the classes in the order of y.
         x: training rows.
         y: their classes.
         repeats: random labellings.
-        level: confidence of what is attainable.
+        level: confidence of the attainable accuracy.
         seed: of the labellings.
 
     Raises:
@@ -140,7 +140,7 @@ def random_label_test(
 
 
 def _labelling(generator: np.random.Generator, n: int, classes: int) -> np.ndarray:
-    """Independent classes of equal odds, drawn again if one class alone came: learners refuse it."""
+    """Independent classes with equal probability, drawn again if only one class occurs, because learners refuse it."""
     while True:
         given = generator.integers(classes, size=n)
         if len(np.unique(given)) > 1:

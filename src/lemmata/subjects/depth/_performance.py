@@ -7,7 +7,7 @@ points x_i belong to such an f if and only if, for all i and j,
 
 The largest f_n under |x_0| <= 1 is then a program in the inner products of x_0 and all g_i. Its dual is solved: the
 least T for which there are multipliers of these inequalities, not negative, that prove f_n <= T |x_0|². So every
-feasible T is a certificate, whatever rounding does to the search. B is 1 here.
+feasible T is a certificate, with any rounding error of the search. B is 1 here.
 """
 
 import dataclasses

@@ -26,7 +26,7 @@ class WorstCase:
     """The largest f(x_n) - f(x*) over all functions, in units of |x_0 - x*|².
 
     Args:
-        bound: no function exceeds it; the multipliers prove it.
+        bound: a number that no function exceeds; the multipliers prove it.
         attained: a function attains it.
         unit_steps: the worst case of the same number of steps 1/smoothness; for convexity 0, the formula smoothness/(4n
             + 2). It is nan if rounding prevents the accuracy.
@@ -34,7 +34,7 @@ class WorstCase:
         smoothness, convexity: of the functions.
         multipliers: the multipliers of the inequalities between the points x_0, ..., x_n, x* (rows) and each other
             (columns).
-        conditions: the conditions on which the bound rests.
+        conditions: the conditions for the bound.
         claims: names of the claims that state it.
     """
 
@@ -76,7 +76,7 @@ class WorstCase:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """The steps, beside the length 2/smoothness beyond which equal steps diverge, as an Altair chart."""
+        """The steps, with the length 2/smoothness beyond which equal steps diverge, as an Altair chart."""
         import altair as alt
 
         rows = [{"step": place + 1, "length": float(own)} for place, own in enumerate(self.steps)]

@@ -142,7 +142,7 @@ class LongSteps(Claim[Distances]):
     traced = False
 
     def predict(self, problem: Distances) -> Array:
-        """What Huber's function leaves after the best equal steps, and after three silver steps."""
+        """The value of Huber's function after the best equal steps, and after three silver steps."""
         remaining = jnp.asarray([least_of_equal_steps(7)[1], 1 / (4 * sum(SILVER[3]) + 2)])
         return problem.smoothness * problem.distance**2 * remaining
 

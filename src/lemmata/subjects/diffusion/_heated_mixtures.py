@@ -15,7 +15,7 @@ _VARIANCES = (0.3, 2.0)
 
 
 class HeatedMixture(eqx.Module):
-    """The law of x0 + sqrt(v) xi for x0 from sum_k w_k N(mu_k, S_k) and xi standard normal, at any v >= 0.
+    """The distribution of x0 + sqrt(v) xi for x0 from sum_k w_k N(mu_k, S_k) and a standard normal xi, at any v >= 0.
 
     Its density solves the heat equation in v, twice the time: d p/dv = (1/2) div grad p.
 
@@ -178,8 +178,8 @@ class HeatedLaws(Population[HeatedLaw]):
     Args:
         d: dimension of the default case.
         most: the largest dimension.
-        components: of the default case; one is a normal law.
-        far: standard deviation of the means; small ones are nearly normal.
+        components: of the default case; a single one is a normal distribution.
+        far: standard deviation of the means; small values give nearly normal mixtures.
     """
 
     free = ("variances",)

@@ -1,4 +1,4 @@
-"""Softmax networks trained on noised data, beside the kernel regressions that their error is split into."""
+"""Softmax networks trained on noised data, and the kernel regressions into which their error is split."""
 
 import dataclasses
 import math
@@ -37,7 +37,7 @@ class Learned(eqx.Module):
         steps: tau, the number of steps.
         norm: |F_H|², the squared norm in the space of H.
         f_network: the trained network at the test points.
-        f_kernel: kernel regression after as many steps.
+        f_kernel: kernel regression after the same number of steps.
         f_pseudo: the same with labels F_H(x_i) + y_i - F*(x_i).
         f_member: F_H at the test points.
         f_truth: F* at the test points.
@@ -88,7 +88,7 @@ def train_beside_kernel(
         params: its initial parameters.
         x: training inputs.
         labels: targets of the network.
-        others: targets of kernel regressions, one a column, each in the order output, point.
+        others: targets of kernel regressions, one in each column, each in the order output, point.
         matrix: H on the training inputs.
         rate: m eta.
         steps: number of steps.
@@ -135,7 +135,7 @@ def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law
     member = rows(_matrix(network, params, raw[: n + _TEST], centres) @ coefficients, d)
 
     matrix, cross = _matrix(network, params, x, x), _matrix(network, params, test, x)
-    # The one decomposition of a trial: several in one compiled program can wait for each other without end.
+    # The only decomposition of a trial, because several in one compiled program can wait for each other for ever.
     values, vectors = jnp.linalg.eigh(matrix)
     rate = 1 / values[-1]
     steps = jnp.floor(10 ** jax.random.uniform(keys[4], minval=0.0, maxval=math.log10(horizon)))

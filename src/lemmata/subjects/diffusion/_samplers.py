@@ -20,7 +20,8 @@ _STEPS = 128
 def energy_distance(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, ""]:
     """2 E|X - Y| - E|X - X'| - E|Y - Y'|, unbiased: pairs of a point with itself are left out.
 
-    It is 0 in expectation if the laws are the same, positive if they are not; a single value may be negative.
+    Its expectation is 0 if the distributions are the same, and positive if they are not; a single value may be
+    negative.
 
     Args:
         x: a sample.
@@ -158,8 +159,8 @@ class LearnedScore(eqx.Module):
     """The score that belongs to a kernel's or a network's denoiser.
 
     The model receives (1, t, x) divided by `length`, the length of the longest training input. The softmax kernel is 0
-    at 0, so without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball,
-    of which the theory does not speak and if the model grows exponentially, are replaced by the nearest point in it.
+    at 0, so without the constant the denoiser of every model would be 0 at t = 0, x = 0. Inputs beyond the unit ball
+    are replaced by the nearest point in it, because the theory does not cover them and the model grows exponentially.
 
     Args:
         predict: the model, from rows of inputs to rows of F.

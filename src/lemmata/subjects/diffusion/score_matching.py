@@ -31,8 +31,7 @@ class TwoModels(eqx.Module):
         target: the law of the data.
         schedule: how it is forgotten.
         matrices: the A of both.
-        shifts: the b of both.
-        times, places: draws of (t, x(t)), over which a prediction is an average.
+        shifts: the b of both. times, places: draws of (t, x(t)), over which a prediction is averaged.
     """
 
     target: GaussianMixture
@@ -204,7 +203,7 @@ class LossWeight(Claim[TwoModels]):
         return loss_weight(problem.schedule, times) * jnp.sum(gap**2, axis=2)
 
     def condition(self, problem: TwoModels) -> Array:
-        """Scores have the size (1 + |x|) / (1 - alpha²), and alpha (F - F*) / (1 - alpha²) is left of two of them."""
+        """Scores have the size (1 + |x|) / (1 - alpha²), and their difference is alpha (F - F*) / (1 - alpha²)."""
         times, places, gap = _at_32_points(problem)
         v, alpha = problem.schedule.variance(times), problem.schedule.scale(times)
         size = 1 + jnp.linalg.norm(places, axis=1)

@@ -229,7 +229,7 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
     source = Source("minh2010", "Main result", note="with the rate and its constant")
     stated = Kind.OWN
     population = EqualWidthMixtures(least=1, most=1)
-    # what n points see of the series ends within half of a coefficient of n/2: 3/(2 n) of the sum, 0.023 at 64 points
+    # n points see the series up to half of a coefficient of n/2: 3/(2 n) of the sum, 0.023 at 64 points
     relation = Limit("n", (16.0, 32.0, 64.0), margin=0.024, resolution=0.02)
     control = Control("the limit is a tenth larger", lambda limit, problem: 1.1 * limit)
     controls = "the norm of a score in the space of a Gaussian kernel"

@@ -61,8 +61,8 @@ def kernel_behaviour(
 ) -> KernelBehaviour:
     """Compares training with the kernel at its start, at every one of the parameters that follow.
 
-    Training is that of a kernel if the function moves as its linearisation does and the kernel stays what it was.
-    Both are limits of infinite width; at one width they are numbers, and `tolerance` is a convention.
+    Training is that of a kernel if the function moves as its linearisation does and the kernel does not change.
+    Both are limits of infinite width. At one width, they are numbers, and `tolerance` is a convention.
 
     Args:
         f: f(params, x) of one point, a number or a vector of outputs.

@@ -11,10 +11,9 @@ from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real,
 
 
 class Clouds(eqx.Module):
-    """Real and generated points, and other points at which nothing was trained.
+    """Real and generated points, and other points that are not used for training.
 
-    Args:
-        real, fake, other: points, one a row.
+    Args: real, fake, other: points, one in each row.
         time: of the discriminator's training.
         loss: of the discriminator.
     """

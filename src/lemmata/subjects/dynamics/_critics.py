@@ -46,7 +46,7 @@ class Critic(eqx.Module):
 
 
 def discriminator_loss(values: Float[Array, " N"], real: int, loss: Loss) -> Float[Array, ""]:
-    """What a discriminator descends on, from its values at the real points and then at the generated ones.
+    """The loss of a discriminator, from its values at the real points and then at the generated ones.
 
     ipm: E_fake f - E_real f. lsgan: E_real (f - 1)² + E_fake (f + 1)². vanilla: E_real ln(1 + e^-f) + E_fake ln(1 +
     e^f). E are means over the points.
@@ -77,7 +77,7 @@ def critic(
     network of infinite width with tangent kernel K has the same flow. With weights w_i = 1/n at real points, 1/m at
     generated ones, and labels r_i = 1 and -1,
 
-    * ipm:     c = time * w r, so that f is time times the witness of the maximum mean discrepancy;
+    * ipm: c = time * w r, so f is time times the witness of the maximum mean discrepancy;
     * lsgan: c = w^(1/2) (1 - exp(-2 time S))/S w^(1/2) r with S = w^(1/2) K w^(1/2). This needs no inverse, and is 2
       time w r if K is 0;
     * vanilla: the same equation integrated (Tsitouras 5/4, local error 1e-9).

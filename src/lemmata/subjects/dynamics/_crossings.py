@@ -8,7 +8,7 @@ from lemmata.subjects.dynamics import StepwisePrediction, aligned_start, embeddi
 from lemmata.subjects.dynamics._small_starts import SmallStart
 
 _TIMES = 400
-_TOLERANCE = 1e-7  # a thousandth of what any claim here resolves
+_TOLERANCE = 1e-7  # a thousandth of the resolution of every claim here
 _BEYOND = 1.5  # paths end at this multiple of the last step time
 
 

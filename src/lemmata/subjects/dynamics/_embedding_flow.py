@@ -11,7 +11,7 @@ MOST_STEPS = 100_000
 
 
 def correlation_loss(matrix: Float[Array, "m m"], weights: Float[Array, "d m"]) -> Float[Array, ""]:
-    """|W Gamma W' - I|², squared entries summed: Barlow Twins with weight 1 on every entry and nothing normalised.
+    """|W Gamma W' - I|², the sum of squared entries: Barlow Twins with weight 1 on every entry, without normalisation.
 
     Args:
         matrix: Gamma.

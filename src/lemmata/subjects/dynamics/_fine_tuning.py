@@ -45,8 +45,8 @@ def fine_tuning_kernels(
     """The kernels of `FineTuningKernels` for any function of parameters.
 
     Gradients are made by reverse mode for one block of rows at a time. So two blocks and the kernels are in memory, but
-    never all gradients. With C outputs a point has C rows, one after the other, and kernels are (n C, m C). An entry of
-    a gradient that is 0 has the sign 0. `sgd` and `sign` are positive semidefinite where y is x; `asymmetric` is not
+    never all gradients. With C outputs, a point has C rows, one after the other, and kernels are (n C, m C). An entry
+    of a gradient that is 0 has the sign 0. `sgd` and `sign` are positive semidefinite if y is x; `asymmetric` is not
     symmetric, and its diagonal is the sum of |g|.
 
     Args:
@@ -145,7 +145,7 @@ def fine_tune(
         y: their classes, -1 and 1.
         optimiser: of optax.
         steps: increasing numbers of steps after which parameters are given.
-        until: training stands still once the mean loss is at most this.
+        until: training stops when the mean loss is at most this.
 
     Raises:
         ShapeError: if x and y have different numbers of rows.

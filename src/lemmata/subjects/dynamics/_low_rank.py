@@ -54,8 +54,8 @@ def low_rank_adapters(
     """F with D U added to every matrix of the parameters, as a function of the factors, and the factors at the start.
 
     D (rows, rank) has independent entries N(0, 1/rank) and U (rank, columns) is 0, so the function does not change at
-    the start. There the gradient in D is 0, and that in U is D'G with G the gradient in the matrix: the kernel of the
-    factors is sum <D'G, D'G'> over matrices, whose mean over D is the kernel of all matrices.
+    the start. There, the gradient in D is 0, and the gradient in U is D'G, where G is the gradient in the matrix. So
+    the kernel of the factors is sum <D'G, D'G'> over matrices, whose mean over D is the kernel of all matrices.
 
     Args:
         f: f(params, x) of one point.
@@ -97,7 +97,7 @@ def low_rank_adapters(
 def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
     """The least k at which 4 N² exp(-(e² - e³) k / 4) is at most a probability.
 
-    Then, but for that probability, all entries of a kernel of N rows are within e max |g|² of those in a random
+    Then, except with that probability, all entries of a kernel of N rows are within e max |g|² of those in a random
     subspace of dimension k (Johnson and Lindenstrauss).
 
     Args:

@@ -78,9 +78,9 @@ def particle_flow(
 ) -> ParticlePath:
     """Generated points under alternating training: a critic from f = 0 for a time, then a step of every point.
 
-    Each step is x <- x + rate * `generator_slopes` at the critic of the present points. With "ipm" it is gradient
-    descent on MMD²: the step is -(m/2) rate time times its gradient. For an RBF kernel MMD² cannot rise while
-    rate * time < 2/3 lengthscale² (`lemmata.subjects.dynamics.particle_flows`).
+    Each step is x <- x + rate * `generator_slopes` at the critic of the present points. With "ipm", it is gradient
+    descent on MMD²: the step is -(m/2) rate time times its gradient. For an RBF kernel MMD² cannot rise while rate *
+    time < 2/3 lengthscale² (`lemmata.subjects.dynamics.particle_flows`).
 
     Args:
         kernel: K, the tangent kernel of the discriminator.

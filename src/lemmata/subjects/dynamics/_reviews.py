@@ -72,7 +72,7 @@ class Reviews:
     def task(self, key: Key[Array, ""], n: int, topic: str = "dish") -> tuple[Int[Array, "n T"], Float[Array, " n"]]:
         """Reviews whose classes 1 and -1 tell whether the dish was liked, for any opinion of the film, in halves.
 
-        In the documents both judgements agree, so that a model has to learn which words to leave out.
+        In the documents, both judgements agree, so a model has to learn which words to ignore.
 
         Args:
             key: of the reviews.

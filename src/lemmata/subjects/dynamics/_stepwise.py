@@ -16,8 +16,8 @@ from ._contrast import contrastive_gram, contrastive_matrix, leading_modes
 class StepwisePrediction(eqx.Module):
     """The course of training of f = W x under |W Gamma W' - I|², from a small start that is aligned with Gamma.
 
-    A start is aligned if W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U
-    and V, and each mode is a logistic curve of its own: the eigenvalue of the embeddings' cross-correlation W Gamma W'
+    A start is aligned if W(0) = U diag(s) V' with the leading eigenvectors V of Gamma. Gradient flow then keeps U and
+    V, and each mode follows its own logistic curve: the eigenvalue of the embeddings' cross-correlation W Gamma W'
     along it is
 
         size_j(t) = 1 / (1 + (1/(s_j² gamma_j) - 1) exp(-8 gamma_j t)),
@@ -105,7 +105,7 @@ def stepwise_times(
 
     For a linear model, Gamma = sum_i (x_i x_i'^T + x_i' x_i^T)/(2n); with a kernel, its eigenvalues are those of
     `contrastive_gram`. The flow is that of the loss |C - I|², where C is the embeddings' cross-correlation, with all
-    weights at rate 1. For a network of great width the kernel is its tangent kernel.
+    weights at rate 1. For a network of large width, the kernel is its tangent kernel.
 
     Args:
         x: n points.
@@ -117,8 +117,8 @@ def stepwise_times(
 
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues, or a start that is not
-            positive. Also for a start so large that s_j² gamma_j is above 1/2, because the step lies before time 0
-            then.
+            positive. It is also raised for a start so large that s_j² gamma_j is above 1/2, because the step is then
+            before time 0.
         ShapeError: if the views are not of the same shape, or weights do not fit.
         DataError: for entries that are not finite.
         PrecisionError: if float64 is off.

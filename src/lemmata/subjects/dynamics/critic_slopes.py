@@ -2,7 +2,7 @@
 
 A trained discriminator is f(z) = sum_i c_i K(z, z_i). Tangent kernels of ReLU networks contain the angle between their
 arguments, which has a cone at z = z_i. So f has a gradient almost everywhere, but not at the generated points, where a
-generator needs it. With smooth activations f has a gradient there. Without biases there is another kink at the origin,
+generator needs it. With smooth activations f has a gradient there. Without biases, there is another kink at the origin,
 because K is homogeneous. This theory gives the jump of the slopes. It does not explain networks of finite width, which
 have many kinks at other places.
 """
@@ -38,8 +38,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object
 class LineOfCritic(eqx.Module):
     """Real and generated points, a unit direction, and what the network is.
 
-    Args:
-        real, fake: points, one a row.
+    Args: real, fake: points, one in each row.
         direction: a unit vector.
         bias: standard deviation of the network's biases.
         network: "relu" or "erf".

@@ -92,6 +92,6 @@ class SmallStepsDescend(Claim[Clouds]):
 
 
 def _linear(problem: Clouds) -> Array:
-    """What a gradient step lowers MMD² by to first order."""
+    """The decrease of MMD² by a gradient step, to first order."""
     slopes = jax.grad(lambda fake: squared_discrepancy(_KERNEL, fake, problem.real))(problem.fake)
     return jnp.asarray(_RATES) * len(problem.fake) / 2 * jnp.sum(slopes**2)

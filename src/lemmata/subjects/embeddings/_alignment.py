@@ -76,8 +76,8 @@ def aligned_regression(
         SettingError: for an unknown term, a negative weight, more columns than the inputs have, a negative number of
             steps, or a rate that is not above 0.
         ShapeError: if rows or columns do not fit each other, or there are not more rows than columns.
-        DataError: if a number is not finite, all labels are equal, the rows of both sets vary in fewer directions than
-            z has columns, or numbers are so large that the fit is not finite.
+        DataError: if a number is not finite, if all labels are equal, if the rows of both sets vary in fewer directions
+            than z has columns, or if numbers are so large that the fit is not finite.
 
     References: yang2024cod, abstract: the objective, without its marginal term and modified moments.
 

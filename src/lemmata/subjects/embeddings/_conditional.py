@@ -1,7 +1,7 @@
 """The discrepancy of two conditional laws of Z given Y, from Gram matrices: their mean and their covariance operators.
 
-Kernels k of z and l of y have feature maps phi and psi. From n pairs, with K = k(z, z), L = l(y, y), a ridge e and the
-centring matrix H, the conditional mean operator and the conditional covariance operator are
+Kernels k of z and l of y have feature maps phi and psi. Take n pairs, with K = k(z, z), L = l(y, y), a ridge e and the
+centring matrix H. The conditional mean operator and the conditional covariance operator are
 
     U = C_zy (C_yy + e)^-1 = Phi A Psi',                   A = (L + n e)^-1,
     R = C_zz - C_zy (C_yy + e)^-1 C_yz = Phi H B H Phi'/n,  B = n e (H L H + n e)^-1,
@@ -36,7 +36,7 @@ class ConditionalDiscrepancy(eqx.Module):
     def value(self) -> Float[Array, ""]:
         """The discrepancy: a distance between pairs of a mean operator and a covariance operator."""
         squared = self.mean + self.covariance
-        none = squared <= 0  # if the root has no slope, and equal laws get the slope 0
+        none = squared <= 0  # if the root has no slope; equal distributions get the slope 0
         return jnp.where(none, 0.0, jnp.sqrt(jnp.where(none, 1.0, squared)))
 
 
@@ -133,7 +133,7 @@ def _check_ridge(ridge: float | Float[Array, ""]) -> None:
 def _check_grams(
     source: tuple[Array, Array], target: tuple[Array, Array], between: tuple[Array, ...], ridge: float | Array
 ) -> None:
-    """What both distances ask of their Gram matrices and of the ridge."""
+    """Checks of Gram matrices and ridge that both distances make."""
     _check_ridge(ridge)
     for name, pair in (("source", source), ("target", target)):
         for letter, matrix in zip("KL", pair, strict=True):

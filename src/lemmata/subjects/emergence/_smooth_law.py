@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 _STEPS = 60
-_FLOORS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0, 1.1])  # errors that stay, in those of the best size
+_FLOORS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0, 1.1])  # remaining errors, as a share of those of the best size
 _LARGEST = 30.0  # of |log of the loss of an answer|: beyond it, the accuracy is 0 or 1 to rounding
 
 

@@ -56,8 +56,8 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
     """The number of measurements at which non-negative l1 decoding starts to succeed, and the variance of its step.
 
     The cone of directions from k positive codes that do not raise their sum has the statistical dimension n psi(k/n),
-    psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+². Its intrinsic volumes have the variance
-    Var dist² - 2 E dist², of the squared distance of a normal vector from t times the subdifferential.
+    where psi(r) = min over t of r (1 + t²) + (1 - r) E(g - t)_+². Its intrinsic volumes have the variance Var dist² - 2
+    E dist², of the squared distance of a normal vector from t times the subdifferential.
 
     Args:
         k: positive codes.

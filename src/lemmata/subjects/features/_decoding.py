@@ -46,8 +46,8 @@ def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) 
 
     The proof is a vector y with <u, y> = 1 for active directions and <u, y> < 1 for all others. Then every other
     nonnegative code with the same sum of directions has a larger sum. It exists whenever the recovery is unique for all
-    such codes, if the active directions are independent. The shortest y is searched: the inequalities that it meets
-    with equality are exchanged in blocks, until all others hold and the multipliers of these are positive.
+    such codes, if the active directions are independent. The search is for the shortest y. The inequalities that it
+    satisfies with equality are exchanged in blocks, until all others hold and the multipliers of these are positive.
 
     Args:
         unit: directions of length 1.

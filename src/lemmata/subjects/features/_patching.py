@@ -24,10 +24,10 @@ _ROUNDING, _COMPILED = 1e-5, 1e-2  # of the outputs, by which two runs may diffe
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PatchingReport:
-    """What the output on a corrupted input becomes if sites take their values from the clean input, and the reverse.
+    """The output on a corrupted input if sites take their values from the clean input, and the reverse.
 
-    All effects are in units of the output: the part of `clean` - `corrupt` that a site brings back, or takes away. With
-    several rows they are means.
+    All effects are in units of the output: the part of `clean` - `corrupt` that a site brings back, or takes away. For
+    several rows, they are means.
 
     Args:
         sites: names.

@@ -48,7 +48,7 @@ class Readout:
         most: the largest number of active features that was found to be read, up to the share of failures allowed.
         most_interval: numbers of active features between which the largest one is, by the intervals of those tried.
         most_predicted: for random directions.
-        certain: the largest number of which every set is read, by the inner products alone.
+        certain: the largest number of active features for which every set is read, from the inner products alone.
         tried: numbers of active features that were tried.
         shares: the shares of sets that are not read.
     """
@@ -70,11 +70,11 @@ class Readability:
     """The inner products of directions of features, and how many features can be active at once.
 
     Args:
-        read: what was read from the decoder.
+        read: the facts that were read from the decoder.
         directions: the number of directions.
         dimensions: of the space.
         span: the dimension of the span of the directions, which floors and predictions use.
-        active: number of active features that was asked about.
+        active: the number of active features in the question.
         coherence: the largest absolute inner product of two directions.
         pair: the two.
         welch: no directions of this number and dimension have a smaller coherence.
@@ -185,8 +185,8 @@ def readable(
     all pairs is never stored. The largest and the smallest are computed again in double precision.
 
     Args:
-        decoder: directions as the rows of an array or tensor; a .safetensors file, a mapping or an object with the
-            array W_dec, as SAELens has it.
+        decoder: directions as the rows of an array or tensor; or a .safetensors file, a mapping or an object with the
+            array W_dec, as in SAELens.
         active: how many features are active at once.
         directions: "rows" or "columns". With "auto", it is the axis that b_dec does not have; or the axis whose vectors
             have length 1; or rows, if there are at least as many rows as columns. If none of these rules decides, pass

@@ -81,7 +81,7 @@ def _unknown(site: str, names: list[str]) -> UnknownNameError:
 
 
 class FunctionRuns:
-    """Runs of a function model(x, site), which calls site(name, value) and goes on with what that returns.
+    """Runs of a function model(x, site), which calls site(name, value) and continues with the returned value.
 
     Args:
         model: the function.

@@ -24,13 +24,12 @@ class FeatureSignificance:
 
     Args:
         auc: the probability that the feature is larger at a positive example than at a negative one.
-        features: how many features were compared.
-        positives, negatives: examples of each kind.
+        features: the number of compared features. positives, negatives: examples of each kind.
         alone: the p-value of one feature that was chosen beforehand: the probability that an unrelated feature has at
             least this AUC.
         p_value: the p-value of the best of independent features, 1 - (1 - alone)^features.
         bound: an upper bound on the p-value for features that depend on each other in any way, features times alone.
-        expected: the mean of the largest AUC among as many unrelated independent features.
+        expected: the mean of the largest AUC among this number of unrelated independent features.
         needed: the least AUC for which `bound` is at most `level`; None if no AUC is large enough.
         level: the significance level.
         conditions: the conditions for the results.

@@ -92,7 +92,7 @@ class Superposition:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """An Altair chart of W'W: stored features are on the diagonal, interference is beside it."""
+        """An Altair chart of W'W: stored features are on the diagonal, interference is off the diagonal."""
         import altair as alt
 
         gram = self.weights.T @ self.weights

@@ -44,7 +44,7 @@ def representation_flow(
 ) -> RepresentationFlow:
     """Kernel K, four-point vertex V and tangent kernel Theta of layers 1 to `depth`, for one input.
 
-    With expectations over z ~ N(0, K) and biases and weights of variances C_b and C_W / fan-in,
+    Take expectations over z ~ N(0, K), and let biases and weights have variances C_b and C_W / fan-in. Then
 
         K'     = C_b + C_W E[s²],
         V'     = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V,

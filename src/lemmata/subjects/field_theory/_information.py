@@ -13,13 +13,13 @@ def shared_information(log_variance: float, first: int, second: int) -> float:
 
     Let the depth L and the width n both be large with L/n = r. The outputs of one input are z = sqrt(G) u, where u is
     standard normal and log G is normal of variance nu r with nu = `vertex_growth`, since G is a product of L
-    independent factors. With S(m) the entropy of m outputs, by quadrature, the information is S(k1) + S(k2) - S(k1 +
+    independent factors. Let S(m) be the entropy of m outputs, by quadrature. The information is S(k1) + S(k2) - S(k1 +
     k2).
 
     Args:
         log_variance: nu r, positive and at most 20.
         first: k1, the outputs of one group.
-        second: k2, those of the other.
+        second: k2, the number of outputs in the other group.
 
     Raises:
         SettingError: for a variance outside its range, and an empty group.

@@ -24,7 +24,7 @@ class GaussianMoments(NamedTuple):
         second: E[s(z)²].
         fourth: E[s(z)⁴].
         slope: E[s'(z)²].
-        bend: E[s(z) s''(z)], so that E[s(z)²] has the derivative slope + bend in K.
+        bend: E[s(z) s''(z)], so E[s(z)²] has the derivative slope + bend in K.
     """
 
     second: Float[Array, "*batch"]
@@ -119,7 +119,7 @@ def _moments(activation: AbstractLayer, kernel: Float[Array, "*batch"]) -> Gauss
     count = len(rules[0][0])
     many = integrands[..., :count] @ jnp.asarray(rules[0][1])
     fewer = integrands[..., count:] @ jnp.asarray(rules[1][1])
-    # The bend may cancel; its scale is that of the slope, with which it is added.
+    # The bend may cancel; its scale is that of the slope, to which it is added.
     scales = many.at[3].set(many[2])
     resolved = jnp.all(jnp.abs(many - fewer) <= _AGREE * scales, axis=0)
     return GaussianMoments(*jnp.where(resolved, many, jnp.nan))

@@ -110,10 +110,10 @@ ODD_UNITS = Drawn(
 
 
 GATES = {"normal": lambda u: 0.5 * (1.0 + erf(u / np.sqrt(2.0))), "logistic": expit}
-"""What multiplies u in GELU and in SWISH."""
+"""The factor of u in GELU and in SWISH."""
 
 LAYERS = {"normal": Gelu, "logistic": silu, "tanh": tanh}
-"""What the library calls them, and the hyperbolic tangent."""
+"""Their names in the library, and the hyperbolic tangent."""
 
 
 @functools.cache

@@ -81,7 +81,7 @@ def critical_points_seen(problem: GatedUnit) -> int:
 
 
 def _scaled(problem: GatedUnit, share: float) -> np.ndarray:
-    """C_b, C_W and K that keep a kernel, a share of K*, as it is with chi_perpendicular = 1."""
+    """C_b, C_W and K that preserve a kernel, a share of K*, with chi_perpendicular = 1."""
     kernel = share * critical_point_of(problem.gate).kernel
     found = gaussian_moments(problem.layer, kernel)
     second, slope = float(found.second), float(found.slope)

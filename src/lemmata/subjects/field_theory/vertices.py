@@ -31,7 +31,9 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class TwoLineNetwork(eqx.Module):
-    """Layers z' = skip z + W s(z) of n units, s(u) = u above 0 and slope u below, kernel 1 in every layer at any width.
+    """Layers z' = skip z + W s(z) of n units, with s(u) = u above 0 and slope u below.
+
+    Kernel 1 in all layers at any width.
 
     Args:
         slope: below 0; 0 is ReLU and 1 the identity.
@@ -225,7 +227,7 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
 
 
 def vertex_with_skip(problem: TwoLineNetwork) -> tuple[float, float]:
-    """V in the last layer of a residual network of kernel 1: what grows evenly, and what E[z_i z_j²] adds.
+    """V in the last layer of a residual network of kernel 1: the term that grows evenly, and the term of E[z_i z_j²].
 
     Let c = C_W E[s²] = 1 - skip², and let o = (1 - a²) sqrt(2/pi) be the derivative of E[s²] in a mean of z and also
     E[z s²]. Then T = n E[z_i z_j²] has T' = skip T + skip C_W o, and V' = V + c (v c + 4 skip²) + 2 C_W o T.

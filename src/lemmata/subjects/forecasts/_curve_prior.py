@@ -9,7 +9,7 @@ BACK = (0.35, 0.7, 1.05, 1.4, 2.1, 2.8, 3.5, 4.2)
 """Distances in ln n before the last size at which the smoothed curve is looked at."""
 EXPONENTS = np.concatenate([np.linspace(0.02, 1.5, 38), np.linspace(1.6, 4.0, 13)])
 FINER = np.linspace(-0.12, 0.12, 13)
-"""Steps of ln(exponent) about the best of those."""
+"""Steps of ln(exponent) about the best of these exponents."""
 MISFIT = 0.02
 RECENT = 2.0
 """Distance in ln n over which a measurement loses weight, for the power law of the recent sizes."""
@@ -17,7 +17,7 @@ DECAY = 0.7
 
 
 def look(smoothed: Smoothed, baseline: Float[np.ndarray, " b"]) -> tuple[Float[np.ndarray, "b f"], dict]:
-    """Features of each curve, and what its continuations need: level at the end, slopes, fitted power laws.
+    """Features of each curve, and the inputs of its continuations: level at the end, slopes, fitted power laws.
 
     Args:
         smoothed: the curves.
@@ -91,7 +91,7 @@ def _at_exponents(
     values: Float[np.ndarray, "b s"],
     weight: Float[np.ndarray, "b s"],
 ) -> list[Float[np.ndarray, " b"]]:
-    """Best exponent of those given, with its scale, its floor and the weighted sum of squares.
+    """The best of the given exponents, with its scale, its floor and the weighted sum of squares.
 
     Given the exponent, the problem is linear. If its solution violates scale, floor >= 0, the better edge is used.
     """

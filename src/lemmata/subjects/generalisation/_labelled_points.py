@@ -22,7 +22,7 @@ class GeneralPositions(Population[GeneralPoints]):
         dimension: the default d.
         extra: n - d by default.
         most: the most points in a corner.
-        spread: how far dimensions in a corner are from the default; 0 for statements about one dimension.
+        spread: how far dimensions in an extra setting are from the default; 0 for statements about one dimension.
     """
 
     dimension: int = eqx.field(static=True, default=3)
@@ -54,7 +54,7 @@ class GeneralPositions(Population[GeneralPoints]):
 
 
 class DrawnPositions(Population[GeneralPoints]):
-    """Normal points around a normal centre; how many, and in how many dimensions, is drawn for each problem."""
+    """Normal points around a normal centre; their number and dimension are drawn for each problem."""
 
     settings = Space(
         d=Integer(4, 2, 6, "largest dimension", corners=(3, 5)),

@@ -16,7 +16,7 @@ def halfspace_labellings(points: Float[np.ndarray, "n d"]) -> Int[np.ndarray, " 
     """All labellings of n >= d points in general position by halfspaces through the origin.
 
     The weights that give one labelling form a cone without lines. It has a ray where d - 1 of the points have product
-    0. Next to that ray, these points have every combination of signs. So every labelling is beside some ray.
+    0. Next to that ray, these points have every combination of signs. So every labelling is next to some ray.
     """
     n, d = points.shape
     subsets = np.array(list(itertools.combinations(range(n), d - 1)))

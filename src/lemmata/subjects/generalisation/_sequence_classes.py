@@ -8,7 +8,7 @@ from jaxtyping import Array, Complex, Float, Key
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
 
 HEADS = 16
-STEPS = 6  # a recurrence is run for this many times its memory: what is older has at most the weight exp(-12)
+STEPS = 6  # a recurrence is run for this many times its memory; older inputs have at most the weight exp(-12)
 
 
 class HeadOutputs(eqx.Module):

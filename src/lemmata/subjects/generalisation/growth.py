@@ -64,7 +64,7 @@ class SauerShelah(Claim[SetSystem]):
         return problem.member.sum().astype(float)
 
     def trivial(self, problem: SetSystem) -> Array:
-        """There are no more labellings."""
+        """There are no further labellings."""
         return jnp.asarray(2.0**problem.points)
 
 

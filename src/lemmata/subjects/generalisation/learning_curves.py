@@ -76,7 +76,7 @@ class LearningCurveEstimate(Claim[Regression]):
         kernel=DEFINITE_KERNEL,
     )
     # An allowance, not a theorem: a relative 1/n for each of the four traces in the estimate, at the default n = 60.
-    # With RBF, noise 0.5 and ridge 0.1 on sampled problems the measured mean is below the estimate by 4.5 % at n = 40,
+    # With RBF, noise 0.5 and ridge 0.1 on sampled problems, the measured mean is below the estimate by 4.5 % at n = 40,
     # 2.8 % at 80, 1.7 % at 160. On other problems (other kernels, ridges, targets), it is above it by the same amount
     # or more, so the allowance is two-sided.
     relation = EqualInMean(margin=4 / 60, resolution=0.03)

@@ -66,7 +66,7 @@ def _removal(problem: Regression) -> Removal:
 
 
 def _largest_residual(problem: Removal) -> Float[Array, ""]:
-    """Largest norm of a residual at any row, in the fit to all rows and in those without one of them."""
+    """Largest norm of a residual at any row, in the fit to all rows and in the fits without one row."""
 
     def largest(predictions):
         train, test = predictions

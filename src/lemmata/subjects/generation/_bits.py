@@ -16,7 +16,7 @@ from ._rows import answered, principal, rows_of, squarable
 _CLAIMS = ("generation.information.code_length_from_denoising",)
 _WIDE = 100.0  # the largest noise, in standard deviations of the rows
 _RATE = 0.5 / np.log(2.0)  # bits for each entry in the product of its squared error and the ratio
-_FINE = 16.0  # the least noise on a grid is this part of a step, where rounding is never wrong
+_FINE = 16.0  # the least noise on a grid is this part of a step, at which rounding is never wrong
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ def _errors(denoiser: Any, rows: np.ndarray, sigmas: np.ndarray, scale: float, s
 
 
 def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
-    """The mean squared error of rounding to a grid; infinite without one, and where it is worse than the noisy row."""
+    """The mean squared error of rounding to a grid; infinite without a grid, and if it is worse than the noisy row."""
     if step is None:
         return np.full(len(sigmas), np.inf)
     odd = 2 * np.arange(1, 40) - 1
@@ -180,7 +180,7 @@ def _rounding(sigmas: np.ndarray, step: float | None) -> np.ndarray:
 
 
 def _chosen(errors: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Errors of the denoiser, or known errors of a simpler one where it is worse on the other half of the rows."""
+    """Errors of the denoiser, or known errors of a simpler denoiser if it is better on the other half of the rows."""
     used = errors.copy()
     for own, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
         used[own] = np.where(errors[other].mean(axis=0) > known, known, used[own])
@@ -197,7 +197,7 @@ def _on_grid(rows: np.ndarray, step: float) -> None:
 
 
 def _conditions(parts: np.ndarray, nodes: np.ndarray, half: float) -> tuple[Condition, ...]:
-    """The last coefficients of Legendre's expansion tell whether more levels of noise would change the integral."""
+    """The last coefficients of Legendre's expansion show whether more levels of noise would change the integral."""
     count = len(nodes)
     basis = np.polynomial.legendre.legvander(nodes, count - 1)[:, -4:]
     last = float(np.abs(parts @ basis).max())

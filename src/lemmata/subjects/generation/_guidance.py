@@ -29,7 +29,7 @@ class Guidance:
     """The distributions that guidance with one weight samples, and the one that it is often said to sample.
 
     Args:
-        w: the weight: the score is (1 + w) times the conditional less w times the unconditional one.
+        w: the weight: the score is (1 + w) times the conditional score minus w times the unconditional score.
         means: by name: "conditional"; "flow" for the probability flow; "noise" for the reverse diffusion; "tilted" for
             the density proportional to p_c^(1+w) p_u^(-w). The numbers are NaN if there is no such distribution.
         deviations: for each, the root of the trace of its covariance.
@@ -100,7 +100,7 @@ class Guidance:
 def guided(
     conditional: Any, unconditional: Any, w: Any, *, draws: int | float = 4000, steps: int | float = 200, seed: int = 0
 ) -> Guidance:
-    """What a diffusion model with classifier-free guidance samples, for distributions whose scores are known.
+    """The samples of a diffusion model with classifier-free guidance, for distributions whose scores are known.
 
     Guidance replaces the conditional score by (1 + w) times the conditional score minus w times the unconditional
     score, at each level of noise. This is not the score of any noisy version of the tilted density p_c^(1+w) p_u^(-w).

@@ -32,11 +32,11 @@ class Recovery:
         latent: its latent variables.
         residual: the distance of its measurements from b.
         error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
-            variance in all measurements and the generator is linear near it. It is infinite if nothing bounds it:
+            variance in all measurements and the generator is linear near it. It is infinite if there is no bound:
             without more measurements than latent variables, the noise cannot be estimated.
         interval: a confidence interval of this distance, by the quantiles of the noise's variance and of the distance.
-        factor: by which a part of the signal outside the range enters the squared error, in the mean over directions,
-            by the linearised generator and these measurements: 1 is the least.
+        factor: the factor of the signal outside the range in the squared error, in the mean over directions, by the
+            linearised generator and these measurements; 1 is the least.
         predicted: the mean of this factor for normal measurements, 1 + k/(m - k - 1); infinite if m is at most k + 1.
         noise: the standard deviation of the residual for each measurement that the latent variables leave free;
             infinite if none.
@@ -158,7 +158,7 @@ def _recovered(
     rng = np.random.default_rng(seed)
     ends = []
     for _ in range(restarts):
-        # Far starts may overflow; they lose against the others.
+        # Far starts may overflow; then the others are better.
         found = optimize.minimize(numbers, rng.normal(size=k), jac=True, method="L-BFGS-B", options=_OPTIONS)
         if np.isfinite(found.fun):
             ends.append(_polished(numbers, lambda z: slopes_of(jnp.asarray(z)), a, b, found))

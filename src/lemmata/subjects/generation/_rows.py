@@ -68,7 +68,7 @@ def in_unit(*tables: Float[np.ndarray, "_ d"]) -> tuple[list[np.ndarray], float,
     """Tables shifted and scaled into [-1, 1], the unit, and the shift.
 
     Args:
-        tables: with as many columns each.
+        tables: with the same number of columns.
     """
     low = np.min([table.min(axis=0) for table in tables], axis=0)
     high = np.max([table.max(axis=0) for table in tables], axis=0)
@@ -109,7 +109,7 @@ def squarable(name: str, unit: float) -> None:
 
 
 def answered(name: str, function: Any, given: tuple[Any, ...], shape: tuple[int, ...]) -> np.ndarray:
-    """What a user's function returns: finite numbers of the expected shape.
+    """The result of a user's function: finite numbers of the expected shape.
 
     Args:
         name: the name of the function, for messages.

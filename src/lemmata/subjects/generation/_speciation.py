@@ -184,7 +184,7 @@ def _largest(x: np.ndarray, z: float, seed: int) -> tuple[float, np.ndarray, tup
 
 
 def _divided(scores: np.ndarray) -> np.ndarray:
-    """Two classes along a line: the division with the least variance inside both."""
+    """Two classes along a line: the division with the least variance inside the classes."""
     order = np.sort(scores)
     n = len(order)
     sums, counts = np.cumsum(order)[:-1], np.arange(1, n)

@@ -37,9 +37,9 @@ class Straightness:
     Args:
         energy: the integral over time of the mean squared speed.
         energy_interval: over new rows.
-        moved: the mean squared distance of a row and its end, which is at most the energy, and equal for straight paths
+        moved: the mean squared distance of a row from its end. It is at most the energy, and equal for straight paths
             of constant speed.
-        transport: W2 squared between the rows and their ends, which is at most `moved`, and equal if the flow is the
+        transport: W2 squared between the rows and their ends. It is at most `moved`, and equal if the flow is the
             optimal transport of the rows.
         bent: the share of the energy that straight paths between the same ends would save.
         detour: the share of the energy that the optimal transport to the same ends would save besides.
@@ -51,7 +51,7 @@ class Straightness:
         ladder: numbers of steps.
         errors: the measured error of each.
         order: the exponent with which the error falls on the last half of the ladder; NaN if it is 0.
-        ends: where the rows end.
+        ends: the ends of the rows.
         rows: number of rows.
         level: the confidence level of the interval.
         conditions: the conditions for the results.
@@ -114,9 +114,9 @@ def straightness(
 ) -> Straightness:  # fmt: skip
     """How straight the paths of a flow are, how near its map is to optimal transport, and how many steps it needs.
 
-    The flow moves rows from time 0 to time 1. By Benamou and Brenier, its energy is at least the squared distance W2
-    between both ends. The record divides the difference into two parts: paths that bend, and a pairing of the ends that
-    is not optimal. Straight paths of constant speed need one step of the solver.
+    The flow moves rows from time 0 to time 1. By the Benamou-Brenier formula, its energy is at least the squared
+    distance W2 between both ends. The record divides the difference into two parts: paths that bend, and a pairing of
+    the ends that is not optimal. Straight paths of constant speed need one step of the solver.
 
     Args:
         velocity: a function of rows (n, d) and a time in [0, 1] that returns the velocity of each row.
@@ -158,7 +158,7 @@ def straightness(
     transport, share = _transport(start, ends, seed)
     asked = (math.sqrt(moved) / 100 or 1e-6) if error is None else positive("error", error)
     errors = np.array([_distance(_solved(field, start, steps, method), ends) for steps in _LADDER])
-    own = _distance(halved, ends) / 15  # of a method of order 4, twice as many steps leave a sixteenth
+    own = _distance(halved, ends) / 15  # for a method of order 4, twice the number of steps leaves a sixteenth
     needed, reached = _steps(field, start, ends, method, asked, errors)
     half = stats.t.ppf((1 + level) / 2, len(start) - 1) * unit**2 * (energies / unit**2).std(ddof=1)
     half = half / math.sqrt(len(start))

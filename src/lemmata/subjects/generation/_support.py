@@ -96,7 +96,7 @@ def effective_support(samples: Any, same: Any = None, *, level: float | int = 0.
     times bounds its probability, and then q² is a part of the sum.
 
     Args:
-        samples: independent samples, one a row; numbers, or labels of any kind in one column.
+        samples: independent samples, one in each row; numbers, or labels of any kind in one column.
         same: defines when two samples are the same. None means equal; a number is the largest Euclidean distance; a
             function of two samples returns true or false.
         level: the confidence level of the interval.
@@ -155,7 +155,7 @@ def _independent(theta: float, triple: float, s: int) -> float:
 
 
 def _degrees(samples: Any, same: Any) -> np.ndarray:
-    """For each sample, how many others are the same."""
+    """For each sample, the number of other samples that are the same."""
     if same is None:
         return _equal(samples)
     if callable(same) and not isinstance(same, type):

@@ -1,4 +1,4 @@
-"""Errors of a flow: what errors of the velocity and steps of a solver do to the samples.
+"""Errors of a flow: the effect of errors of the velocity and of the solver's steps on the samples.
 
 This theory bounds the end of a flow whose velocity is wrong, and gives the error of Euler's method. It assumes a bound
 on the error along the model's own path, or the exact velocity. It does not explain errors that cancel.

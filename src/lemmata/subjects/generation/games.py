@@ -1,4 +1,4 @@
-"""Two players near an equilibrium: which steps move away from it, around it, or towards it.
+"""Two players near an equilibrium: the steps that move away from it, around it, or towards it.
 
 This theory computes the factor of each step for bilinear games, and the rate of a generator and a critic with a
 penalty near their goal. It does not explain games of networks far from an equilibrium.
@@ -311,5 +311,5 @@ class PenaltyRate(Claim[PenalisedCritic]):
         return rate(2 * problem.ratio * problem.h) - rate(0.0)
 
     def condition(self, problem: PenalisedCritic) -> Array:
-        """Runge-Kutta steps of h/200 are accurate to 1e-8, for which 32 eps stands."""
+        """Runge-Kutta steps of h/200 are accurate to 1e-8, which 32 eps represents."""
         return jnp.asarray(_ACCURACY / (32 * np.finfo(float).eps))

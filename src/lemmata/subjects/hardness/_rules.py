@@ -31,13 +31,13 @@ class Rule:
         k: the largest number of literals in a clause or term.
         parts: the clauses or terms, each a tuple of literals in words. Up to 14 columns, these are the few clauses that
             a greedy choice finds for the same formula; beyond, they are all clauses that no shorter one implies.
-        label: what is predicted if the formula is true.
-        other: what is predicted elsewhere.
+        label: the prediction if the formula is true.
+        other: the prediction otherwise.
         rows: of the training table.
         unfitted: training rows that the formula gets wrong. If there are any, no k-CNF (or k-DNF) fits the table.
         guess: the training error of always answering the more frequent label.
-        alone: rows that delete some clause or term which no other row deletes.
-        leave_one_out: the share of rows that a rule learned without them gets wrong, (unfitted + alone)/rows.
+        alone: rows that delete a clause or term that no other row deletes.
+        leave_one_out: the share of rows that a rule learned without them predicts wrongly, (unfitted + alone)/rows.
         bound: if the labels are some k-CNF (or k-DNF) of the columns, an upper bound of the expected error: the number
             of all clauses divided by (the number of rows plus one). It is vacuous from `guess` on.
         conditions: the conditions for the results.
@@ -184,7 +184,7 @@ class RuleLearner(ClassifierMixin, BaseEstimator):
         return self.classes_[np.where(true, len(self.classes_) - 1, 0)]
 
     def _delete(self, form: str, k: int, rows: np.ndarray, positive: np.ndarray):
-        """The rule, and its clauses; for a DNF those of its negation, which negative rows delete."""
+        """The rule, and its clauses; for a DNF, those of its negation, which negative rows delete."""
         m, n = rows.shape
         deleting = positive if form == "cnf" else ~positive
         clauses, alone = surviving(rows[deleting], k)

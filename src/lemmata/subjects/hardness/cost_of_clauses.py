@@ -1,4 +1,4 @@
-"""What the larger class costs: a fast learner that returns clauses against a slow learner that returns terms.
+"""The cost of the larger class: a fast learner that returns clauses against a slow learner that returns terms.
 
 This theory compares two learners of a disjunction of three terms on the same examples. One deletes clauses, which is
 fast. The other searches for three terms that fit, which is slow. The comparison assumes uniform examples without noise.

@@ -59,7 +59,7 @@ class Hypergraphs(Population[Hypergraph]):
 
 
 def splits(sets: Int[np.ndarray, "sets items"], parts: int) -> bool:
-    """Whether the items can be put into so many parts that no set lies within one part; all ways are tried."""
+    """Whether the items can be divided into this many parts so that no set is inside one part; all ways are tried."""
     for places in itertools.product(range(parts), repeat=sets.shape[1]):
         inside = np.stack([sets @ (np.asarray(places) == part) for part in range(parts)])
         if (inside < sets.sum(axis=1)).all():

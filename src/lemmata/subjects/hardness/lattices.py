@@ -1,5 +1,4 @@
-"""Short vectors of lattices: what a fast reduction finds, and how it learns a neuron that gradient descent cannot
-learn.
+"""Short vectors of lattices: the result of a fast reduction, and how it learns a neuron that gradient descent cannot.
 
 This theory bounds the shortest vector of a lattice, and the vector that lattice reduction returns. Hardness results for
 networks assume that better approximations are hard. Without noise, reduction also recovers a periodic neuron from a few

@@ -11,7 +11,7 @@ _RANK = 1e-22  # of the largest eigenvalue, the square of a singular value that 
 
 
 class LinearTarget(NamedTuple):
-    """What the risk depends on: eigenvalues, the target in their directions, noise, and how these were learned.
+    """The inputs of the risk: eigenvalues, the target in their directions, noise, and how these were estimated.
 
     Args:
         eigenvalues: the eigenvalues of the covariance of the columns, or of x'x/N for N rows.
@@ -88,8 +88,8 @@ def ridgeless(problem: LinearTarget, n: int) -> Risk:
     b_i²/(l_i + kappa)² / (1 - D/n). With n > p, kappa and the bias are 0 and D = p.
 
     Eigenvalues of N rows are spread further than those of the covariance. If mu solves the equation for them, then
-    kappa = mu/(1 - n/N): mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) = mu with
-    D_1 = sum l_i/(l_i + kappa). The derivative of this relation, d mu/d kappa = 1 - D/N, gives D and the bias.
+    kappa = mu/(1 - n/N). The reason: mu (S_N + mu)^-1 is close to kappa (S + kappa)^-1 for kappa (1 - D_1(kappa)/N) =
+    mu with D_1 = sum l_i/(l_i + kappa). The derivative of this relation, d mu/d kappa = 1 - D/N, gives D and the bias.
 
     Args:
         problem: covariance, target and noise.

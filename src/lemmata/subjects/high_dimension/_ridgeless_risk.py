@@ -1,4 +1,4 @@
-"""What interpolation costs on a user's own columns: ridgeless least squares, and the best number of columns."""
+"""The cost of interpolation on a user's own columns: ridgeless least squares, and the best number of columns."""
 
 import dataclasses
 import html
@@ -51,7 +51,7 @@ class RidgelessRisk:
         isotropic_ratio: the best ratio of columns to rows beyond 1 if the covariance were a multiple of the identity
             and more columns had the same signal: sqrt(SNR)/(sqrt(SNR) - 1) with SNR = signal/noise. None for SNR at
             most 1, because then, at every ratio beyond 1, the error is above that of the prediction 0.
-        measured: mean squared error of direct fits to random rows at the other rows; NaN if none were made.
+        measured: mean squared error at the other rows of direct fits to random rows; NaN if there were no fits.
         spread: the standard error of that over fits; NaN for one fit.
         conditions: the conditions for the results.
         claims: names of the claims that state them.
@@ -191,7 +191,7 @@ def ridgeless_risk(
         rows = _rows(x, y)
         p = rows[0].shape[1]
         ns, ks = _wholes("sizes", sizes), _columns(columns, p)
-        # Noise that is given is that of all columns; with fewer, the others add what they explain.
+        # A given noise is that of all columns; with fewer columns, the part that the others explain is added.
         problems = [_of_rows(rows[0][:, :k], rows[1], own if k == p else None) for k in (p, *ks)]
     else:
         matrix, target, own = _population(x, y, covariance, coefficients, own)
@@ -276,7 +276,7 @@ def _population(x: Any, y: Any, covariance: Any, coefficients: Any, noise: float
         raise ShapeError("covariance", found=f"shape {matrix.shape}", rule="a square matrix")
     if target.shape != (len(matrix),):
         raise ShapeError("coefficients", found=f"shape {target.shape}", rule=f"shape ({len(matrix)},)")
-    # Of single precision, the products of a matrix may differ from those of its transpose.
+    # In single precision, the products of a matrix may differ from those of its transpose.
     close = 1e-5 if matrix.dtype == np.float32 else 1e-8
     matrix, target = _moderate("covariance", matrix), _moderate("coefficients", target)
     if not np.allclose(matrix, matrix.T, rtol=close, atol=1e-12 * np.abs(matrix).max()):

@@ -80,7 +80,7 @@ class AnisotropicRisk(Claim[AnySpectrum]):
         return jnp.stack([spent / (1 - spent), lost / (1 - spent)])
 
     def measure(self, problem: AnySpectrum, key: Key[Array, ""]) -> Float[Array, "2"]:
-        """Fits to noise alone and to the target alone, on four draws of the rows."""
+        """Fits to the noise alone and to the target alone, on four draws of the rows."""
         rng, values, beta = generator_of(key), np.asarray(problem.variances), np.asarray(problem.coefficients)
         found = np.empty((4, 2))
         for own in found:

@@ -61,7 +61,7 @@ class Interpolants:
         eta: the largest |x_j'nu| over columns outside the support of the l_1 solution, for the dual solution nu where
             it is least. Below 1, the sparse solution is unique. If its support has as many columns as there are rows,
             the excess l_1 norm of a diagonal network falls like alpha^(2 (1 - eta)).
-        conditions: the conditions on which the interpolants rest.
+        conditions: the conditions for the interpolants.
         claims: names of the claims that state them.
     """
 

@@ -84,7 +84,10 @@ class Margins:
         return preformatted(self)
 
     def plot(self) -> Any:
-        """How many rows have which normalised margin; those of at most 0 are errors. An Altair chart."""
+        """The number of rows with each normalised margin; rows with a margin of at most 0 are errors.
+
+        An Altair chart.
+        """
         import altair as alt
 
         rows = [{"margin": float(own), "error": bool(own <= 0)} for own in self.normalised]

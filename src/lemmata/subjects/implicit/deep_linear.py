@@ -1,4 +1,4 @@
-"""Deep linear networks: what gradient flow conserves, and if every norm of their product diverges.
+"""Deep linear networks: what gradient flow conserves, and whether every norm of their product diverges.
 
 This theory is about gradient flow on a product of matrices. It gives what stays constant in training, and an example in
 which the product tends to rank 1 while all its norms diverge. It assumes that the layers are balanced at the start. It

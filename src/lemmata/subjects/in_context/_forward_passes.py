@@ -125,7 +125,7 @@ class ForwardPasses(Population[Prompt]):
         of_inputs: lambda is this times `penalty_asked` instead, where it is positive.
         of_theory: lambda is this times `penalty_of_theory` instead, where it is positive.
         temperature: tau; 0 means the temperature that the construction requires.
-        unreached: only sizes at which float32 has nothing left of the targets at that temperature.
+        unreached: use only sizes at which the targets in float32 are lost to rounding at that temperature.
         families: the classes of other settings; all of them if none is named.
     """
 

@@ -56,7 +56,7 @@ def inexact_update(
         prompt: examples, the query and a transformer.
         points: values of rho.
         predictions: the prediction that is in the tokens at each.
-        errors_only: 4 tau (sigma(x / tau) - 1/2) - x in place of the first, so that (108) is left out.
+        errors_only: 4 tau (sigma(x / tau) - 1/2) - x in place of the first, so (108) is left out.
     """
     model, examples = prompt.model, len(prompt.y)
     tau, eta = model.temperature, model.step

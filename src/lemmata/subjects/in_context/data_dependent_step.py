@@ -132,7 +132,7 @@ class StepsAlongEigenvectors(Claim[Prompt]):
         return jnp.log1p(-values / largest) / jnp.log1p(-values / size)
 
     def trivial(self, problem: Prompt) -> Array:
-        """A longer step is worth a step."""
+        """A longer step is worth at least one step."""
         return jnp.ones(problem.prompt.shape[1] - 1)
 
 

@@ -1,4 +1,4 @@
-"""A transformer that executes proximal gradient on the Lasso: what its layers compute, row by row.
+"""A transformer that executes proximal gradient on the Lasso: the results of its layers, row by row.
 
 The theory covers every row of the tokens of the constructed transformer, layer by layer. It assumes examples and a
 query as columns, with features in [0, 1]. It leaves open whether training would find such weights.
@@ -184,12 +184,12 @@ class GradientStepOfFourHeads(AbstractTokens):
         return transformer([layer], dense_tokens(problem, 3)[3])[1][problem.model.rows["rho"], 0]
 
     def condition(self, problem: Prompt) -> Array:
-        """Cancellation in one layer, over the size of what is left."""
+        """Cancellation in one layer, relative to the size of the result."""
         return dense_rounding(problem, 1) / jnp.maximum(jnp.abs(self.predict(problem)).max(), 1e-6)
 
 
 class AbstractPrediction(AbstractTokens):
-    """What Attn2 writes as the prediction of the query, for tokens that hold rho_1."""
+    """The value that Attn2 writes as the prediction of the query, for tokens that contain rho_1."""
 
     relation = Equal()
     control = Control(
@@ -207,7 +207,7 @@ class AbstractPrediction(AbstractTokens):
         return after[-1, -1]
 
     def condition(self, problem: Prompt) -> Array:
-        """Cancellation in one layer, over the size of what is left."""
+        """Cancellation in one layer, relative to the size of the result."""
         return dense_rounding(problem, 1) / jnp.maximum(jnp.abs(self.predict(problem)), 1e-6)
 
 

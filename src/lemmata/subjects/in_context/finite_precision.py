@@ -213,7 +213,7 @@ class BestTemperatureGrows(Claim[Products]):
     source = Source("li2025incontext", "(117)", note="in finite precision, the best temperature")
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)
-    # What (119), an error of x²/tau, would balance.
+    # The error of x²/tau that (119) would balance.
     control = Control("it grows like eps^(-1/2)", lambda exponent, problem: exponent + 1 / 6)
     controls = PRODUCT
     unexplained = CANCEL
@@ -239,7 +239,7 @@ class LeastErrorFalls(Claim[Products]):
     source = Source("li2025incontext", "(117)", note="in finite precision, the least error")
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)
-    # What (119), an error of x²/tau, would balance.
+    # The error of x²/tau that (119) would balance.
     control = Control("it falls like eps^(1/2)", lambda exponent, problem: exponent + 1 / 6)
     controls = PRODUCT
     unexplained = CANCEL

@@ -247,7 +247,10 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
         return found_at(problem, self._asked(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """2 R, R = mean y² / lambda, as the objective falls from that of rho = 0; (phi^T rho_T)²: y^ is nearer to 0."""
+        """2 R with R = mean y² / lambda, because the objective falls from that of rho = 0.
+
+        (phi^T rho_T)², because y^ is nearer to 0.
+        """
         size = jnp.mean(problem.y**2) / problem.model.penalty
         value = value_at_the_end(at_temperature(problem, self._asked(problem)))
         return jnp.stack([2 * size, size, value**2])
@@ -369,7 +372,7 @@ class ObjectiveAtTheEnd(AbstractErrorBound):
 
 
 def with_less_penalty(found: Array, problem: Prompt) -> Array:
-    """What the pass leaves with 1/32 of the penalty."""
+    """The result of the pass with 1/32 of the penalty."""
     lower = eqx.tree_at(lambda p: p.model.penalty, problem, problem.model.penalty / 32)
     rho, predictions = path_of(lower)
     return jnp.stack([jnp.abs(rho).max(), predictions[-1]])

@@ -1,4 +1,4 @@
-"""What a Markov decision process answers: values, best policies, losses of greedy policies, fixed points."""
+"""Solutions of a Markov decision process: values, best policies, losses of greedy policies, fixed points."""
 
 import dataclasses
 from typing import Any
@@ -121,7 +121,7 @@ class OptimalPolicy:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GreedyLoss:
-    """What a policy loses that is greedy for estimated values.
+    """The loss of a policy that is greedy for estimated values.
 
     Args:
         policy: the greedy action in each state, the first of equal ones.

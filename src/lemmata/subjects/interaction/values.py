@@ -1,4 +1,4 @@
-"""Learning values: where temporal differences end, when they diverge, and why maxima are too large.
+"""Learning values: the limit of temporal differences, when they diverge, and why maxima are too large.
 
 This theory describes the values that linear temporal differences reach on the states that the policy visits, the growth
 of a weight if only some states are updated, and the bias of a maximum of estimates. It assumes linear features or
@@ -60,8 +60,9 @@ class ChainWithFeatures(eqx.Module):
 
 
 class ChainsWithFeatures(Population[ChainWithFeatures]):
-    """Half of the chains have random moves, and values that 3 random features nearly fit. The others go round a cycle,
-    and the error of temporal differences is a sum of waves for which the bound is attained.
+    """Half of the chains have random moves, and values that 3 random features nearly fit.
+
+    The others move round a cycle, and the error of temporal differences is a sum of waves that attains the bound.
     """
 
     settings = Space(

@@ -22,10 +22,9 @@ def convolve_grams(
 ) -> ConvolutionalGrams:
     """A convolution of infinitely many channels with inducing points on both sides of it.
 
-    Inducing points are on no grid, so a convolution cannot act on them. Each of the q new ones is a patch that is made
-    of the p old ones: at the place d of the window it holds their sum with the weights C_d = mixing[d]. With
-    independent normal weights of the convolution, of variance 1/(k² channels), covariances behind it are means over
-    places d of the window,
+    Inducing points are on no grid, so a convolution cannot act on them. Each of the q new ones is a patch made of the p
+    old ones: at the place d of the window, it has their sum with the weights C_d = mixing[d]. If the convolution has
+    independent normal weights of variance 1/(k² channels), covariances after it are means over places d of the window,
 
         K_ii' = mean C_d K_ii C_d',   K_ti' = mean K_(t + d)i C_d',   k_t' = mean k_(t + d),
 
@@ -76,7 +75,7 @@ def rectify_grams(
     Args:
         grams: in front of the ReLU.
         weight: a factor, at least 0.
-        bias: what is added, at least 0.
+        bias: the added number, at least 0.
 
     Raises:
         ShapeError, DataError: for arrays that are not valid Gram matrices.

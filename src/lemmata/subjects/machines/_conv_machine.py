@@ -165,7 +165,7 @@ def machine_objective(
     targets: Float[Array, "n k"],
     stiffness: float,
 ) -> Float[Array, ""]:
-    """What training maximises: (bound on the log density of the targets - nu sum of divergences) / n.
+    """The objective of the training: (bound on the log density of the targets - nu sum of divergences) / n.
 
     Args:
         machine: at its parameters.

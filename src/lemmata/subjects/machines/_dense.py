@@ -97,9 +97,9 @@ def deep_kernel_machine(
     where D is the Gaussian divergence (`gaussian_divergence`), s the noise and K a map of Gram matrices: `rectify`, or
     the identity. It is the limit of the posterior of a deep Gaussian process whose layers have N nu_l features and
     whose labels are seen N times, as N grows (Yang et al., 2023). The larger nu, the stiffer the layer: at nu =
-    infinity G_l = K(G_{l-1}), the Gram matrices of an infinitely wide network. By L-BFGS over triangular factors, from
-    the prior or from a random start; time n³ and memory n² for each layer and step. Linear machines have one maximum;
-    machines of ReLUs may have several, of which one is found.
+    infinity G_l = K(G_{l-1}), the Gram matrices of an infinitely wide network. It uses L-BFGS over triangular factors,
+    from the prior or from a random start, with time n³ and memory n² for each layer and step. Linear machines have one
+    maximum; machines of ReLUs may have several, of which one is found.
 
     Args:
         gram_0: G_0 of the inputs, such that K(G_0) is positive definite.
@@ -158,7 +158,7 @@ def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.
 
     Descent comes first; when rounding of values stops it, root finding follows.
 
-    A value that is known to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 if a
+    A value that is exact to eps |f| shows no gradient below sqrt(eps |f| h) along a curvature h, which is 1e6 if a
     direction collapses. The gradient itself has a smaller error, so its root is computed. A root that does not have the
     value at which descent ended is another point, and is discarded.
     """

@@ -21,7 +21,7 @@ def linear_deep_kernel_machine(
 
         G_l = G_0^1/2 M^l G_0^1/2,    M = G_0^-1/2 G_1 G_0^-1/2,
 
-    where M has the eigenvectors of G_0^-1/2 S G_0^-1/2 and for each s the one eigenvalue g > 0 of
+    where M has the eigenvectors of G_0^-1/2 S G_0^-1/2 and, for each s, the one eigenvalue g > 0 of
 
         nu g^(L+1) = (nu - C) g^L + C s.
 
@@ -31,7 +31,7 @@ def linear_deep_kernel_machine(
 
     Args:
         gram_0: G_0, positive definite.
-        y: labels, a column an output; of rank n, or fewer if nu is above C.
+        y: labels, one column for each output; of rank n, or of a smaller rank if nu is above C.
         layers: L, at least 1.
         nu: the weight of each layer's divergence, above 0.
 

@@ -28,7 +28,7 @@ class SparseMachine(eqx.Module):
         raw: free numbers of the factors; 0 is the prior, and A the identity.
         log_noise: the logarithm of the labels' noise s.
         kernel: the map of Gram matrices.
-        jitter: what is added to the diagonal of K_ii, relative to its mean.
+        jitter: the number that is added to the diagonal of K_ii, relative to its mean.
     """
 
     points: Float[Array, "p d"]
@@ -125,7 +125,7 @@ class SparseMachine(eqx.Module):
         return self.likelihood(x, y) - nu * jnp.sum(self.divergences())
 
     def weights(self, x: Float[Array, "n d"], y: Float[Array, "n C"]) -> Float[Array, "p C"]:
-        """What `predict` multiplies covariances with the inducing points by, from training rows.
+        """The factor of covariances with the inducing points in `predict`, from training rows.
 
         Args:
             x: rows.
