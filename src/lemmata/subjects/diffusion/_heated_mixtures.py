@@ -64,7 +64,10 @@ class HeatedMixture(eqx.Module):
         return -self.responsibilities(v, z) @ self.pulls(v, z)
 
     def posterior_variance(self, v: Float[Array, ""], z: Float[Array, " d"]) -> Float[Array, ""]:
-        """The trace of Cov(x0 | z): of each component's v S_k (S_k + v I)^-1, and of their means about the mean."""
+        """The trace of Cov(x0 | z).
+
+        It is that of each component's v S_k (S_k + v I)^-1 plus that of their means about the mean.
+        """
         shares, gains = self.responsibilities(v, z), jnp.linalg.inv(self.widened(v)) @ self.covariances
         inside = self.means + jnp.einsum("kij,ki->kj", gains, z - self.means)
         within = v * jnp.trace(gains, axis1=1, axis2=2)

@@ -79,7 +79,7 @@ def _matrix(network: SoftmaxNetwork, params: dict, x: Array, other: Array) -> Fl
 def train_beside_kernel(
     network: SoftmaxNetwork, params: dict, x: Array, labels: Array, others: Array, matrix: Array, rate: Array, steps
 ) -> tuple[dict, Float[Array, "kn s"]]:
-    """Gradient descent of a network, and of kernel regressions with H at its initial weights, for the same steps.
+    """Gradient descent of a network, and of kernel regressions with H at its start, with equal numbers of steps.
 
     W <- W - rate/m Delta W(W) and gamma <- gamma - rate (H gamma - vec(Y)), for each column of targets.
 

@@ -233,8 +233,9 @@ class ScoreTransform(Claim[TwoPoints]):
         return (grid[1] - grid[0]) * waves @ slope
 
     def condition(self, problem: TwoPoints) -> Array:
-        """The sum cancels from 2a down to the value, and its terms carry the rounding of the exponents (z + m)²/sigma²
-        at the ends of the grid.
+        """The sum cancels from 2a down to the value.
+
+        Its terms contain the rounding of the exponents (z + m)²/sigma² at the ends of the grid.
         """
         furthest = (24 / problem.steepness + problem.m) ** 2 / problem.variance
         return 2 * problem.steepness * (1 + furthest) / self.predict(problem)

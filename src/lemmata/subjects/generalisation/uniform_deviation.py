@@ -117,7 +117,7 @@ class NoiseDeviation(AbstractDeviationClaim):
         return 2 * (known + along * problem.distances) / problem.examples
 
     def measure(self, problem: FinitePopulation, key: Key[Array, ""]) -> Array:
-        """What noise adds to the fit: the fit minus that without noise and minus the mean square of the noise."""
+        """The effect of noise on the fit: the fit minus that without noise, minus the mean square of the noise."""
         return jnp.abs(problem.fits() - _clean(problem) - jnp.mean(problem.noise**2))
 
     def trivial(self, problem: FinitePopulation) -> Array:

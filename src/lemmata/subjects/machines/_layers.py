@@ -29,7 +29,7 @@ class Grams(NamedTuple):
 
 
 def mapped(grams: Grams, kernel: GramMap) -> Grams:
-    """What the next layer expects: the covariances K(G), of ReLU features by `rectify` or of the features themselves.
+    """The expectation of the next layer: the covariances K(G), of ReLU features by `rectify` or of the features.
 
     Args:
         grams: of a layer.

@@ -81,7 +81,7 @@ def linear_deep_kernel_machine(
 
 
 def _growth(s: Float[np.ndarray, " n"], layers: int, nu: float, columns: int) -> Float[np.ndarray, " n"]:
-    """The largest root of nu g^(L+1) - (nu - C) g^L - C s, which is between 1 and s; Newton after bisection."""
+    """The largest root of nu g^(L+1) - (nu - C) g^L - C s, between 1 and s, by Newton after bisection."""
     rest = lambda g: nu * g ** (layers + 1) - (nu - columns) * g**layers - columns * s
     low, high = np.minimum(s, 1.0), np.maximum(s, 1.0)
     for _ in range(_BISECTIONS):

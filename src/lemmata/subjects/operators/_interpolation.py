@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Int, Real
 from lemmata.core import check_numbers, check_whole, known
 from lemmata.errors import DataError, SettingError, ShapeError
 
-_OVERSHOOT = 1.0  # beyond [0, 1]; cubic interpolation goes less than 0.3 beyond
+_OVERSHOOT = 1.0  # beyond [0, 1]; cubic interpolation exceeds it by less than 0.3
 
 
 def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
@@ -32,7 +32,7 @@ def corners(
     """The four pixels whose centres surround each position, its coordinates relative to them, and their shares.
 
     Coordinates are in pixels. The share of a corner is the area of the rectangle between the position and the opposite
-    corner; beyond the outermost centres corners fall together.
+    corner. Beyond the outermost centres, corners coincide.
     """
     places = positions * jnp.asarray(shape, positions.dtype) - 0.5
     # When compiled, `places` may be rounded differently for the index and for the share. At the centre of a pixel,
@@ -110,7 +110,7 @@ def weighted(
 
 
 def cubic_weights(old: int, new: int) -> Float[np.ndarray, "new old"]:
-    """What each of `old` pixels in a line adds to each of `new` ones, see `resize`."""
+    """The contribution of each of `old` pixels in a line to each of `new` ones, see `resize`."""
     widening = max(old / new, 1.0)
     places = (np.arange(new) + 0.5) * old / new - 0.5
     t = np.abs(places[:, None] - np.arange(old)) / widening
@@ -134,11 +134,11 @@ def peak_signal_to_noise(
 
     Args:
         image: what is judged.
-        reference: what it should be.
+        reference: the correct image.
         border: pixels at each edge that do not count.
 
     Raises:
-        ShapeError: if the two differ in shape, or the border leaves nothing.
+        ShapeError: if the two shapes differ, or if the border leaves no pixels.
         SettingError: for a border that is not a whole number of at least 0.
         DataError: for entries that are not finite, and for a reference whose values are not in [0, 1].
     """

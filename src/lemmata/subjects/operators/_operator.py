@@ -104,7 +104,7 @@ class SuperResolutionOperator(eqx.Module):
         self.head = (make(width, width), jax.tree.map(jnp.zeros_like, affine(key, width, 3, dtype=dtype)))
 
     def features(self, image: Float[Array, "h w 3"]) -> Float[Array, "h w channels"]:
-        """What the encoder makes of an image whose values are in [0, 1]."""
+        """The encoder's features of an image whose values are in [0, 1]."""
         first, inner, outer = self.encoder
         x = _convolve(2 * image - 1, first)
         return x + _convolve(jax.nn.gelu(_convolve(x, inner)), outer)
@@ -157,7 +157,7 @@ class SuperResolutionOperator(eqx.Module):
 def super_resolve(
     model: SuperResolutionOperator, image: Float[np.ndarray | Array, "h w channels"], scale: float | int
 ) -> Float[np.ndarray, "rows columns 3"]:
-    """An image with `scale` times as many rows and columns, rounded, all of its pixels in one mean.
+    """An image with `scale` times as many rows and columns, rounded, with all of its pixels in one mean.
 
     Args:
         model: the operator.

@@ -44,7 +44,7 @@ def train_super_resolution(
         points: positions a patch.
         scales: the smallest and the largest.
         learning_rate: at the start.
-        seed: of what is drawn.
+        seed: the seed of the random draws.
 
     Returns:
         The trained operator, and the error of each step before it.

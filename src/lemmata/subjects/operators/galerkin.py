@@ -5,9 +5,9 @@ head. A head adds
 
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 
-which is q(p) times one small matrix. This theory controls what one such sum is and costs, and in which space of
-functions of p it lies. It leaves open which matrices training finds, and what the pointwise networks between the sums
-add.
+which is q(p) times one small matrix. This theory gives the form and the cost of one such sum, and the space of
+functions of p that contains it. It leaves open which matrices training finds, and what the pointwise networks between
+the sums add.
 """
 
 import functools
@@ -93,7 +93,7 @@ class GalerkinCost(Claim[AttendedField]):
     predict = 1.0
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
-        """As the compiler counts them, before it optimises."""
+        """Counted by the compiler before it optimises."""
         return jnp.asarray(_operations(*problem.attentions[0].key_scale.shape, int(m)))
 
 

@@ -30,7 +30,7 @@ class AttentionTokens(eqx.Module):
         return Serial([Dense(width), attention, GlobalAveragePool(), Dense(1)])
 
     def channels_attended(self) -> Serial:
-        """The same without the dense layer on tokens: no layer is nonlinear in the channels."""
+        """The same network without the dense layer on tokens: no layer is nonlinear in the channels."""
         return Serial([Attention(8, 2, self.mechanism, scaling=self.scaling), GlobalAveragePool(), Dense(1)])
 
 

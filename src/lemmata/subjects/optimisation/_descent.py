@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-_DOUBLINGS = 40  # counts up to 2^40; beyond, the rounding of 1 - 1/kappa would be a part in 10^4 of 1/kappa
+_DOUBLINGS = 40  # counts up to 2^40; for larger counts, the rounding of 1 - 1/kappa would be a part in 10^4 of 1/kappa
 
 
 def gradient_descent(

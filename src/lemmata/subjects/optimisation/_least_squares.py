@@ -21,7 +21,7 @@ class LeastSquares(eqx.Module):
     """Minimise 1/2 |features w - y|² by gradient descent w <- w - step features' (features w - y).
 
     Args:
-        features: one row a point; their Gram matrix is features features'.
+        features: one row for each point; their Gram matrix is features features'.
         y: targets, one column an output.
         start: the weights before the first step.
         step: the step size eta.

@@ -21,7 +21,7 @@ class TanhDescent(eqx.Module):
     Huber's function of a number, u²/2 up to 1 and |u| - 1/2 beyond.
 
     Args:
-        weights: the first w, flattened; its first entry is where descent on the ramp starts.
+        weights: the first w, flattened; its first entry is the start of descent on the ramp.
         signs: a.
         x: inputs.
         y: targets.

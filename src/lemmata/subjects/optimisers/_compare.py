@@ -124,14 +124,14 @@ def compare_optimisers(
 
     Also report whether this may be luck.
 
-    Of two identical optimisers with k_A and k_B trials the first has the best run with probability k_A/(k_A + k_B): so
-    all have the same number. Settings are drawn evenly on a logarithmic scale. The order is that of the expected best
-    of half of the trials, which depends on no single one.
+    Of two identical optimisers with k_A and k_B trials, the first has the best run with probability k_A/(k_A + k_B).
+    Therefore all have the same number of trials. Settings are drawn evenly on a logarithmic scale. The order is that of
+    the expected best of half of the trials, which depends on no single one.
 
     Args:
         loss: a scalar loss of the parameters, differentiable.
         params: where every trial starts.
-        transforms: for each name a function that makes an optax transformation, and the range (low, high) of each of
+        transforms: for each name, a function that makes an optax transformation, and the range (low, high) of each of
             its settings, by the names of its arguments.
         trials: settings for each optimiser.
         steps: of every trial.

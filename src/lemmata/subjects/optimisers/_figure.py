@@ -1,4 +1,4 @@
-"""The picture of a comparison: what more trials buy, for each optimiser."""
+"""The picture of a comparison: the effect of more trials, for each optimiser."""
 
 import html
 import io

@@ -32,7 +32,7 @@ class GradientGame(eqx.Module):
         return jnp.where(self.opposing > 0, against, drawn)
 
     def regret(self, points: Float[Array, "t d"], gradients: Float[Array, "t d"]) -> Float[Array, ""]:
-        """The loss of the points above that of the best fixed point of the box, a corner."""
+        """The loss of the points minus that of the best fixed point of the box, a corner."""
         return jnp.sum(points * gradients) + self.side / 2 * jnp.abs(gradients.sum(axis=0)).sum()
 
 
@@ -65,7 +65,10 @@ class GradientGames(Population[GradientGame]):
 
 
 class PeriodicGame(eqx.Module):
-    """Losses C x in every third round and -x else, on [-1, 1]; Adam's steps rate/sqrt(t) from `start`; C is large."""
+    """Losses C x in every third round and -x otherwise, on [-1, 1]; Adam's steps rate/sqrt(t) from `start`.
+
+    C is large.
+    """
 
     large: Float[Array, ""]
     rate: Float[Array, ""]

@@ -40,8 +40,8 @@ def longest_step(transform: optax.GradientTransformation, shape: tuple[int, int]
 
     Infinite if it grows with G.
 
-    Searched among `window` gradients that grow or fade geometrically, a_t = r^t, over r: for Adam the exact supremum of
-    so many steps, for others a lower bound.
+    The search is among `window` gradients that grow or shrink geometrically, a_t = r^t, over r. For Adam, this is the
+    exact supremum of this number of steps; for others, it is a lower bound.
     """
     signs = jax.random.rademacher(jax.random.key(seed), shape, jnp.zeros(()).dtype)
     ages = jnp.arange(window)[::-1]
@@ -125,7 +125,7 @@ SIZES = (0.01, 1.0, 1e4)
 
 
 def step_shape(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> str:
-    """What the tenth step on random gradients is: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
+    """The kind of the tenth step on random gradients: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
 
     The result must be the same for gradients of every size in `SIZES`, and for some whose sizes vary by three decades;
     otherwise it is 'free'. Clipping only affects large gradients, and clipping by norm only affects some of them.

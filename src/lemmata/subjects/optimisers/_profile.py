@@ -1,4 +1,4 @@
-"""What an optimiser is, by experiment."""
+"""The properties of an optimiser, by experiment."""
 
 import dataclasses
 
@@ -28,8 +28,8 @@ class Profile:
     Args:
         symmetries: the distance of the end of training in other coordinates from its expected place, in units of the
             distance that training covered; zero up to eps and rounding if the group consists of symmetries.
-        impulse: the weight of a gradient in a step by its age from 0 on; exact if the numerator is linear, else
-            the mean over random signs of gradients.
+        impulse: the weight of a gradient in a step by its age, from 0 on. It is exact if the numerator is linear;
+            otherwise it is the mean over random signs of gradients.
         longest_step: the largest root mean square of a step that was found over gradients of any size; infinite if a
             step grows with the gradient.
         steps: the shape of a step: linear in the gradients; the sign of something; orthogonal, with nearly equal
@@ -37,7 +37,8 @@ class Profile:
         decay: none; box, decoupled from bounded steps; ridge, coupled, or decoupled from linear steps; other.
         strength: for a box, half of its side: the longest constant step divided by the share of a weight that decays in
             a step. For a ridge, lambda in lambda |w|²/2. NaN if there is neither.
-        stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite if every h does.
+        stable_curvature: the largest h for which steps on h |w|²/2 stay bounded; infinite if every h gives bounded
+            steps.
         state_bytes: bytes of state a parameter, for a matrix of 64 rows and 48 columns.
     """
 
@@ -96,7 +97,7 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
 
     Args:
         transform: the optimiser, with its learning rate; a schedule is profiled from its beginning.
-        window: steps over which the memory and the longest step are looked for; Adam's longest step needs several times
+        window: steps over which the memory and the longest step are searched; Adam's longest step needs several times
             1/(1 - b2) of them.
         seed: of the random losses, maps and gradients.
 

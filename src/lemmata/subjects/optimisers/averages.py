@@ -1,4 +1,4 @@
-"""What averages in optimisers are: schedule-free descent, its momentum, and the memory of two second moments.
+"""Averages in optimisers: schedule-free descent, its momentum, and the memory of two second moments.
 
 This theory is about averages of iterates and of squared gradients, exactly and for any gradients. It does not explain
 which of them suits training.

@@ -1,4 +1,4 @@
-"""At which of many solutions a method ends: the metric decides, and coordinate-wise scales can decide badly.
+"""Which of many solutions a method finds: the metric decides, and coordinate-wise scales can decide badly.
 
 This theory gives the end of training for linear models with more weights than rows. It assumes a metric that does not
 change, or rows on which coordinate-wise methods move along one ray. It does not explain networks.

@@ -64,8 +64,9 @@ class ShampooStepIsPolar(Claim[GradientMatrices]):
         return updates_of(method, problem.gradients[:1])[0]
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Eigenvalues of G G' are rounded like its largest; directions without a gradient are magnified by
-        floor^-1/4.
+        """Eigenvalues of G G' are rounded relative to its largest.
+
+        Directions without a gradient are magnified by floor^-1/4.
         """
         return len(problem.gradients[0]) * (_squared_condition(problem) + _FLOOR**-0.25)
 

@@ -1,7 +1,7 @@
 """The regret of diagonal AdaGrad with a projection, and the step length that it leaves to a rare feature.
 
 This theory bounds the loss of a player above that of the best fixed point of a box, round by round. It assumes convex
-losses (linear losses are the worst) and a projection. It does not explain what regret says about a network.
+losses (linear losses are the worst) and a projection. It does not explain the meaning of regret for a network.
 """
 
 import jax

@@ -30,7 +30,7 @@ _SINGLE = 2.0**29
 
 
 def _square(problem: GradientMatrices) -> Float[np.ndarray, "t k k"]:
-    """The leading square blocks: of a rectangle the basis spans the columns of the first gradient alone."""
+    """The leading square blocks, because the basis of a rectangle spans the columns of the first gradient only."""
     size = min(problem.gradients.shape[1:])
     return np.asarray(problem.gradients[:, :size, :size])
 

@@ -55,15 +55,15 @@ class MixedPhase(eqx.Module):
 class CubicTeacher(eqx.Module):
     """A network sum a_i erf(w_i'x) of N units learns H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), |v| = 1.
 
-    It is in equilibrium: priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N); n labels have noise of variance
-    sigma². In the field of all others, and with expectations in place of sums over data, one unit has the density
-    exp(-d A(w)),
+    It is in equilibrium. The priors are w ~ N(0, weight_variance/d I) and a ~ N(0, s/N); n labels have noise of
+    variance sigma². In the field of all others, and with expectations in place of sums over data, one unit has the
+    density exp(-d A(w)),
 
         A(w) = |w|²/(2 weight_variance) - (u/2) (b h_1 + sqrt 6 c h_3)²,    u = n² s/(sigma⁴ d N),
 
     h_1 and h_3 of `hermite_overlaps`, and bH_1 + cH_3 what is left of the teacher. That follows from the units' second
-    moments of h, Q, as (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Three numbers stay fixed if only
-    sigma² changes: epsilon, weight_variance and ratio = d/(N s); then sigma² d/(n s) = sqrt(ratio/u).
+    moments of h, Q, as (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon). Three numbers are fixed if only
+    sigma² changes: epsilon, weight_variance and ratio = d/(N s). Then sigma² d/(n s) = sqrt(ratio/u).
 
     Args:
         epsilon: of the teacher. Below 0, its sign differs from that of the features' own third component, which is the
@@ -116,7 +116,7 @@ class CubicTeacher(eqx.Module):
     def gain_at_held_norm(
         self, share: Float[np.ndarray, "*s"] | float, interaction: float, linear: float, cubic: float
     ):
-        """The same with |w|² - q² held at weight_variance, as `rubin2024grokking` prints it; above `gain` for y > 0.
+        """The same with |w|² - q² fixed at weight_variance, as `rubin2024grokking` prints it; above `gain` for y > 0.
 
         Raises:
             SettingError: for the same reasons as `gain`.
@@ -129,7 +129,7 @@ class CubicTeacher(eqx.Module):
     def linear_part(self, interaction: float) -> float:
         """The b at which no unit has the direction: 1/b = 1 + k/(sqrt(ratio/u) (1/g - k u b²)), k = 4/(pi (1 + 2g)).
 
-        To leading order in 1/d units are normal there, of variance 1/(d (1/g - k u b²)) along v, and c is epsilon.
+        To leading order in 1/d, units are normal there, with variance 1/(d (1/g - k u b²)) along v, and c is epsilon.
 
         Args:
             interaction: u.
@@ -259,7 +259,7 @@ def _overlap(share: float, beside: float) -> float:
 
 
 def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
-    """What the network has learned at an interaction, to leading order in d, and how many units carry it.
+    """The part that the network has learned at an interaction, to leading order in d, and the number of its units.
 
     Beyond the transition, the share of units with the direction adjusts itself until these units are as likely as the
     others. If they were more likely, more units would turn, and what they have learned would weaken their own field.

@@ -14,7 +14,7 @@ def modular_action(
     interaction: float,
     decay: float,
 ):
-    """S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit's powers F = |w_k|², G = |v_k|² at frequencies ±k.
+    """S/P = F + G - 2 u F G + (gamma/3)(F³ + G³) of a unit's powers F = |w_k|² and G = |v_k|² at frequencies ±k.
 
     If only part |a| of the teacher is left, u is u a².
 
@@ -43,7 +43,7 @@ class ModularAddition(eqx.Module):
     x has ones at n and P + m. Priors are w ~ N(0, I), cut by a decay of sixth order, and a ~ N(0, s/N); labels have
     noise of variance sigma². Let u = 2 s P²/(N sigma⁴) and w_n = sum w_k e^(-2 pi i k n/P), and define v_k of the other
     P weights in the same way. A unit's frequencies are independent with density exp(-P `modular_action`). All of the
-    teacher has one eigenvalue lambda = 4 P² s E[F G] of the units' kernel, so what is left of it is a y, a =
+    teacher has one eigenvalue lambda = 4 P² s E[F G] of the units' kernel. So the unlearned part is a y, where a =
     sigma²/(sigma² + lambda).
 
     Args:
@@ -92,7 +92,7 @@ class ModularAddition(eqx.Module):
         return float(np.sqrt(self.interaction(1.0) / self.critical_interaction))
 
     def amplitude(self, noise: float) -> float:
-        """a, what is left of the teacher, for large P: 1, then sigma² over its critical value.
+        """a, the unlearned part of the teacher, for large P: 1, then sigma² over its critical value.
 
         Past the transition u a² stays at its critical value as long as a fraction of units below 1 is enough for it.
         Without noise, at 0, it vanishes.

@@ -1,9 +1,10 @@
 """A cubic teacher: when units of an erf network turn to its direction, and what the network has learned by then.
 
-Each unit moves in the field of all other units. In d dimensions its density is exp(-d A), so that for large d the least
-action decides. The theory controls where units with the teacher's direction become as likely as units without it, the
-jump of their overlap there, and how many of them balance the field. It leaves open networks of finite width, whose
-units are not independent. It also leaves open small samples, because sums over data are expectations throughout.
+Each unit moves in the field of all other units. In d dimensions, its density is exp(-d A), so for large d the least
+action decides. The theory controls three things: where units with the teacher's direction become as likely as units
+without it, the jump of their overlap there, and how many of them balance the field. It leaves open networks of finite
+width, whose units are not independent. It also leaves open small samples, because sums over data are expectations
+throughout.
 
 Holding |w|² - q² at its mean under the prior is right for units without the direction. It is wrong for units with the
 direction, by the amount of the action itself: if the norm is free, the transition comes earlier.
@@ -216,7 +217,7 @@ def overlap_density(problem: TaughtUnit, d: float, q: float, interaction: float)
 
 
 def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
-    """The least action of an overlap over what is beside it, up to a constant."""
+    """The least action of an overlap over the other components, up to a constant."""
     g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
 
     def action(rest: float) -> float:

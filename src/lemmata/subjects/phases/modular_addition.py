@@ -204,7 +204,7 @@ class ModularLevelMinima(Claim[MixedAddition]):
         return jnp.asarray(root(conditions, [price[at], first[at], second[at]], tol=1e-14).x)
 
     def condition(self, problem: MixedAddition) -> Array:
-        """Newton's last step leaves the square root of nothing: roots are simple."""
+        """Newton's last step leaves no error, because roots are simple."""
         return jnp.asarray(3.0 * (1 + 1 / problem.decay))
 
 

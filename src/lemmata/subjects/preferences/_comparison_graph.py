@@ -88,7 +88,7 @@ def _log_likelihood(wins: np.ndarray, rewards: np.ndarray) -> float:
 def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"]) -> bool:
     """Whether some circle of items has more wins than ties, so that the most likely nu is finite.
 
-    Else there are numbers v with v_i - v_j >= 2 for wins and |v_i - v_j| <= 2 for ties, and along them and ln nu the
+    Otherwise, there are numbers v with v_i - v_j >= 2 for wins and |v_i - v_j| <= 2 for ties. Along them and ln nu, the
     likelihood never falls.
 
     Args:
@@ -97,7 +97,7 @@ def ties_are_bounded(wins: Int[np.ndarray, "k k"], ties: Int[np.ndarray, "k k"])
     """
     items = len(wins)
     if connected_components(wins > 0, connection="strong")[0] < items:
-        return True  # a circle of wins alone
+        return True  # only a circle of wins
     winner, loser = np.nonzero(wins)
     one, other = np.nonzero((ties > 0) & (wins == 0))
     lengths = np.concatenate([np.full(len(winner), -1.0), np.ones(len(one))])

@@ -29,9 +29,9 @@ class Coverage:
         nonnegative: the same by rho - 1 - log rho, rho = reference/policy, which is never negative.
         nonnegative_interval: of it.
         chi_squared: the chi-squared divergence, the mean of 1/rho less 1, at least exp(divergence) - 1.
-        chi_squared_interval: of it; its lower end is raised to exp(KL) - 1 at the lower end of KL.
-        effective_share: 1/(1 + chi_squared), the share of reference draws that are left when they are weighted to stand
-            for the policy.
+        chi_squared_interval: its interval, whose lower end is raised to exp(KL) - 1 at the lower end of KL.
+        effective_share: 1/(1 + chi_squared), the effective share of reference draws when they are weighted to represent
+            the policy.
         seen: the mean of rho, an estimate of the reference's mass where the policy draws; 1 if all of it is covered.
         overestimation: at most sqrt(chi_squared) times the error's standard deviation under the reference, at the upper
             end of chi_squared. If no standard deviation is given, it is the unit.
@@ -99,7 +99,8 @@ def coverage(
     policy, ref = as_log_probabilities("logp", logp, _FEWEST), as_log_probabilities("logp_ref", logp_ref, _FEWEST)
     check_same_length(logp=policy, logp_ref=ref)
     ratio = policy - ref
-    with np.errstate(over="ignore"):  # ratios of whole texts leave the range of a number: what is infinite is said so
+    # ratios of whole texts leave the range of a number; infinite results are reported as such
+    with np.errstate(over="ignore"):
         weights, inverse, terms = np.exp(ratio), np.exp(-ratio), np.expm1(-ratio) + ratio
         kl, (kl_low, kl_high) = _mean(ratio, level)
         least, floor = float(np.expm1(max(kl, 0.0))), float(np.expm1(max(kl_low, 0.0)))

@@ -1,4 +1,4 @@
-"""Comparisons of items: who beat whom, how often each pair meets, annotators of several kinds, rewards of prompts."""
+"""Comparisons of items: results, how often each pair meets, annotators of several kinds, rewards of prompts."""
 
 from typing import Literal
 

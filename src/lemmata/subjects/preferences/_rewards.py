@@ -36,8 +36,8 @@ class Rewards:
         deviance: how much better probabilities of their own for each pair fit, twice the log likelihood ratio.
         freedom: the number of compared pairs minus k - 1; with ties, twice this number of pairs minus k. If one reward
             is enough, the deviance is chi-squared distributed.
-        p_value: of a deviance at least as large; small if preferences are intransitive or otherwise no rewards'. NaN
-            if no pair is left to test.
+        p_value: of a deviance at least as large; small if preferences are intransitive or do not follow rewards for
+            other reasons. NaN if no pair is left to test.
         worst: the pair that deviates most, with the share that the first won and the probability by the rewards.
         level: confidence of the intervals.
         conditions: the conditions for the results.
@@ -115,7 +115,7 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
 
     Args:
         comparisons: pairs (winner, loser) of names or numbers, one for each comparison; an array of shape (m, 2).
-        ties: pairs of items that were compared without a winner, in any order, likewise.
+        ties: pairs of items that were compared without a winner, in the same form, in any order.
         level: confidence of the intervals.
 
     Raises:
@@ -175,7 +175,7 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
 
 
 def _log_nu(tie: float) -> float:
-    """Of the probability nu / (nu + 2) of a tie of equal items."""
+    """log nu from the probability nu / (nu + 2) of a tie of equal items."""
     return float(np.log(2 * tie / (1 - tie))) if tie > 0 else -np.inf
 
 
@@ -188,7 +188,7 @@ def _counted(pairs: list[tuple[Hashable, Hashable]], items: tuple[Hashable, ...]
 
 
 def _covariances(games: np.ndarray, win: np.ndarray, tie: np.ndarray) -> tuple[Float[np.ndarray, "k k"], float]:
-    """Of the rewards, and the variance of ln nu; NaN without ties."""
+    """The covariances of the rewards, and the variance of ln nu; NaN without ties."""
     items = len(games)
     own, mixed, last = information(games, win, tie)
     profile = own - np.outer(mixed, mixed) / last if last > 0 else own
@@ -212,7 +212,7 @@ def _pairs(comparisons: Iterable[Any], what: str) -> list[tuple[Hashable, Hashab
             raise DataError(f"{what} {number}", found=repr(row), rule=rule, remedy=remedy)
         winner, loser = row
         for item in (winner, loser):
-            if not isinstance(item, Hashable) or item != item:  # NaN alone differs from itself
+            if not isinstance(item, Hashable) or item != item:  # only NaN differs from itself
                 raise DataError(f"{what} {number}", found=repr(row), rule="names or numbers, and none of them NaN")
         if winner == loser:
             rule = "two different items"

@@ -17,7 +17,7 @@ class TabularPolicy(eqx.Module):
     Args:
         log_ref: log probabilities of the reference.
         log_policy: log probabilities of the policy.
-        rewards: of each answer; if a claim speaks of a proxy, its error.
+        rewards: of each answer; if the claim is about a proxy, its error.
         beta: the price of divergence, positive.
         scale: the sub-Gaussian scale of the rewards under the reference, if it is known.
     """
@@ -142,8 +142,7 @@ class Rankings(Population[RankedAnswers]):
     """Answers with normal logits of a random spread, and n drawn evenly on a logarithmic scale.
 
     Args:
-        answers: how many, by default.
-        fewest, most: of the draws n.
+        answers: their default number. fewest, most: of the draws n.
     """
 
     free = ("logp",)

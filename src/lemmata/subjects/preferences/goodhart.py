@@ -171,7 +171,10 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
         return _gains(problem, 1.0)
 
     def measure(self, problem: CurvedGold, key: Key[Array, ""]) -> Array:
-        """Means under the tilted law by Gauss-Hermite quadrature; the peak by bisection of the gain's derivative."""
+        """Means under the tilted distribution by Gauss-Hermite quadrature.
+
+        The peak by bisection of the gain's derivative.
+        """
         points, weights = map(jnp.asarray, np.polynomial.hermite_e.hermegauss(60))
         gold = points - problem.curvature * points**2 / 2
 

@@ -90,7 +90,7 @@ class DivergenceOfBestOfN(Claim[RankedAnswers]):
         return 16.0 * len(problem.logp)
 
     def trivial(self, problem: RankedAnswers) -> Array:
-        """The divergence of the best answer alone."""
+        """The divergence of the best answer."""
         return -problem.logp[-1]
 
 

@@ -1,4 +1,4 @@
-"""A threshold attack: what the scores of a canary show of the privacy of trainings."""
+"""A threshold attack: what the scores of a canary show about the privacy of trainings."""
 
 import dataclasses
 import math
@@ -120,7 +120,7 @@ def threshold_attack(with_canary: Any, without: Any, delta: float = 1e-5, alpha:
 def _limits(
     hits: np.ndarray, trials: int, others: np.ndarray, size: int, alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each count the lower limit of the first probability and the upper one of the second, each at alpha/2."""
+    """For each count, the lower limit of the first probability and the upper limit of the second, each at alpha/2."""
     low = np.where(hits > 0, stats.beta.ppf(alpha / 2, np.maximum(hits, 1), trials - hits + 1), 0.0)
     high = np.where(others < size, stats.beta.isf(alpha / 2, others + 1, np.maximum(size - others, 1)), 1.0)
     return low, high

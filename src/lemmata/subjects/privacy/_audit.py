@@ -83,16 +83,16 @@ def privacy_audit(
     """Train many times with and without a canary, and bound eps from below by how well a score distinguishes the two.
 
     Each run draws one of the canaries; half of the runs append it to the data. An accountant's promise holds at every
-    delta, and one event's limits for all of them, so that it is compared at many deltas: at 1e-5 few trainings show
-    little. A lower bound above the promise refutes the implementation. A lower bound of 0 does not show privacy,
-    because the attack may be weak.
+    delta, and the limits of one event hold for all deltas together. So the two are compared at many deltas: at 1e-5,
+    few trainings show little. A lower bound above the promise refutes the implementation. A lower bound of 0 does not
+    show privacy, because the attack may be weak.
 
     Args:
         train: train(x, y, seed) returns a model; all of its randomness must follow from the seed.
         x: rows.
         y: their targets; None if there are none.
-        canaries: rows (k, ...) and their targets (k, ...), or None for the targets. Without, the row of the largest
-            norm with the target of the row that differs most from its own.
+        canaries: rows (k, ...) and their targets (k, ...), or None for the targets. By default, the canary is the row
+            of the largest norm with the target of the row that differs most from it.
         score: score(model, row, target) is how well a model knows a row, minus its loss, say; without it the model is
             called: model(row, target).
         trainings: how many in all, at least 8.

@@ -49,7 +49,7 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
 def gaussian_eps(delta: float, sensitivity: float, sigma: float) -> float:
     """The least eps for which noise N(0, sigma² I) is (eps, delta)-private: the inverse of `gaussian_delta` in eps.
 
-    It is 0 if delta is no less than the total variation 2 Phi(mu/2) - 1, mu = sensitivity/sigma. Else it is rounded
+    It is 0 if delta is at least the total variation 2 Phi(mu/2) - 1 with mu = sensitivity/sigma. Else it is rounded
     up: the release is (eps, delta)-private at the number that is returned.
 
     Args:
@@ -142,7 +142,8 @@ def curve_above(eps: float, ratio: float) -> float:
     near, start = eps / ratio, _start(eps, ratio)
     if start > _FAR:
         return value
-    # `start` is off by half an eps of itself, which the density multiplies by |start|, and so is its square
+    # `start` has an error of half an eps of itself, which the density multiplies by |start|; its square has a similar
+    # error
     density = math.exp(-start * start / 2) / _ROOT_TWO_PI if start > -_FAR else 0.0
     if ratio < _NEAR:
         terms = density * ratio * (1 + near * _mills(near))

@@ -28,7 +28,7 @@ class PrivacySpent:
         exact: of the Gaussian curve; None if rows are sampled.
         pld: by the distribution of the privacy loss, rounded up; None without dp-accounting at rate 1.
         rdp: by Rényi divergences; None without dp-accounting at rate 1.
-        central_limit: as if the sum of losses were normal. It is no bound; mostly it is too small.
+        central_limit: as if the sum of losses were normal. It is not a bound; usually it is too small.
         conditions: the conditions for the results.
         claims: which state them.
     """
@@ -74,8 +74,8 @@ class PrivacySpent:
 def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> PrivacySpent:
     """The (eps, delta)-privacy of steps that add normal noise to sums of clipped gradients of sampled rows (DP-SGD).
 
-    Neighbouring data sets differ in one row more or less. In each step every row takes part independently with
-    probability `rate`, its gradient is clipped to a norm C, and the sum gets noise of standard deviation noise C. At
+    Neighbouring data sets differ in one row more or less. In each step, every row takes part independently with
+    probability `rate`. Its gradient is clipped to a norm C, and the sum gets noise of standard deviation noise C. At
     rate 1, the steps are one Gaussian release with mu = sqrt(steps)/noise. Its curve is exact and needs no optional
     package. Below, the accountants are dp-accounting's.
 

@@ -62,7 +62,7 @@ class FilteredPCA:
 
     Args:
         results: one for each filter.
-        best: the name of the filter that found most directions, and of several the one with the least p-value.
+        best: the name of the filter that found most directions; of several, the one with the smallest p-value.
         directions: found by the best filter, one unit vector in each column, in the units of x; the label depends on x
             through x @ directions.
         correlation: whether correlations of the label with linear or quadratic functions find a direction.

@@ -19,7 +19,7 @@ from ._inputs import checked, normality
 _CLAIMS = ("queries.hermite_flow.gradient_of_a_correlation", "queries.hermite_flow.flow_at_high_exponents")
 _BINS, _FEW = 10, 1000
 _FEWEST, _MOST = 499, 9999  # permutations of the labels
-# Without it, intervals of level 0.95 for four degrees held together in 0.91 to 0.98 of samples of links without tails.
+# Without it, intervals of level 0.95 for four degrees held jointly in 0.91 to 0.98 of samples of links without tails.
 _STRETCH = 1.15
 
 
@@ -31,7 +31,8 @@ class InformationExponent:
         exponent: the first degree whose coefficient is shown to be other than zero; None if there is none.
         coefficients: means of y h_k(z) for the degrees k = 1, 2, ..., in the unit of y, with E h_k² = 1.
         intervals: confidence intervals of the coefficients, (degrees, 2), which hold together.
-        p_values: that a coefficient is zero: the larger one of a test of the mean and of permuted labels.
+        p_values: for the hypothesis that a coefficient is zero: the larger of a test of the mean and a test with
+            permuted labels.
         label_p_values: that the mean of the polynomial is the same for all labels, by degree.
         label_exponent: the first degree for which it is not: the exponent after the best filter of the label.
         dimension: number of columns of x.
@@ -194,7 +195,7 @@ def _permuted(y: np.ndarray, polynomials: np.ndarray, values: np.ndarray, trials
 
 
 def _by_label(polynomials: np.ndarray, y: np.ndarray, trials: int) -> np.ndarray:
-    """P-values that the means in ten groups of labels are equal: the larger one of two tests.
+    """P-values for equal means in ten groups of labels: the larger of two tests.
 
     Alexander and Govern's test allows groups of different variances. In small groups with heavy tails it finds too
     much. So the share of permutations of the labels whose means are at least as far apart is also computed.

@@ -1,4 +1,4 @@
-"""Charge radii as problems: a base model, what it misses of the measured radii, and which nuclei are left out."""
+"""Charge radii as problems: a base model, its errors on the measured radii, and the nuclei that are left out."""
 
 import dataclasses
 import functools
@@ -49,7 +49,7 @@ class MeasuredRadii:
 def measured_radii(least: int = 8) -> MeasuredRadii:
     """The table of Angeli and Marinova (2013) from the installed package nucleardatapy; nothing is downloaded.
 
-    The package is not imported, since that draws in its plots: its table is read where it lies. Its licence is
+    The package is not imported, because this would import its plots; only its table is read. Its licence is
     CC BY-NC-ND 4.0, so that lemmata holds no copy.
 
     >>> nuclei = measured_radii()
@@ -149,7 +149,7 @@ class RadiiTable:
 
     @property
     def rest(self) -> Float[np.ndarray, " n"]:
-        """What the base model misses."""
+        """The errors of the base model."""
         return self.radius - self.base
 
     @functools.cached_property
@@ -175,7 +175,7 @@ class RadiiHalf(eqx.Module):
     """A table of radii in two parts.
 
     Args:
-        choose: the nuclei by whose errors hyper-parameters are chosen; errors count at the others.
+        choose: the nuclei whose errors choose the hyper-parameters; errors count at the other nuclei.
         table: the radii.
     """
 
@@ -255,7 +255,7 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
     settings = Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenEnds:
-        """As many elements as the share says, at random."""
+        """A random set of elements of the size that the share gives."""
         table = radii_table("isospin")
         chain, steps, count = _ends(table)
         rank = jax.random.permutation(key, count)
@@ -269,7 +269,10 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
-    """Of each nucleus the number of its long chain, its step among the last four (0 before them); how many chains."""
+    """For each nucleus, the number of its long chain and its step among the last four (0 before them).
+
+    The number of chains.
+    """
     z = table.points[:, 0].astype(int)
     long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]
     chain, steps = np.zeros(len(z), int), np.zeros(len(z), int)

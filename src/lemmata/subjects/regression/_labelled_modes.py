@@ -30,7 +30,7 @@ class LabelledModes(eqx.Module):
     """A target 2 eta - 1 = a sum_i sign_i i^(-(s beta + 1)/2) e_i on a grid of n points, from which labels are drawn.
 
     Args:
-        signs: of the modes, as many as the largest grid may have.
+        signs: of the modes, as many as the largest grid can have.
         s: interpolation smoothness.
         n: points.
         depth: hidden layers, if the kernel is a network's.
@@ -115,13 +115,13 @@ class CircleTargets(Population[LabelledModes]):
 
 
 class Bumps(eqx.Module):
-    """Targets +-h, signs by a seed, on m equal pieces of [0, 1]; h is a bump of the order r: s = 1, beta = 2 r."""
+    """Targets +-h, with signs by a seed, on m equal pieces of [0, 1]; h is a bump of the order r: s = 1, beta = 2 r."""
 
     seed: Float[np.ndarray, " two"]
     r: int = eqx.field(static=True)
 
     def height(self, n: int) -> float:
-        """n^(-r / (2r + 1)): with n^(1/(2r+1)) pieces the norm in H^r stays bounded."""
+        """n^(-r / (2r + 1)): with n^(1/(2r+1)) pieces, the norm in H^r stays bounded."""
         return float(n) ** (-self.r / (2 * self.r + 1))
 
     def shape(self, t: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:

@@ -1,4 +1,4 @@
-"""Fits of what base models miss of charge radii: five kinds of kernels, their grids, and nuclei that are left out.
+"""Fits to the errors of base models of charge radii: five kinds of kernels, their grids, and nuclei left out.
 
 Let Q = (K + ridge I)^-1 of all nuclei. The errors at the nuclei of a set S, of a fit to all other nuclei, are Q_SS^-1
 (Q y)_S. The matrix Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S'. So one inverse is enough for every
@@ -32,7 +32,7 @@ GRIDS = {
     "parity of N": list(itertools.product((1.0,), (7.0,), (0.67, 1.0), (1.5,), (0.03, 0.1), (0.0016, 0.005))),
 }
 
-# What of each grid has the least left-out error over all nuclei, for the isospin formula.
+# The setting of each grid with the least leave-one-out error over all nuclei, for the isospin formula.
 CHOSEN = {"smooth": (3.0, 0.005), "odd-even": (2.25, 3.0, 0.3, 0.0016), "two scales": (1.0, 7.0, 0.016)}
 
 
@@ -74,7 +74,7 @@ def _kept(table: RadiiTable, kind: str) -> list[tuple[Float[np.ndarray, "n n"], 
 
 @functools.cache
 def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"]]:
-    """By base model, of those with so many nuclei, which are the same ones."""
+    """By base model; for those with this number of nuclei, these are the same nuclei."""
     tables = [table for table in map(radii_table, BASES) if len(table.radius) == count]
     rests = np.stack([table.rest for table in tables], axis=1)
     errors = np.stack([own @ rests / np.diagonal(own)[:, None] for own in _inverses(kind, tables[0].points)])
@@ -82,7 +82,7 @@ def _left_out(kind: str, count: int) -> dict[str, Float[np.ndarray, "settings n"
 
 
 def left_out(table: RadiiTable, kind: str) -> Float[np.ndarray, "settings n"]:
-    """What fits to all other nuclei miss of each nucleus, for every setting of the grid."""
+    """The errors on each nucleus of fits to all other nuclei, for every setting of the grid."""
     return _left_out(kind, len(table.radius))[table.name]
 
 

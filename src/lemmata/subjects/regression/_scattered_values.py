@@ -20,7 +20,7 @@ def logarithmic(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"]) -> Flo
 
 
 def power(x: Float[np.ndarray, "n d"], z: Float[np.ndarray, "m d"], exponent: float) -> Float[np.ndarray, "n m"]:
-    """-r^e for e below 2, r^e for e between 2 and 4: positive definite beside an affine drift."""
+    """-r^e for e below 2, r^e for e between 2 and 4: positive definite with an affine drift."""
     return (-1.0 if exponent < 2 else 1.0) * squared_gaps(x, z) ** (exponent / 2)
 
 

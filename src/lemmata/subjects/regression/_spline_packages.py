@@ -93,7 +93,7 @@ class SplinePackages(Population[SplineValues]):
 
 
 class ScatteredPoints(eqx.Module):
-    """N points t of R^p, steps h, and as many places z around which splines are tried."""
+    """N points t of R^p, steps h, and an equal number of places z around which splines are evaluated."""
 
     points: Float[Array, "N p"]
     z: Float[Array, "n p"]

@@ -176,7 +176,7 @@ class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
     predict = -1.0
 
     def measure(self, problem: HiddenEnds, key: Key[Array, ""]) -> Array:
-        """Without parities, and with them."""
+        """Errors without parities, and with them."""
         return jnp.stack([extrapolated(problem, kind, LAST) for kind in ("smooth", "odd-even")])
 
 

@@ -208,7 +208,7 @@ class IdentityPackageGain(Claim[IdentityStack]):
         return _derivative_at_centre(problem)
 
     def condition(self, problem: IdentityStack) -> Array:
-        """Coefficients beside their sum with terms of size c."""
+        """Coefficients relative to their sum with terms of size c."""
         return jnp.asarray(problem.covariance.level / (problem.slope - math.log(2)))
 
 
@@ -247,7 +247,7 @@ class CurvedDirections(Claim[ScatteredPoints]):
         z, h = problem.z, problem.steps
         second = values(z + h) - 2 * values(z) + values(z - h)
         sizes = jnp.linalg.svd(second, compute_uv=False)
-        # Second differences of affine functions are rounding; those of splines are of the order of 1
+        # Second differences of affine functions are only rounding; those of splines are of order 1
         return jnp.sum(sizes > jnp.sqrt(jnp.finfo(float).eps)).astype(float)
 
 
