@@ -78,7 +78,7 @@ class ModularAddition(eqx.Module):
 
     @property
     def critical_interaction(self) -> float:
-        """The value sqrt(4 gamma/3) of u a²: S/P = 2F (1 - u a² F + gamma F²/3) at F = G has its double root."""
+        """The value sqrt(4 gamma/3) of u a². There, S/P = 2F (1 - u a² F + gamma F²/3) at F = G has its double root."""
         return float(np.sqrt(4 * self.decay / 3))
 
     @property

@@ -154,7 +154,10 @@ class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
 
 
 def share_density(problem: TaughtUnit, d: float, share: float, interaction: float) -> float:
-    """Log density of y = q²/(1 + 2(q² + r)) at a share, up to a constant: over r = |w|² - q², of d - 1 dimensions."""
+    """Log density of y = q²/(1 + 2(q² + r)) at a share, up to a constant.
+
+    It is an integral over r = |w|² - q², of d - 1 dimensions.
+    """
     g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
     r = np.linspace(1e-4, 1 + 12 * d**-0.5, 6000) * g
     q = np.sqrt(share * (1 + 2 * r) / (1 - 2 * share))

@@ -36,7 +36,7 @@ _CLAIMS = {
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
-    """What is known of a network around one input.
+    """The known facts about a network around one input.
 
     Args:
         label: the class whose margins these are; 1 or 0, the sign, for a network of one output.
@@ -110,7 +110,7 @@ def certify(
             (linen with its variables as params, or nnx). Layers are affine ones (dense, convolution, average pooling)
             and ReLU.
         x: one input, of the shape that the network reads.
-        radius: the radius of the ball, above 0; in "linf" also an array of the shape of x, of a number of at least 0
+        radius: the radius of the ball, above 0; for "linf", also an array of the shape of x with a number of at least 0
             for each coordinate. Coordinates of radius 0 do not change.
         norm: "linf", or "l2" for all but the programmes.
         method: "interval", "crown", "alpha", "lp" or "exact".

@@ -19,7 +19,8 @@ class Compared:
         value: log of the largest eigenvalue of its covariance, whitened by the other classes, over (1 + sqrt(d/n))².
             low, high: the smallest and the largest such value of the other classes.
         scores: its rows along the eigenvector.
-        chance: that a draw from the normal law of the other values is as large, by Student's law.
+        chance: the probability that a draw from the normal distribution of the other values is as large, by Student's
+            distribution.
         normal: the p-value of Shapiro and Wilk's test that the other values are normal.
         median: of the other values.
     """

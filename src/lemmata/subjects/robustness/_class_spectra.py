@@ -37,7 +37,7 @@ class ClassSpectrum:
         overlap: the squared cosine of the eigenvector with the direction of the shift that the spike predicts.
         chance: how likely so large an eigenvalue is for a clean class, if the conditions hold; None if undecided.
         suspicious: the rows of the smaller of the two groups, as positions in the input; empty if not visible.
-        conditions: the conditions on which the reading rests.
+        conditions: the conditions for the reading.
         found: the reading in words.
     """
 
@@ -91,15 +91,16 @@ class BackdoorReport:
 def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.05) -> BackdoorReport:
     """Classes whose features fall into two groups along a direction of too much variance, and the rows behind it.
 
-    A fraction of a class's rows shifted by one vector adds a spike to the covariance of the class. Clean features have
-    directions of large variance, too, so the report looks for a reference first, and says which one it found:
+    A fraction of a class's rows shifted by one vector adds a spike to the covariance of the class. Clean features also
+    have directions of large variance. So the report first looks for a reference, and says which one it found:
 
-    * If the eigenvalues of a class are those of isotropic noise (Marchenko and Pastur's law), the noise is the
-      reference. Baik, Ben Arous and Péché's threshold says which spikes can be seen at this number of rows, and the
-      overlap how well the direction is found.
+    * If the eigenvalues of a class are those of isotropic noise (the Marchenko-Pastur law), the noise is the reference.
+      The threshold of Baik, Ben Arous and Péché gives the spikes that are visible at this number of rows, and the
+      overlap gives the accuracy of the direction.
     * Otherwise the other classes are the reference, if there are at least four classes. The rows of the class are
       whitened by the covariance within the other classes, and the top eigenvalue is compared with the other classes'.
-    * Without a reference, the class is undecided: one direction of a single class cannot be told from clean structure.
+    * Without a reference, the class is undecided: one direction of a single class cannot be distinguished from clean
+      structure.
 
     A class is visible if its top eigenvalue is above the reference, and its rows fall into two groups along the
     eigenvector: two normal laws fit them far better than one, with a valley between. If more than half of the classes

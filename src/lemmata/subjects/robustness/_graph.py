@@ -48,7 +48,7 @@ class Graph:
 
     Args:
         shape: that of the input.
-        array: what arrays the values are.
+        array: the type of the arrays.
     """
 
     def __init__(self, shape: tuple[int, ...], array: Callable[[np.ndarray], Any]):
@@ -68,7 +68,7 @@ class Graph:
         return self._units(len(self.blocks) - 1, shape)
 
     def leaky(self, signal: Signal, slope: Any) -> Signal:
-        """The signal where it is positive, and slope times it elsewhere."""
+        """The signal where it is positive, and slope times the signal otherwise."""
         other = self.relu(combined([-1.0], [signal]))
         return combined([1.0, -slope], [self.relu(signal), other])
 
@@ -102,7 +102,7 @@ class Graph:
             for own, until in sorted(last.items()):
                 block = self.blocks[own]
                 if block.depth == layer:
-                    assert block.pre is not None  # the input alone has none, at depth 0
+                    assert block.pre is not None  # only the input has none, at depth 0
                     rows.append(self._affine(block.pre, present))
                     kept[own] = np.eye(block.size)
                 elif block.depth < layer <= until:

@@ -99,7 +99,7 @@ class OpenNetwork:
         return self.maps[layer].shape[1] if layer < len(self.maps) else self.last.shape[1]
 
     def _backward(self, rows: np.ndarray, chords: list) -> np.ndarray:
-        """Coefficients of [1, x], and beyond them those of each open unit before it was replaced by a line."""
+        """Coefficients of [1, x], and also those of each open unit before it was replaced by a line."""
         found = rows.copy()
         for matrix, (below, above, constant) in zip(self.maps[: len(chords)][::-1], chords[::-1], strict=True):
             start = matrix.shape[1]

@@ -16,8 +16,8 @@ class PlanarRule(eqx.Module):
     """A rule that answers 1 on a part of the plane, an input, and normal noise on it.
 
     Args:
-        kind: 0 for the half-plane <normal, u> <= size, 1 for the disc |u| <= size, 2 for the squares of side `size` on
-            which both coordinates are in even places, or both in odd ones.
+        kind: 0 for the half-plane <normal, u> <= size, 1 for the disc |u| <= size, 2 for a chessboard: the squares of
+            side `size` on which both coordinates are in even places, or both in odd places.
         size: as said.
         place: the input.
         normal: a unit vector.

@@ -96,7 +96,7 @@ def exact(
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r d"]]:
     """The smallest <row, outputs> of the network on the ball, by branch and bound within `seconds` in all.
 
-    Returns the lower bounds, which are the minima if the search ended in time (Tjeng et al., 2019), -inf if it
+    It returns the lower bounds, which are the minima if the search ended in time (Tjeng et al., 2019) and -inf if it
     did not begin, and the best inputs found.
     """
     upper, limits, equal, values, low, high = _triangles(network, ball, bounds, whole=True)

@@ -26,7 +26,7 @@ _NNX = frozenset(("Linear", "Conv", "BatchNorm", "Dropout"))
 
 @dataclasses.dataclass(frozen=True)
 class _Affine:
-    """A layer that is affine in its input: by matrix and bias, or by what it makes of a batch of inputs.
+    """A layer that is affine in its input, given by matrix and bias, or by its result for a batch of inputs.
 
     `linear` is the layer without its bias, of which each unit vector gives one column exactly.
     """

@@ -142,7 +142,7 @@ def crown(
     rows: Float[np.ndarray, "r k"],
     slopes: list[np.ndarray] | None = None,
 ) -> Float[np.ndarray, " r"]:
-    """The bound with the given lower slopes, each layer's (units,) or (rows, units); CROWN's own without them."""
+    """The bound with the given lower slopes, each layer's (units,) or (rows, units); by default CROWN's own slopes."""
     return _backward(network, bounds, rows, adaptive_slopes(bounds) if slopes is None else slopes).value(ball)
 
 

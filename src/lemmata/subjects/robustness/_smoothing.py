@@ -51,11 +51,11 @@ class SmoothCertificate:
     """The class of a smoothed classifier at one input, and how far it is certain.
 
     Args:
-        label: the class; None if the lower limit of its probability does not exceed 1/2: it abstains.
+        label: the class; None (it abstains) if the lower limit of its probability does not exceed 1/2.
         candidate: the most frequent class among the first draws. count, n: how often the candidate was seen in the
             second draws, and the number of these draws.
         p_lower: the lower limit of its probability, exact at level 1 - alpha.
-        radius: the radius of the l2 ball on which the class stays with that confidence; 0 if it abstains.
+        radius: the radius of the l2 ball on which the class stays the same with that confidence; 0 if it abstains.
         linf: the radius of the infinity-norm ball inside the l2 ball, radius/sqrt(d).
         l1: the radius of the l1 ball inside the l2 ball, which equals `radius`.
         ceiling: sigma Phi^-1(alpha^(1/n)), the largest l2 radius that n draws can give. sigma, alpha: the arguments.
@@ -120,7 +120,7 @@ def smooth(
     Raises:
         SettingError: for a network in training mode, a sigma that is not positive, an alpha outside (0, 1/2), or
             invalid counts.
-        ShapeError: for answers of f that are neither classes nor scores.
+        ShapeError: for outputs of f that are neither classes nor scores.
         DataError: for scores that are not finite.
 
     Example:

@@ -11,7 +11,7 @@ _STEPS = 100
 
 @dataclasses.dataclass(frozen=True)
 class TwoGroups:
-    """Two normal laws of one variance.
+    """Two normal distributions of one variance.
 
     Args:
         gain: twice the gain of the log-likelihood over a single normal law.

@@ -246,7 +246,7 @@ class FragileRule(eqx.Module):
         return self.strength / jnp.sqrt(len(self.weights))
 
     def accuracy(self, means: Float[Array, " d"]) -> Float[Array, ""]:
-        """For weak features of these means times the label."""
+        """The accuracy if weak features have these means times the label."""
         score = self.weights @ means / jnp.linalg.norm(self.weights)
         right = ndtr(score + jnp.array([1.0, -1.0]) * self.pull)
         return right @ jnp.stack([self.keep, 1 - self.keep])

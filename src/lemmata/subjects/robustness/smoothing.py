@@ -197,7 +197,7 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
 def _steepest(problem: IntervalRule, key: Key[Array, ""]) -> Array:
     """The largest difference quotients of the smoothed function and of its quantile, over random pairs.
 
-    The pairs are a tenth of the noise apart, at most.
+    The distance of the pairs is at most a tenth of the noise.
     """
     place_key, step_key = jax.random.split(key)
     left = problem.scale * jax.random.uniform(place_key, (1024,), minval=-2.0, maxval=2.0)

@@ -1,4 +1,4 @@
-"""What an attention matrix reads: the effective number of tokens, dispersal at other lengths, and contraction."""
+"""Properties of an attention matrix: the effective number of tokens, dispersal at other lengths, and contraction."""
 
 import dataclasses
 import html
@@ -27,7 +27,7 @@ _MASK = 1000.0
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AttentionReport:
-    """What the rows of an attention matrix read.
+    """The tokens that the rows of an attention matrix read.
 
     Args:
         effective: for each query, exp of the entropy of its weights: the number of tokens that it reads.
@@ -213,7 +213,7 @@ def _contraction(weights: np.ndarray) -> tuple[float, bool]:
 
 
 def _mixed(table: np.ndarray, seen: np.ndarray) -> float:
-    """The largest (L_ij - L_ik) - (L_lj - L_lk); infinite if one query sees a key that another one does not."""
+    """The largest (L_ij - L_ik) - (L_lj - L_lk); infinite if one query attends to a key that another one does not."""
     if (seen != seen[0]).any():
         return math.inf
     table = table[:, seen[0]]

@@ -63,7 +63,7 @@ def draws_of(n: int, d: int, count: int) -> Draws:
 
 
 def gap_of(n: int, weight: float) -> float:
-    """The necessary lead of the right logit if all others are equal; also exact near the weight 1/n."""
+    """The necessary lead of the right logit if all others are equal; it is also exact near the weight 1/n."""
     return math.log1p((n * weight - 1) / (1 - weight))
 
 

@@ -38,7 +38,7 @@ _ROUNDING = 1e-12
 
 @dataclasses.dataclass(frozen=True)
 class LogitFormat:
-    """What a number format leaves of a lookup.
+    """The effect of a number format on a lookup.
 
     Args:
         name: the name of the format.
@@ -128,7 +128,7 @@ class Retrieval:
 
 
 def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, weight: float | int = 0.5) -> Retrieval:
-    """What a softmax lookup among n unit keys in d dimensions needs, and whether a number format can hold its logits.
+    """The scale that a softmax lookup among n unit keys in d dimensions needs, and whether a number format is enough.
 
     The query is one of the keys, and the logits are the inverse temperature times the inner products. With p
     significant bits each logit is rounded by a relative error of at most u = 2^-p. In the worst case, rounding lowers
@@ -228,7 +228,7 @@ def _spread(n: int, d: int, weight: float) -> float | None:
         return None
     if n > 2 * _ALL_KEYS and weight < 1e-3:
         return None
-    near = np.arange(1, min((n - 1) // 2, _ALL_KEYS) + 1)  # on either side; farther keys have no weight
+    near = np.arange(1, min((n - 1) // 2, _ALL_KEYS) + 1)  # on each side; farther keys have no weight
     times = np.full(len(near), 2.0)
     if n % 2 == 0 and n <= 2 * _ALL_KEYS:
         near, times = np.append(near, n // 2), np.append(times, 1.0)

@@ -23,7 +23,7 @@ class AttemptPlan(AbstractFinding):
 
     Args:
         attempts: for each problem.
-        uniform: the expected number solved if every problem gets as many, the first ones one more.
+        uniform: the expected number solved if every problem gets the same number, and the first ones get one more.
     """
 
     attempts: Int[np.ndarray, "problems"]
@@ -85,7 +85,7 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
 
 
 def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities and nothing, or the parameters of each problem's posterior."""
+    """Probabilities and None, or the parameters of each problem's posterior."""
     if n is not None:
         successes, trials = counts("successes", p, n)
         return successes + _PRIOR, trials - successes + _PRIOR

@@ -1,4 +1,4 @@
-"""How often k attempts solve a problem, from counts of successes; and beyond the attempts that were made."""
+"""How often k attempts solve a problem, from counts of successes, also for more attempts than were made."""
 
 import dataclasses
 
@@ -56,7 +56,7 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
     Args:
         successes: how many attempts were right, one number a problem.
         n: how many were made, one number for all or one a problem.
-        k: how many attempts are asked about.
+        k: the number of attempts in the question.
         level: the confidence of the interval.
 
     Raises:
@@ -164,8 +164,8 @@ def _beta_region(
 ) -> tuple[float, float, tuple[float, float], tuple[float, float]]:
     """The fitted a and b, the extremes of pass@k within the likelihood's interval, and those that fit equally well.
 
-    On a grid of the mean's logit and the logarithm of a + b, which zooms to the region. The extremes of the equally
-    good fits are given if they differ much; a and b are then of the fit nearest to the middle of them.
+    On a grid of the mean's logit and the logarithm of a + b, which zooms to the region. If the equally good fits differ
+    much, their extremes are given; a and b are then those of the fit nearest to the middle.
     """
     mean = np.clip(found.sum() / trials.sum(), 1e-6, 1 - 1e-6)
     centre = np.log(mean / (1 - mean))

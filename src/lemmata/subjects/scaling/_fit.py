@@ -44,7 +44,10 @@ class Fit:
         return (_objective(self, theta) - _objective(self, self.theta)) / self.scale
 
     def covariance(self) -> Float[np.ndarray, "p p"]:
-        """Of the parameters, from the derivatives at the fit; a direction that data do not see is infinite."""
+        """The covariance of the parameters, from the derivatives at the fit.
+
+        A direction that data do not determine is infinite.
+        """
         slopes = self.design.log_loss(self.theta, self.design.sizes)[1]
         return self.scale * np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)
 

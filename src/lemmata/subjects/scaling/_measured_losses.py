@@ -92,12 +92,12 @@ def fit_scaling_law(
 def extrapolation_interval(
     n: Float[np.ndarray, "m"], loss: Float[np.ndarray, "m"], at: float, *, floor: bool = True, level: float | int = 0.9
 ) -> tuple[float, float]:
-    """The interval of `fit_scaling_law(n, loss).extrapolate(at)` alone, a tenth of the work.
+    """Only the interval of `fit_scaling_law(n, loss).extrapolate(at)`, for a tenth of the work.
 
     Args:
         n: the size of each run.
         loss: its loss.
-        at: the size that is asked about.
+        at: the size in the question.
         floor: whether the law has a constant.
         level: the confidence.
 
@@ -128,7 +128,7 @@ def _enough(design: Design) -> None:
                 f"different values of {name}", found=found, rule=f"at least {least} values, to fit a curve in {name}"
             )
     if design.terms == 2:
-        # log d = a + b log n, as where every run has twenty tokens a parameter: one curve, not two
+        # log d = a + b log n, as if every run has twenty tokens for each parameter: one curve, not two
         spread = np.linalg.svd(design.sizes - design.centre, compute_uv=False)
         if spread[1] < 1e-3 * spread[0]:
             remedy = "vary them separately, or fit n alone"

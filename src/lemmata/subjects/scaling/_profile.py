@@ -1,4 +1,4 @@
-"""Intervals by profile likelihood, how far a number can go before the data object, and by the jackknife."""
+"""Intervals by profile likelihood, the range of a number that the data do not reject, and by the jackknife."""
 
 import math
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: f
 def both_intervals(
     fit: Fit, others: list[Fit], number: Functional, level: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """By profile, and by the jackknife if there are other fits, of a number that is given as its logarithm."""
+    """By profile, and by the jackknife if there are other fits, for a number that is given as its logarithm."""
     low, high = (_exponential(end) for end in profile_interval(fit, number, level))
     if not others:
         return (low, high), (math.nan, math.nan)

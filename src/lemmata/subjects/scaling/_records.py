@@ -1,4 +1,4 @@
-"""What a question about scaling is answered with: the number, its interval, the conditions, the claim behind it."""
+"""The answer to a question about scaling: the number, its interval, the conditions, the claim behind it."""
 
 import dataclasses
 import math

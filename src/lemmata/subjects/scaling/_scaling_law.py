@@ -51,7 +51,7 @@ class Allocation(AbstractFinding):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScalingLaw(AbstractFinding):
-    """loss = floor + A n^-alpha + B d^-beta as fitted; the value is alpha.
+    """The fitted law loss = floor + A n^-alpha + B d^-beta; the value is alpha.
 
     Args:
         constants: floor, A, alpha, and B and beta if d was given.

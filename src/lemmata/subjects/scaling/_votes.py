@@ -128,9 +128,9 @@ def _exponent(p1: float, p2: float) -> float:
 
 
 def _smallest(p1: float, p2: float, error: float) -> float:
-    """The least number of votes from which on the error stays at or below the one that is allowed.
+    """The least number of votes from which on the error stays at or below the allowed error.
 
-    One more vote can make it larger, by parity: along odd and along even numbers it falls. If the later of the two
+    One more vote can increase it, by parity: it falls along odd and along even numbers. If the later of the two
     numbers is good from some point on, so is every number from the one before it.
     """
 
@@ -151,7 +151,7 @@ def _smallest(p1: float, p2: float, error: float) -> float:
 
 
 def _enough(p1: float, p2: float, error: float) -> float:
-    """Votes that are enough however the remaining probability is split into answers of at most p2 each.
+    """A number of votes that is enough for any split of the remaining probability into answers of at most p2 each.
 
     Consider an answer of probability q <= p2. The probability that it has at least one vote, and at least as many as
     the right answer, is at most its mean number of such votes: K q times the probability that K - 1 other votes leave

@@ -1,8 +1,8 @@
 """Separable scaling laws: the best use of a budget, a fit without a floor, and how far a fit can be trusted.
 
-This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens, its best allocation
-under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all sizes. It
-leaves unexplained why losses follow power laws, and what happens where they stop doing so.
+This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens. It covers its best
+allocation under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all
+sizes. It does not explain why losses follow power laws, or what happens where they stop doing so.
 """
 
 import equinox as eqx
@@ -317,7 +317,7 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
 
 
 def _wanted(problem: SeparableLaw):
-    """An excess loss, and the tokens that reach it with exp(log) parameters; no finite number if none do."""
+    """An excess loss, and the tokens that reach it with exp(log) parameters; infinite if no number does."""
     wanted = problem.parts(*_balanced(problem, problem.exponents)).sum()
     (alpha, beta), (a, b) = problem.exponents, problem.amplitudes
 

@@ -244,7 +244,7 @@ def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float
 
     def half(_, ends):
         middle = (ends[0] + ends[1]) / 2
-        # the upper tails themselves, which rounding would lose beside 1
+        # the upper tails themselves, because 1 minus them would lose digits
         survival = p * norm.cdf(lead - middle) + (1 - p) * norm.cdf(-middle / spread)
         return jnp.where(survival > above, middle, ends[0]), jnp.where(survival > above, ends[1], middle)
 

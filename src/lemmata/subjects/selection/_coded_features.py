@@ -1,4 +1,4 @@
-"""Feature vectors that a coding rate is asked of: random ones, and ones of equal second moments in all directions."""
+"""Feature vectors for coding rates: random ones, and vectors with equal second moments in all directions."""
 
 import equinox as eqx
 import jax

@@ -48,8 +48,8 @@ def kernel_coding_rate(
     """R(K, eps) = 1/2 log det(I + d / (n eps²) K) of n points with Gram matrix K, in nats.
 
     Only inner products of features are used, so a kernel can replace them, for example the tangent kernel of a proxy
-    network. With d / (n eps²) = 1 / noise it is the information that noisy values at the points give about a Gaussian
-    process of covariance K.
+    network. With d / (n eps²) = 1 / noise, it is the information that noisy values at the points give about a Gaussian
+    process with covariance K.
 
     Args:
         gram: K, positive semidefinite.

@@ -70,7 +70,7 @@ def proxy_tangent_gram(
     times the Gram matrix of the derivatives in its outputs: products of Jacobians that are never formed.
 
     Args:
-        features: of a model that is too large to be differentiated, say; standardised.
+        features: of a model that is, for example, too large to be differentiated; standardised.
         outputs: of that model, one row a point.
         key: of the first weights.
         widths: of the hidden layers.

@@ -65,7 +65,7 @@ def query(
         raise ShapeError("pool and labelled rows", found=f"pool {pool.shape}, labelled rows {known.shape}", rule=rule_)
     rows = np.concatenate([pool, known])
     check_numbers("pool and labelled rows", rows)
-    # Columns in units of a power of 2 near their largest entry, which rounds nothing: squares then do not overflow.
+    # Columns in units of a power of 2 near their largest entry, which does not round: then squares do not overflow.
     rows = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=0))[1])
     spread = rows.std(axis=0)
     rows = jnp.asarray((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0) / math.sqrt(rows.shape[1]))

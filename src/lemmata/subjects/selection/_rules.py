@@ -24,7 +24,7 @@ _SUMS = 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class Candidates:
-    """Rows of which some have labels, what a kernel sees of them, and what a model thinks of them.
+    """Rows some of which have labels, the kernel's view of them, and the model's predictions for them.
 
     Args:
         gram: K of all rows.
@@ -149,7 +149,7 @@ def _by_coding_rate(candidates: Candidates, count: int, shares: np.ndarray | flo
     level = np.diagonal(gram).mean()
     on_diagonal = np.broadcast_to(level * shares, len(gram))
     if len(labelled):
-        # what posterior_gram does, without compiling for each number of labels anew
+        # the same as posterior_gram, without a new compilation for each number of labels
         own = gram[np.ix_(labelled, labelled)] + noise * level * np.eye(len(labelled))
         half = scipy.linalg.solve_triangular(np.linalg.cholesky(own), gram[labelled], lower=True)
         gram = gram - half.T @ half

@@ -93,7 +93,7 @@ def time_to_fit(
         x: inputs.
         y: targets.
         units: the width, of the units that are given.
-        error: the squared norm asked for.
+        error: the required squared norm.
         horizon: the latest time.
         steps: the most steps that are taken.
     """
@@ -126,7 +126,9 @@ def largest_eigenvalue(
     units: float | Float[Array, ""],
     rounds: int = 30,
 ) -> Float[Array, ""]:
-    """lambda_max(H) at these weights by power iteration, without forming H; from below, by a few percent at most.
+    """lambda_max(H) at these weights by power iteration, without forming H.
+
+    A lower bound, too small by at most a few percent.
 
     Args:
         activation: relu, exp or softmax.

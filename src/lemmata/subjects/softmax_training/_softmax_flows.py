@@ -205,8 +205,8 @@ class NestedNetworks(Population[Initialised]):
 
     widths: tuple[float, ...] = (64.0, 128.0, 256.0, 512.0)
     # Sizes and the standard deviation of the weights.
-    # If weights and so shares are nearly equal, second-order movements are means of a few heavy terms, and the
-    # smallest widths bend the slope by 0.09.
+    # If the weights, and therefore the shares, are nearly equal, second-order movements are means of a few heavy terms,
+    # and the smallest widths bend the slope by 0.09.
     settings = network_settings(rows=2, sigma=0.3, widest=0.4, corners=(0.25, 0.4))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Initialised:

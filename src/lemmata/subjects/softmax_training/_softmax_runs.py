@@ -82,7 +82,7 @@ def against_smallest_eigenvalue(first: Training, time: Float[Array, ""], steps: 
 
 
 def along_smallest_eigenvector(first: Training, time: Float[Array, ""], steps: int) -> Training:
-    """Units moved by 0.05, so that the smallest eigenvalue of H falls fastest; F - Y is along its eigenvector."""
+    """Units moved by 0.05 so that the smallest eigenvalue of H falls fastest; F - Y is along its eigenvector."""
     later = eqx.tree_at(lambda t: t.moved, first, _FAR * _against(first))
     direction = jnp.linalg.eigh(later.tangent)[1][:, 0].reshape(later.y.T.shape).T
     return eqx.tree_at(lambda t: t.y, later, later.outputs - direction)
@@ -164,7 +164,7 @@ class SoftmaxRuns(Population[Training]):
 class RunsWithinRadius(Population[Training]):
     """Networks so wide, of so small targets, that D < R: no unit can leave the radius in which H keeps half of lambda.
 
-    Weights are so small that B = 1; targets lie along the smallest eigenvector of the limit of H.
+    Weights are so small that B = 1; targets are along the smallest eigenvector of the limit of H.
 
     Args:
         steps: steps of coarse descent that went before.

@@ -180,7 +180,8 @@ def initialise(
     """A network of width 2 pairs at its symmetric initialisation (Definition 3.7), with these data.
 
     Args:
-        drawn: d + k rows of standard normal numbers: the first d are the weights over sigma, the signs of the others a.
+        drawn: d + k rows of standard normal numbers: the first d are the weights over sigma, and the signs of the
+            others are a.
         x: inputs.
         y: targets.
         sigma: standard deviation of the weights.
@@ -217,7 +218,7 @@ def pose_training(problem: object, sigma: float = 0.05, steps: int = 0) -> Train
     """A network of width 256 on the first rows of a user's table; None for anything else.
 
     Args:
-        problem: what the user has.
+        problem: the user's problem.
         sigma: standard deviation of the weights.
         steps: coarse steps of descent that it has been trained for.
     """

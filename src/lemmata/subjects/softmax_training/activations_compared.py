@@ -64,7 +64,7 @@ def table_steps(smallest: float | Array, size: int, error: float) -> Array:
     Args:
         smallest: lambda.
         size: n k.
-        error: the squared norm asked for.
+        error: the required squared norm.
     """
     return size**2 * jnp.log(size / error) / jnp.asarray(smallest) ** 2
 
@@ -89,7 +89,8 @@ def width_table(
         error: the required squared Frobenius norm of F - Y.
         key: randomness of the weights, which all activations share.
         widths: the ladder of widths.
-        steps: the most steps of descent for each network; one that would need more counts as not trained.
+        steps: the largest number of steps of descent for each network; a network that would need more counts as not
+            trained.
     """
     n, k = y.shape
     drawn = jax.random.normal(jax.random.key(0) if key is None else key, (x.shape[1] + k, widths[-1] // 2), x.dtype)

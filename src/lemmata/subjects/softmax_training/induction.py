@@ -48,7 +48,7 @@ def width_asked() -> Hypothesis:
 
 
 def within_displacement(problem: Training) -> Hypothesis:
-    """That the weights are where earlier steps may have led."""
+    """The condition that the weights can be reached by earlier steps."""
     return Hypothesis("no unit has moved by more than D", problem.farthest, "<=", problem.displacement, "Lemma C.2")
 
 

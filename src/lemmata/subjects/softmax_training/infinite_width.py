@@ -153,7 +153,7 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
     predict = -0.5
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """Beside an eigenvalue 0 of the limit there is nothing but rounding to measure."""
+        """If an eigenvalue of the limit is 0, only rounding can be measured."""
         values = jnp.linalg.eigvalsh(problem.limit)
         floor = 16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
         name = "lambda of the limit is above the rounding floor"

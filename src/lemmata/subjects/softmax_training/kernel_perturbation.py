@@ -49,7 +49,10 @@ def changes_of_kernel(problem: RandomUnits, key: Key[Array, ""]) -> Float[Array,
 
 
 def largest_change(problem: RandomUnits) -> Array:
-    """|H_ij| <= 4 m sum_r S_ir S_jr is at most 4 m, and 4 exp(2B + 2R) with bounded logits; a difference, twice."""
+    """|H_ij| <= 4 m sum_r S_ir S_jr is at most 4 m, and 4 exp(2B + 2R) with bounded logits.
+
+    For a difference, twice this.
+    """
     return 8 * jnp.minimum(problem.width, jnp.exp(2 * problem.bound + 2 * problem.radius))
 
 

@@ -25,7 +25,7 @@ ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "ke
 
 
 class LogitScale(eqx.Module):
-    """The bound B on logits, alone."""
+    """Only the bound B on logits."""
 
     bound: Float[Array, ""]
 

@@ -76,7 +76,7 @@ def ntk_descent(
         rate: eta m.
         steps: how many steps.
     """
-    # The solver takes a rate that is known; traced ones go into the kernel.
+    # The solver needs a known rate, so traced ones are put into the kernel.
     return _both(gradient_descent(eigensystem(rate * tangent), y, 1.0, steps, rate * cross))
 
 

@@ -1,8 +1,9 @@
 """One step of descent on a softmax network as a sum of terms.
 
 This theory gives the exact change of the loss in one step. It has four terms, of which two are of first order in the
-step. For all weights, these two add up to -2 m eta v' H v, where v = vec(F - Y). The theory assumes only that a step
-is taken. It does not explain how large the terms are, which is the subject of `loss_progress` and `loss_remainders`.
+step. For all weights, the sum of these two is -2 m eta v' H v, where v = vec(F - Y). The theory assumes only that a
+step is taken. It does not explain how large the terms are, which is the subject of `loss_progress` and
+`loss_remainders`.
 """
 
 import equinox as eqx
@@ -25,7 +26,7 @@ class Terms(eqx.Module):
     Args:
         normaliser: v_0, which comes from the change of the softmax's denominator.
         linear: v_1, first order in the step.
-        remainder: v_2, what is left of the exponential.
+        remainder: v_2, the remainder of the exponential.
         change: C_0, C_1, C_2, C_3, whose sum is the change of |F - Y|².
     """
 

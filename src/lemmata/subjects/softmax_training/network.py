@@ -229,7 +229,7 @@ class TangentKernelSemidefinite(Claim[MovedNetwork]):
         return [Hypothesis("some input is not 0", jnp.abs(problem.x).max(), ">", 0.0, "H scales with |x_i| |x_j|")]
 
     def predict(self, problem: MovedNetwork) -> Array:
-        """The form at u, for which the targets stand."""
+        """The quadratic form at u, which the targets represent."""
         tangent = problem.network.tangent(problem.params, problem.x)
         return jnp.einsum("il,litj,jt->", problem.y, tangent, problem.y)
 

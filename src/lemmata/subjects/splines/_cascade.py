@@ -29,7 +29,7 @@ class Cascade(eqx.Module):
     Leading axes of values are those of several cascades side by side, an output each.
 
     Args:
-        packages: each reads what the one before it writes; the last writes one number.
+        packages: each reads the output of the previous one; the last has one output.
 
     Raises:
         ShapeError: without packages, or if two packages do not fit each other.
@@ -64,7 +64,7 @@ class Cascade(eqx.Module):
         return z[..., 0]
 
     def states(self, z: Float[Array, "... n p"]) -> list[Float[Array, "... n _"]]:
-        """What every package reads, then the output (..., n, 1)."""
+        """The inputs of every package, then the output (..., n, 1)."""
         found = [z]
         for package in self.packages:
             found.append(_values_at(package, found[-1]))
@@ -114,7 +114,7 @@ class Cascade(eqx.Module):
         return Cascade(tuple(_moved(package, influence, force, upstream) for package, influence, upstream in parts))
 
     def passes(self, z: Array) -> tuple[list[Array], list[Array], list[Array], Array]:
-        """Forwards and backwards: what packages read, their influences, cotangents, and the tangent kernel."""
+        """Forwards and backwards: the inputs of packages, their influences, cotangents, and the tangent kernel."""
         states, influences = [z], []
         for package in self.packages:
             influence, z = _influence_and_values(package, z)
@@ -127,7 +127,7 @@ class Cascade(eqx.Module):
         return states, influences, cotangents[::-1], tangent
 
 
-# Compiled one by one: packages of one shape share the program, however many there are.
+# Compiled one by one: packages of one shape share the program, for any number of packages.
 @eqx.filter_jit
 def _values_at(package: Package, z: Array) -> Array:
     return package(z)

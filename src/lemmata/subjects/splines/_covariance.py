@@ -13,7 +13,7 @@ _TINY = 1e-290
 
 
 class SplineCovariance(eqx.Module):
-    """The generalised covariance of a random function whose law knows no place, direction or scale.
+    """The generalised covariance of a random function whose distribution has no preferred place, direction or scale.
 
         k(r) = r² (ln r - b) + c = r² (ln r² - 2b)/2 + c,   k(0) = c.
 

@@ -37,8 +37,8 @@ class BiasVariance:
         noise: the variance of the targets around their mean, either given or estimated from repeated inputs; None
             otherwise.
         bias: rest minus noise, at least 0; None if the noise is not known.
-        excess_bias: rest less the least of all rests. Noise is common, so that it is how much more bias a fit has than
-            the one of least bias.
+        excess_bias: rest minus the least of all rests. The noise is the same for all fits, so this is the additional
+            bias of a fit compared with the fit of least bias.
         level: confidence of the intervals.
         draws: pairs of fits.
         conditions: the conditions for the results.
@@ -111,8 +111,8 @@ def bias_variance(
     fitting see the same splits. Several outputs are added up.
 
     One data set cannot show two things: the error of a fit to more rows than `rows`; and the difference between noise
-    and bias, unless the noise is given or inputs are repeated with newly drawn targets. Differences of bias between
-    ways of fitting it does tell.
+    and bias, unless the noise is given or inputs are repeated with newly drawn targets. It can determine differences of
+    bias between ways of fitting.
 
     The intervals treat draws as overlapping subsamples (Nadeau and Bengio's correction, stretched): a rule of thumb,
     not a theorem. Intervals of level 0.9 were tested on three simulated distributions and fits that were not used for
@@ -214,7 +214,7 @@ def _not_negative(noise: Any) -> float:
 def _one_split(
     fits: Mapping[str, Fit], x: np.ndarray, y: np.ndarray, size: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Error, variance and rest of each fit in one split: one row a fit."""
+    """Error, variance and rest of each fit in one split: one row for each fit."""
     order = generator.permutation(len(y))
     first, second, others = order[:size], order[size : 2 * size], order[2 * size :]
     parts = []

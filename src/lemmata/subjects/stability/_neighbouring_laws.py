@@ -11,12 +11,11 @@ _SLACK = 1e-12
 
 
 class NeighbouringLaws(eqx.Module):
-    """What an algorithm answers on two neighbouring data sets, and the loss of each answer at some point.
+    """The answers of an algorithm on two neighbouring data sets, and the loss of each answer at some point.
 
     Args:
         before, after: probabilities of the k outputs.
-        loss: of each output, in [0, 1].
-        eps, delta: the privacy that the algorithm has.
+        loss: of each output, in [0, 1]. eps, delta: the privacy of the algorithm.
     """
 
     before: Float[Array, " k"]
@@ -27,7 +26,7 @@ class NeighbouringLaws(eqx.Module):
 
 
 class PrivateAlgorithms(Population[NeighbouringLaws]):
-    """Half randomised responses with the loss that tells most, half exponential mechanisms with any loss.
+    """Half are randomised responses with the most informative loss, half are exponential mechanisms with any loss.
 
     Args:
         low, high: of eps.

@@ -10,7 +10,7 @@ from ._fits import Fit, Loss, losses_of, predictor
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReplaceOne:
-    """What replacing rows did to losses.
+    """The effect of replacing rows on losses.
 
     Args:
         rows: the training rows that were replaced, one at a time.

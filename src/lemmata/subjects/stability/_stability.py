@@ -91,9 +91,9 @@ def stability(
 
     For any algorithm A and loss l, E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]. Here S^(i) is the
     sample S with its i-th row replaced by a new one. The mean change at rows that are replaced one at a time is an
-    unbiased estimate of that gap: no hypothesis on A or l, only independent rows of one law. New rows are the held-out
-    ones. If none are given, a tenth of the rows (at least 4) is set aside, and the gap is that of fits to the other
-    rows.
+    unbiased estimate of this gap. It needs no hypothesis on A or l, only independent rows of one distribution. New rows
+    are the held-out ones. If none are given, a tenth of the rows (at least 4) is set aside, and the gap is that of fits
+    to the other rows.
 
     The gap is an expectation over samples; the held-out gap is that of this fit. They are compared in the conditions.
 
@@ -106,9 +106,9 @@ def stability(
         fit: a function of (x, y) whose value has `.predict` or is callable.
         x: inputs, (n, ...).
         y: targets, (n,) or (n, outputs).
-        replaced: how many rows are replaced, each with a fit of its own; all if there are fewer.
-        held: inputs and targets of at least 4 rows of the same law that are not among these.
-        loss: "squared", "absolute", "zero-one", or a function of (predicted, y) that returns one number a row.
+        replaced: the number of replaced rows, each with its own fit; all if there are fewer.
+        held: inputs and targets of at least 4 other rows of the same distribution.
+        loss: "squared", "absolute", "zero-one", or a function of (predicted, y) that returns one number for each row.
         level: confidence of the intervals.
         seed: of the rows that are chosen, and of the bootstrap.
 

@@ -28,8 +28,8 @@ class AuditedSum(eqx.Module):
         rows: the data.
         canary: the row that is in the sum or not.
         sigma: standard deviation of the noise.
-        delta: at which eps is asked.
-        runs: releases with the canary, and as many without.
+        delta: at which eps is computed.
+        runs: the number of releases with the canary, and of those without it.
     """
 
     rows: Float[Array, "n d"]
@@ -69,12 +69,12 @@ class AuditedTraining(eqx.Module):
 
     Args:
         rows: each times its sign of the class.
-        canary: one row more, likewise.
+        canary: one additional row, in the same form.
         noise: its standard deviation.
         rate: the probability with which a row takes part in a step.
-        delta: at which eps is asked.
+        delta: at which eps is computed.
         steps: how many.
-        runs: trainings with the canary, and as many without.
+        runs: the number of trainings with the canary, and of those without it.
     """
 
     rows: Float[Array, "n d"]

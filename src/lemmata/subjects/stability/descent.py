@@ -104,7 +104,7 @@ class StronglyConvexRuns(Population[CoupledRuns]):
 
 
 class KickedRuns(eqx.Module):
-    """Descent from 0 on L max(0, w_1, ..., w_d), the loss of every row; a linear loss can take the place of a row.
+    """Descent from 0 on L max(0, w_1, ..., w_d), the loss of every row; a linear loss can replace a row.
 
     From 0 the maximum does not move. The linear loss has the slope L, too.
 
@@ -253,12 +253,12 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
         return _steps_and_size(problem)
 
     def trivial(self, problem: CoupledRuns) -> Array:
-        """Weights are at most a diameter apart."""
+        """The distance of weights is at most a diameter."""
         return 2 * problem.lipschitz * problem.radius
 
 
 def _apart(problem: KickedRuns) -> Float[Array, ""]:
-    """L |w_T - w_T^(i)|, the mean over i, where all rows are the maximum, from 0, and w_T stays there."""
+    """L |w_T - w_T^(i)|, the mean over i, if all rows have the maximum, from 0, where w_T stays."""
     along = jnp.full(problem.d, -problem.tilt / jnp.sqrt(problem.d))
     kick = problem.slope * jnp.append(along, jnp.sqrt(1 - problem.tilt**2))
 

@@ -1,4 +1,4 @@
-"""One output, three ways: the recurrence, an associative scan, a convolution; and final states of many sequences."""
+"""One output in three ways: the recurrence, an associative scan, a convolution; and final states of many sequences."""
 
 from functools import partial
 
@@ -114,7 +114,7 @@ def convolve(kernel: Float[Array, "s p m"], u: Float[Array, "..."]) -> Float[Arr
 
 
 def reach(system: DiscreteSystem, length: int) -> Inexact[Array, "t n m"]:
-    """A^(T-1) B, ..., A B, B: what inputs at each of T steps add to the state after the last.
+    """A^(T-1) B, ..., A B, B: the contribution of the input at each of T steps to the state after the last.
 
     Args:
         system: the system.

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Inexact
 from ._matrices import DiagonalMatrix
 from ._systems import ContinuousSystem, check_stable
 
-_DOUBLINGS = 60  # 2^60 steps: poles as near to the border as rounding can tell from it
+_DOUBLINGS = 60  # 2^60 steps: for poles as near to the border as rounding can distinguish
 _NEGLIGIBLE = 1e-18  # its square is beyond rounding
 
 
@@ -51,7 +51,7 @@ def _smith(entries: Inexact[Array, "n n"], b: Inexact[Array, "n m"]) -> Inexact[
 def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
     """∫_0^∞ h(t) h(t)* dt = C P C* of the response h(t) = C e^{At} B to an impulse, with the Gramian P; real parts.
 
-    Its trace is the squared H2 norm of a real system. Of a complex one it is that of the complex response.
+    Its trace is the squared H2 norm of a real system. For a complex system, it is that of the complex response.
 
     Args:
         system: a stable system without a direct path.

@@ -164,7 +164,7 @@ class DrivenSystems(Population[DrivenSystem]):
 
 
 class SampledSystems(Population[SampledSystem]):
-    """Dense stable systems and inputs drawn anew at each step."""
+    """Dense stable systems, and inputs drawn again at each step."""
 
     settings = Space(
         states=Integer(5, 1, 20, "states", corners=(5, 8)),

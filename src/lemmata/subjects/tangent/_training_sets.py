@@ -38,7 +38,7 @@ def trace_step(x: Float[Array, "n d"]) -> Float[Array, ""]:
 
 
 def some_input(problem: Any) -> Hypothesis:
-    """That not all inputs x are 0, where the kernel and its inverse are not defined."""
+    """The condition that not all inputs x are 0, where the kernel and its inverse are not defined."""
     return Hypothesis("some input is not 0", jnp.sum(problem.x**2), ">", 0.0, "the kernel of the zero input is 0")
 
 

@@ -86,7 +86,7 @@ def trained_outputs(
     """The outputs at the other points of independent networks along gradient descent.
 
     Args:
-        problem: what they are trained on.
+        problem: the training problem.
         width: the width of their hidden layer.
         members: how many networks.
         key: randomness.

@@ -63,7 +63,7 @@ def _first_inputs(problem: object) -> Rows | None:
 
 
 def _some_input(problem: Rows) -> Hypothesis:
-    """A kernel that is not 0: without biases it scales with |x| |y|."""
+    """A kernel that is not 0: without biases, it scales with |x| |y|."""
     largest = jnp.linalg.norm(problem.x, axis=1).max()
     return Hypothesis("some input is not 0", largest, ">", 0.0, "the kernel of the zero input is 0")
 

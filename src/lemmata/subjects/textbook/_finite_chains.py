@@ -102,7 +102,7 @@ class ProposedTargets(Population[ProposedTarget]):
 
 
 class TwoLaws(eqx.Module):
-    """Two laws p and q on k atoms: a target and what is drawn from, or data and what a generator makes."""
+    """Two distributions p and q on k atoms: a target and a proposal, or data and a generator."""
 
     p: Float[np.ndarray, " k"]
     q: Float[np.ndarray, " k"]
@@ -114,7 +114,7 @@ class TwoLaws(eqx.Module):
 
 
 class PairsOfLaws(Population[TwoLaws]):
-    """Distributions p = q w, where w has mean 1 under q and lies between about 1/5 and 3."""
+    """Distributions p = q w, where w has mean 1 under q and is between about 1/5 and 3."""
 
     settings = Space(atoms=Integer(6, 2, 40, "atoms", corners=(4, 12)))
 

@@ -1,4 +1,4 @@
-"""Ising models on trees, on one loop and with attractive couplings, and messages of belief propagation at rest."""
+"""Ising models on trees, on one loop and with attractive couplings, and converged messages of belief propagation."""
 
 import equinox as eqx
 import numpy as np

@@ -9,7 +9,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class MixtureFit(eqx.Module):
-    """Points on a line, and a mixture of normal laws of variance 1 that is being fitted to them.
+    """Points on a line, and a mixture of normal distributions of variance 1 during its fit.
 
     Args:
         points: n of them. means, weights: the current ones of the mixture.

@@ -1,6 +1,6 @@
 """Decision trees: a guaranteed gain of the best split.
 
-Each column has two values, so that every split is a column. The theory bounds the gain of one split if some split is
+Each column has two values, so every split is a column. The theory bounds the gain of one split if some split is
 better than chance. It does not say how trees predict new rows.
 """
 

@@ -1,4 +1,4 @@
-"""A model as a chain of affine maps with an activation of slope at most 1 between them, whatever wrote it.
+"""A model of any library as a chain of affine maps with an activation of slope at most 1 between them.
 
 The maps are whole matrices from units to units. The matrix of a convolution is its effect on all positions, and its
 norm is that of the map, not of its kernel.
@@ -37,7 +37,7 @@ class Chain:
     """The affine maps of a model, or why it is not read as a chain of them.
 
     Args:
-        network: weights and biases of the maps; None if the model is no such chain.
+        network: weights and biases of the maps; None if the model is not such a chain.
         refused: why, in words.
     """
 
@@ -51,7 +51,10 @@ class Chain:
 
     @property
     def slope(self) -> float:
-        """The product of the norms: outputs move at most so many times as far as an input; NaN if it is no chain."""
+        """The product of the norms: outputs move at most this many times as far as an input.
+
+        NaN if it is not a chain.
+        """
         return math.prod(self.norms) if self.network is not None else math.nan
 
 

@@ -48,10 +48,10 @@ class AbstractModel(abc.ABC):
     not count (padding, a prompt) is written -1 - k.
 
     Args:
-        kind: what wrote the model, in words.
+        kind: the library of the model, in words.
         theta: its parameters.
         layers: their names and shapes.
-        decayed: which parameters the training's decay acts on; all, unless the model says otherwise.
+        decayed: the parameters on which the training's decay acts; by default all.
         tells: the meaning of outputs for classes: "probabilities", as logits or as probabilities; "scores", where a
             larger score only means a likelier class; or "classes", 1 for one class and 0 for the others.
         link: "identity"; "log" if the model gives probabilities, whose logarithms are then the outputs; "one logit" or
@@ -124,9 +124,9 @@ class AbstractModel(abc.ABC):
         Callable[[Inexact[np.ndarray, " P"]], Float[np.ndarray, "n C"]],
         Callable[[Float[np.ndarray, "n C"]], Float[np.ndarray, " P"]],
     ]:
-        """The maps v -> J v and u -> J' u at the same rows, for many of both: what outputs take is computed once.
+        """The maps v -> J v and u -> J' u at the same rows, for many of both: the outputs are computed once.
 
-        Only by a face that can keep it, and for rows that pass at once.
+        Only for a library that can store it, and for rows that pass at once.
         """
         return (lambda v: self.jvp(v, x)), (lambda u: self.vjp(u, x))
 
@@ -138,7 +138,7 @@ class AbstractModel(abc.ABC):
         Args:
             v: the direction.
             x: rows.
-            y: targets: for "softmax" probabilities of classes (one-hot rows, say), for "squared" values.
+            y: targets: for "softmax", probabilities of classes (for example, one-hot rows); for "squared", values.
             loss: "softmax" is log sum exp f - <y, f>; "squared" is |f - y|²/2; "documents" the output itself;
                 any other is a `Loss`.
         """
@@ -203,7 +203,7 @@ class AbstractModel(abc.ABC):
         return {name: (join(name, 0), join(name, 1)) for name in names}
 
     def vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
-        """The shape of what the user's own function gives for these rows."""
+        """The shape of the results of the user's own function for these rows."""
         return self._vocabulary(x)
 
     def _batches(self, x: np.ndarray) -> Iterator[np.ndarray]:
@@ -228,7 +228,7 @@ class AbstractModel(abc.ABC):
 
     @abc.abstractmethod
     def _vocabulary(self, x: np.ndarray) -> tuple[int, ...]:
-        """The shape of what the user's own function gives for these rows."""
+        """The shape of the results of the user's own function for these rows."""
 
     @abc.abstractmethod
     def _outputs(self, x: np.ndarray) -> np.ndarray: ...
@@ -259,10 +259,10 @@ class AbstractModel(abc.ABC):
 
 
 def linked(found: Inexact[np.ndarray, "n _"], link: str) -> Inexact[np.ndarray, "n C"]:
-    """Outputs from what a model gives, by its `link`.
+    """Outputs from the model's own results, by its `link`.
 
     Args:
-        found: what it gives for rows.
+        found: the model's results for rows.
         link: see `AbstractModel`; of documents, losses.
     """
     if link in ("identity", "documents"):
@@ -313,10 +313,10 @@ def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any
 
 
 def row_by_row(found: Any) -> Any:
-    """What a model gave for a batch as one line of outputs for each row.
+    """The results of a model for a batch as one line of outputs for each row.
 
     Raises:
-        ShapeError: if it gave no array, or not one entry of its first axis for each row.
+        ShapeError: if it returned no array, or not one entry of its first axis for each row.
     """
     if not hasattr(found, "reshape"):
         remedy = "wrap the model in a function or module that returns only the logits or values"

@@ -1,4 +1,4 @@
-"""Rows that stand in the data twice, within training rows or on both sides of the split."""
+"""Rows that occur twice in the data, within training rows or on both sides of the split."""
 
 import dataclasses
 import hashlib
@@ -16,7 +16,7 @@ from ._missing_cells import as_points
 _NEAR, _PERHAPS = 0.01, 0.1  # of the median distance between nearest rows
 _BESIDE = 5  # the neighbour whose distance is the scale of a place
 _BY_CHANCE = 0.01  # rows that may be taken for copies
-_FLATTEST = 3.0  # dimensions, below which noise and chance look alike
+_FLATTEST = 3.0  # the dimension below which noise and chance look the same
 _SAMPLE = 512
 _BLOCK = 64
 _DIRECTIONS = 8
@@ -52,8 +52,8 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     hundredth of a row is expected by chance. Of rows that fill m dimensions evenly, a share 4 r^m have a nearest
     neighbour at less than r times the distance of the fifth. Here m is log 2 over the log of the median ratio of the
     second distance to the first (the two nearest neighbours of rows in m dimensions). Copies with a little noise are
-    found so. Distances are Euclidean, over all of a row; exact copies are found by a hash. A missing cell (NaN) is as
-    far from a known one as the column spreads, and equals another one.
+    found so. Distances are Euclidean, over all of a row; exact duplicates are found by a hash. The distance of a
+    missing cell (NaN) from a known one is the column's spread; two missing cells are equal.
 
     Costs 512 n d operations for the median, and n log n for the search, in a tree of eight random projections of the
     rows: never lengthens a distance, so no duplicate is missed; each pair that is near in it is compared in full. Rows
@@ -121,8 +121,8 @@ def _neighbours(
     Args:
         x: rows.
         rows: others, or some of them.
-        count: how many neighbours, at most as many as there are.
-        own: the places of the rows in x, which do not count; None of others.
+        count: the number of neighbours, at most the number of rows.
+        own: the places of the rows in x, which do not count; None for other rows.
     """
     squares, count = (x**2).sum(1), min(count, len(x) - (own is not None))
     found = [np.zeros((0, count))]
@@ -137,7 +137,7 @@ def _neighbours(
 
 
 class _Near:
-    """Which rows are nearly a copy of one of the given rows; see `find_copies`."""
+    """The rows that are near duplicates of one of the given rows; see `find_copies`."""
 
     def __init__(self, rows: Float[np.ndarray, "n d"], others: int):
         self.rows = rows

@@ -19,7 +19,7 @@ LARGE = 5000
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Deployed(Trained):
-    """A trained model with deployment rows whose classes are known to the population, though not to any gauge.
+    """A trained model with deployment rows whose classes are known to the population, but not to any check.
 
     Args:
         answers: the classes of the deployment rows, one-hot rows.

@@ -1,4 +1,4 @@
-"""Documents that stand in the data twice, nearly: pairs whose sets of five tokens in a row are mostly the same.
+"""Documents that occur almost twice in the data: pairs whose sets of five tokens in a row are mostly the same.
 
 The tokens of a document as numbers do not show how similar two documents are. Jaccard's similarity of their sets of
 shingles does: |A and B| / |A or B|, where a shingle is five tokens in a row.
@@ -24,7 +24,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: powers of it mix the bits of a p
 def find_document_copies(x: Int[np.ndarray, "n T"], held: Int[np.ndarray, "m S"] | None = None) -> Copies:
     """Exact and near copies of documents.
 
-    Two documents are near copies if at least 0.8 of all shingles that one of them has are in both. No pair is
+    Two documents are near duplicates if both contain at least 0.8 of all shingles that one of them has. No pair is
     missed: of two such sets, each has one of its rarest fifth of shingles in common with the rarest fifth of the other.
     Only pairs that share such a shingle are compared in full. Costs a sort of all shingles, and a comparison for each
     pair that shares a rare one: the square of their number if many documents are near copies of each other.
@@ -137,7 +137,7 @@ def head_length(size: int, alike: float = ALIKE) -> int:
 def kept_by_replacing(shingled: int, replaced: float, length: int = LENGTH) -> float:
     """The similarity that a document of so many different shingles keeps at least if tokens are replaced.
 
-    A token is in at most `length` shingles, which are lost, and as many are new.
+    A token is in at most `length` shingles, which are lost, and the same number is new.
 
     Args:
         shingled: different shingles.

@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn, rebuilt from their coefficients; and those of which only outputs are seen."""
+"""Estimators of scikit-learn, rebuilt from their coefficients, and those of which only outputs are known."""
 
 import dataclasses
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """The Jacobian of a dense network as factors: the inputs of each matrix, and the derivatives in its outputs.
 
-If a row passes a matrix W once, as W h, the derivative of output c is b_c h', b_c that of the output in W h. The
-Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>, which never holds a vector of
-all parameters, and costs (n C)² widths instead of (n C)² P.
+If a row passes a matrix W once, as W h, the derivative of output c is b_c h', where b_c is that of the output in W h.
+The Gram matrix of two rows' derivatives is then the sum over matrices of <h, h'> <b_c, b'_d>. It never stores a vector
+of all parameters, and costs (n C)² widths instead of (n C)² P.
 """
 
 import dataclasses
@@ -59,7 +59,7 @@ class Factor:
 def factors(
     model: AbstractModel, x: np.ndarray, prior: Float[np.ndarray, " P"] | None = None
 ) -> tuple[Factor, ...] | None:
-    """The Jacobian of all outputs as factors, one for each array; None for a model that is no dense network.
+    """The Jacobian of all outputs as factors, one for each array; None for a model that is not a dense network.
 
     A factor is accepted if it equals the Jacobian on four of the rows, to 1e-10 of it. An array that is also used in a
     second place, or twice, has no factor.
@@ -90,8 +90,8 @@ def factors(
 def joined(found: tuple[Factor, ...]) -> tuple[Factor, ...]:
     """The same Jacobian with as few products as possible: each matrix includes its constants, and no factor is a scale.
 
-    The inputs of a matrix get one more number for constants that are added to its outputs. Sums over factors are
-    the same; which columns of the Jacobian belong to which array is lost.
+    The inputs of a matrix get one more number for constants that are added to its outputs. Sums over factors are the
+    same, but the columns of the Jacobian can no longer be assigned to arrays.
 
     Args:
         found: as of `factors`.
@@ -129,7 +129,7 @@ def gram_of(left: tuple[Factor, ...], right: tuple[Factor, ...] | None = None) -
 
     Args:
         left: factors of the rows.
-        right: of the others; None for the same.
+        right: of the other rows; None for the same.
     """
     other, width = joined(left if right is None else right), left[0].pushed.shape[1]
     left = joined(left)

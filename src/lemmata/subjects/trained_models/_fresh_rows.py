@@ -20,7 +20,7 @@ _ENOUGH = 100.0
 
 @once
 def copies_of(trained: Trained) -> Copies:
-    """Rows that stand in the data twice."""
+    """Rows that occur twice in the data."""
     find = find_document_copies if trained.task.is_language else find_copies
     return find(trained.x, None if trained.held is None else trained.held[0])
 
@@ -39,7 +39,7 @@ def share_answers(known: Trained, other: Trained) -> None:
 
 
 def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
-    """Places of training rows that equal another one, to the last bit, and have another target; none of documents."""
+    """Places of training rows that equal another one, to the last bit, and have another target; none for documents."""
     places = np.flatnonzero(copies_of(trained).within)
     if trained.task.is_language or not len(places):
         return np.zeros(0, int)
@@ -60,5 +60,5 @@ def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
 
 
 def enough_held_out(rows: int) -> Hypothesis:
-    """That there are enough held-out rows to measure on, if a duplicate of a training row does not count."""
+    """The condition that there are enough held-out rows for a measurement, not counting duplicates of training rows."""
     return Hypothesis(HELD_OUT, float(rows), ">=", _ENOUGH, "with fewer rows a measurement says little")

@@ -34,7 +34,7 @@ class AbstractGauge(Claim[Trained]):
     Attributes:
         of_losses: True if, for a language model, which has one output for each document, the check only needs losses
             and their derivatives.
-        losses: the kinds of loss that its formula holds for, as `Task.loss_kind` has them; empty: any.
+        losses: the kinds of loss for which its formula holds, with the names of `Task.loss_kind`; empty: any.
         level: of the predicted interval; NaN means the level of the relation.
         ends: the meaning of the ends of the measured interval; empty if the measurement has no interval.
         shared: questions about the model that other checks ask, too; the first check that asks computes the answer.

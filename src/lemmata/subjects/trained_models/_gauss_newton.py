@@ -28,7 +28,7 @@ def gauss_newton_eigenvalues(
 ) -> Float[np.ndarray, " k"]:
     """All eigenvalues of M that can differ from 0, by the smaller of M and its dual; k = min(n C, P).
 
-    If only some parameters decay, the others count as decaying by a ten-thousandth of it.
+    If only some parameters decay, the others are treated as decaying by a ten-thousandth of it.
 
     Args:
         model: with derivatives.
@@ -62,7 +62,7 @@ _NEAR = 0.05  # the rules of one probe; the probes differ by about the same amou
 
 @dataclasses.dataclass(frozen=True)
 class DimensionEstimate:
-    """The effective dimension tr M (M + ridge)^-1 from products alone.
+    """The effective dimension tr M (M + ridge)^-1, computed only from products.
 
     Args:
         value: the middle of the means over probes of both.
@@ -167,7 +167,7 @@ def _gauss_and_radau(
 
 
 def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[np.ndarray, " P"], n: int) -> float:
-    """The decay delta that maximises Laplace's evidence of weights that stay where they are.
+    """The decay delta that maximises Laplace's evidence of the current weights.
 
     -(n delta/2) |theta|² - (1/2) sum log(1 + lambda_i/(n delta)), the log loss left out, which does not depend on it.
 
@@ -190,13 +190,13 @@ def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[
 
 @once
 def gauss_newton_spectrum(trained: Trained) -> Float[np.ndarray, " k"]:
-    """Eigenvalues of the Gauss-Newton matrix at the weights as they are."""
+    """Eigenvalues of the Gauss-Newton matrix at the current weights."""
     return gauss_newton_eigenvalues(trained.model.in_double(), trained.x, trained.task, trained.y)
 
 
 @once
 def rows_left_out_at_evidence(trained: Trained) -> LeftOut:
-    """Each row left out of the model as it is, at the damping that maximises Laplace's evidence."""
+    """Each row left out of the current model, at the damping that maximises Laplace's evidence."""
     model, n = trained.model.in_double(), len(trained.x)
     kept = model.theta if model.decayed is None else model.theta[model.decayed]
     damping = damping_of_most_evidence(gauss_newton_spectrum(trained), kept, n)

@@ -39,7 +39,7 @@ class JaxModel(AbstractModel):
         return dataclasses.replace(self, theta=self.theta.astype(np.float64))
 
     def _own_call(self, theta: jax.Array, x: jax.Array) -> Any:
-        """What the user's own function gives."""
+        """The result of the user's own function."""
         # one split, whose derivative is one concatenation: that of a slice is a vector of P numbers for each layer
         return self._of_arrays(self._arrays(theta), x)
 
@@ -133,7 +133,7 @@ def _ask_for_float64() -> None:
 
 
 def document_losses(logits: Any, x: jax.Array) -> jax.Array:
-    """(n, 1): sums of log sum exp f - f_token over tokens that count; the logits at t are of the token at t + 1."""
+    """(n, 1): sums of log sum exp f - f_token over tokens that count; the logits at t are for the token at t + 1."""
     if is_factored(logits):
         return factored_losses(logits, x)
     if logits.ndim != 3 or logits.shape[:2] != x.shape:

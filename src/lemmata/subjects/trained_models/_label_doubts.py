@@ -45,7 +45,7 @@ class LabelDoubts:
     fitted: int
 
     def area(self, planted: Bool[np.ndarray, " n"]) -> float:
-        """The probability that a planted row is more doubtful than another one, ties counted half.
+        """The probability that a planted row is more doubtful than another one, where ties count half.
 
         Raises:
             ShapeError: if all rows are planted, or none, or there is not one entry a row.

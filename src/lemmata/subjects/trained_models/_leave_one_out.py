@@ -6,7 +6,7 @@ Its output at the row, with S_i = J_i H^-1 J_i' and the row's own curvature take
 
     f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i).
 
-For squared loss and a linear model this is no approximation.
+For squared loss and a linear model, this is exact.
 """
 
 import dataclasses
@@ -142,7 +142,7 @@ def planned_bytes(rows: int, outputs: int, parameters: int, factored: bool = Fal
         rows: of data.
         outputs: of a row.
         parameters: of the model.
-        factored: whether its Jacobian has factors, so that of a large Gram matrix only some columns are needed.
+        factored: whether its Jacobian has factors. Then only some columns of a large Gram matrix are needed.
 
     Raises:
         MemoryPlanError: for more than 6 GiB.
@@ -164,7 +164,7 @@ def _influence(
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
     """S_i = J_i H^-1 J_i' for H = J' Lambda J + ridge, J H^-1 gradient, how wrong H may be, and H^-1 J_i' w.
 
-    By the smaller of the two Gram matrices; if both are large, within the span of the rows that carry H. None holds
+    By the smaller of the two Gram matrices; if both are large, within the span of the rows that dominate H. None holds
     the Jacobian: the one is summed over blocks of rows, the others need its factors or blocks of parameters.
     """
     (n, width), size = curvature.shape[:2], len(model.theta)
@@ -180,7 +180,10 @@ def _within_span(
     model: AbstractModel, x: np.ndarray, found: tuple[Factor, ...], curvature: Float[np.ndarray, "n C C"],
     ridge: float, gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """With V the rows of J in the basis of the span and L L' = H' there: S = (J J' - V V')/ridge + V (L L')^-1 V'."""
+    """Let V be the rows of J in the basis of the span and L L' = H' there.
+
+    Then S = (J J' - V V')/ridge + V (L L')^-1 V'.
+    """
     (n, width), root = curvature.shape[:2], roots(curvature)
     span = compress(found, root, ridge)
     error = form_error(span, found, root, ridge)

@@ -96,7 +96,7 @@ def linear_layers(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Bool[np
 
 
 def part_of(model: AbstractModel, chosen: Bool[np.ndarray, " P"]) -> PartOfModel:
-    """The model as a function of the chosen parameters alone, which are whole layers.
+    """The model as a function of only the chosen parameters, which are whole layers.
 
     Args:
         model: at its parameters.
@@ -109,7 +109,7 @@ def part_of(model: AbstractModel, chosen: Bool[np.ndarray, " P"]) -> PartOfModel
 
 
 def _direction(rng: np.random.Generator, theta: Inexact[np.ndarray, " P"], tried: np.ndarray) -> np.ndarray:
-    """A random direction in the tried parameters, as long as they are."""
+    """A random direction in the tried parameters, with their length."""
     v = np.where(tried, rng.normal(size=len(theta)), 0.0)
     size = float(np.linalg.norm(theta[tried])) or 1.0
     return v * size / np.linalg.norm(v)

@@ -22,11 +22,11 @@ def with_two_outputs(
 ) -> tuple[AbstractModel, tuple[Any, ...] | None, str]:
     """A model of one output for two classes as one of two outputs, -f/2 and f/2, for the second class's logit f.
 
-    If log loss is stated, the output is a logit, or a probability if all lie in [0, 1] and the outputs are linear in
-    no layer of parameters. Without a statement, the same holds for targets that are words, Booleans or two whole
-    numbers and a model with derivatives. For the targets 0.0 and 1.0, the output is read as a logit if its logistic
-    function is nearer to the targets, in squares, than the output itself. It is read as a probability if outputs in [0,
-    1] are linear in no layer.
+    If log loss is stated, the output is a logit; or a probability if all outputs are in [0, 1] and are linear in no
+    layer of parameters. Without a statement, the same holds for targets that are words, Booleans or two whole numbers
+    and a model with derivatives. For the targets 0.0 and 1.0, the output is read as a logit if its logistic function is
+    nearer to the targets, in squares, than the output itself. It is read as a probability if outputs in [0, 1] are
+    linear in no layer.
 
     Args:
         model: any; a model with several outputs, or for values, is not changed.
@@ -35,8 +35,7 @@ def with_two_outputs(
         labels: the two classes, as stated.
         stated: the loss, as stated.
 
-    Returns:
-        The model, its labels, and why it was read so; empty if it stayed.
+    Returns: The model, its labels, and the reason for this reading; empty if it is unchanged.
 
     Raises:
         ShapeError: log loss of one output for more than two classes.

@@ -24,7 +24,7 @@ DESCENT_STEPS = 600
 MEMORY = 10
 """Steps that L-BFGS keeps: with 30 a step took twice as long, and 600 of them came no further."""
 PRODUCTS = (5, 10, 20, 40, 80, 80, 80)
-"""Of the Hessian at most, in each of the Newton steps at the end."""
+"""The largest number of products with the Hessian in each of the Newton steps at the end."""
 _FORCED = 1e-2  # the residual of Newton's equation, in that of the gradient
 _EXACT = 1e-10
 _TOGETHER = 10
@@ -82,7 +82,7 @@ class Objective:
         return float(np.linalg.norm(slope + self.decay * own)) / size if size > 0 else math.inf
 
     def inferred_decay(self) -> float:
-        """-<theta, grad L>/|theta|² over decayed parameters: delta at a stationary point, whatever was stated."""
+        """-<theta, grad L>/|theta|² over decayed parameters: delta at a stationary point, for any stated decay."""
         _, slope = self.slope(self.model)
         own = self._kept * self.model.theta.astype(float)
         return -float(own @ slope) / float(own @ own)

@@ -34,7 +34,7 @@ class PosteriorSpread:
         spread: J(x) H^-1 J(x)' of each row.
         dimension: the effective dimension tr M H^-1, where M is the curvature without the decay.
         movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n: 0 at a stationary point.
-        whole: whether all parameters are uncertain, and not the readout alone.
+        whole: whether all parameters are uncertain, not only the readout.
     """
 
     spread: Float[np.ndarray, "m C C"]
@@ -97,7 +97,10 @@ _Found = tuple[Float[np.ndarray, "m C C"], float, float]
 
 
 def _costs(size: int, n: int, m: int, width: int, factored: bool = False) -> tuple[float, float]:
-    """Operations by the matrix of all parameters and by that of all outputs; infinite if memory does not do."""
+    """The number of operations by the matrix of all parameters and by that of all outputs.
+
+    Infinite if memory is not enough.
+    """
     wide, new = n * width, m * width
     first = float(size) ** 2 * (wide + new + size)
     second = float(wide) ** 2 * (wide + 2 * new) + (0.0 if factored else float(size) * wide * (wide + new))

@@ -1,4 +1,4 @@
-"""A model of whatever the user trained: a JAX function, a module of Equinox, Flax or PyTorch, an estimator."""
+"""A model of any library that the user trained: a JAX function, a module of Equinox, Flax or PyTorch, an estimator."""
 
 from typing import Any
 

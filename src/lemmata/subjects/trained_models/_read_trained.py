@@ -93,7 +93,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
 def _language(
     model: AbstractModel, rows: np.ndarray, held: Any, padding: int | None
 ) -> tuple[AbstractModel, Task, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
-    """The model of losses, its task, documents and held-out ones; targets are the documents themselves."""
+    """The model of losses, its task, documents and held-out documents; targets are the documents themselves."""
     rows = read_documents(rows, padding)
     own = language_model(model, rows)
     own = dataclasses.replace(own, batch=rows_at_once(own, rows))

@@ -37,7 +37,7 @@ def readout(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "C h"] | N
 
 
 def _is_linear(model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"], places: np.ndarray) -> bool:
-    """Whether the first and the last direction move their own outputs, and nothing else, in proportion."""
+    """Whether the first and the last direction each move only their own output, in proportion."""
     scale = max(float(np.abs(f).max()), 1e-300)
     for c in (0, len(places) - 1):
         double, nothing = (model.theta.copy() for _ in range(2))

@@ -1,4 +1,4 @@
-"""Linear models and networks of max(., 0), trained on classes at a stated distance: what bounds are judged on."""
+"""Linear models and networks of max(., 0), trained on classes at a stated distance, on which bounds are judged."""
 
 import dataclasses
 from typing import Any
@@ -18,7 +18,7 @@ _RATE = 0.2
 
 
 def rectified(params: dict, x: Any) -> Array:
-    """A layer of max(., 0) and a readout; no hidden units are a linear model."""
+    """A layer of max(., 0) and a readout; without hidden units, a linear model."""
     hidden = jnp.maximum(x @ params["w1"], 0) if "w1" in params else x
     return hidden @ params["w2"] + params["b2"]
 

@@ -45,7 +45,7 @@ class Refits:
 
         Args:
             rows: their places.
-            seed: what the program is given.
+            seed: the seed for the program.
             targets: of these rows, in the place of their own.
 
         Raises:

@@ -26,7 +26,7 @@ class Rescaling:
     units: Int[np.ndarray, " P"]
 
     def charges(self, theta: Float[np.ndarray, " P"]) -> Float[np.ndarray, " k"]:
-        """For each unit |what goes in|² - |what goes out|².
+        """For each unit, |incoming weights|² - |outgoing weights|².
 
         The derivative of the loss along the rescaling of unit k is <D theta, grad> = 0, where D = 1 on incoming weights
         and -1 on outgoing weights. Gradient flow moves theta along -grad, so theta' D theta does not change.
@@ -34,7 +34,7 @@ class Rescaling:
         return np.bincount(np.abs(self.units), np.sign(self.units) * theta**2)[1:]
 
     def sizes(self, theta: Float[np.ndarray, " P"]) -> Float[np.ndarray, "2 k"]:
-        """For each unit |what goes in|² and |what goes out|²."""
+        """For each unit, |incoming weights|² and |outgoing weights|²."""
         count = int(np.abs(self.units).max()) + 1
         parts = ((sign * self.units).clip(0) for sign in (1, -1))
         return np.stack([np.bincount(part, theta**2 * (part > 0), count)[1:] for part in parts])

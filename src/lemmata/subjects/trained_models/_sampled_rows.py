@@ -52,7 +52,7 @@ def leave_sampled_rows_out(
 
     Args:
         objective: of classes or values, at a stationary point, which `movement` of the answer measures; its decay above
-            0. If only some parameters decay, the others count as decaying by a ten-thousandth of it.
+            0. If only some parameters decay, the others are treated as decaying by a ten-thousandth of it.
         rows: places of training rows.
         steps: of conjugate gradients, at most, for each row and for the movement: a product with all rows each.
         tolerance: of the residual, relative to the right-hand side.

@@ -1,4 +1,4 @@
-"""Shift: whether deployment rows come from the law of the rows that a model was judged on.
+"""Shift: whether deployment rows come from the distribution of the rows on which a model was judged.
 
 A classifier distinguishes the two sets by inputs, their squares and the model's outputs. Each row is classified by a
 fit that has not seen it. Its area under the curve is compared with the areas after random permutations of the rows.
@@ -29,7 +29,7 @@ FEWEST = 20
 """Fewer deployment rows are refused."""
 _ENOUGH = 100  # held-out rows that are a reference
 _MOST = 1000  # rows of each kind that are looked at
-_DRAWS = 199  # with the rows as they are, 200: the level 0.05 is met exactly
+_DRAWS = 199  # together with the unpermuted rows, 200: the level 0.05 is met exactly
 _FOLDS = 5
 _RIDGE = 1.0
 _COLUMNS = 4096
@@ -54,7 +54,7 @@ class Shift:
 
     @property
     def p_value(self) -> float:
-        """The share of areas at least as large, the one that was found included."""
+        """The share of areas at least as large, including the observed one."""
         return float(1 + (self.nulls >= self.area).sum()) / (1 + len(self.nulls))
 
     @property
@@ -76,7 +76,7 @@ def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None
 
     Args:
         trained: a model with deployment rows.
-        training: compare with training rows whatever else there is.
+        training: always compare with training rows.
         outputs: whether outputs are used, too; None chooses as described above.
 
     Raises:
@@ -191,8 +191,8 @@ def copied(reference: np.ndarray, used: np.ndarray) -> float:
         reference: rows (n, *row).
         used: rows (m, *row).
 
-    Returns:
-        The share of deployment rows that equal a reference row, less the share of those that equal another one.
+    Returns: The share of deployment rows that equal a reference row, minus the share of those that equal another
+    deployment row.
     """
     own = _bytes(reference)
     counts: dict[bytes, int] = {}
@@ -203,7 +203,7 @@ def copied(reference: np.ndarray, used: np.ndarray) -> float:
 
 
 def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
-    """Deployment rows, or a refusal of what cannot be them.
+    """The deployment rows, or an error if they are invalid.
 
     Args:
         x: training rows (n, *row).
@@ -223,7 +223,7 @@ def check_deployed(x: np.ndarray, deployed: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def labels_needed(half_width: float, level: float = 0.95) -> int:
-    """The fewest labelled rows whose exact limits are within `half_width` of the share of wrong ones, whatever it is.
+    """The smallest number of labelled rows whose exact limits are within `half_width` of any share of wrong ones.
 
     Clopper and Pearson's limits are farthest from a share near one half.
 

@@ -1,4 +1,4 @@
-"""The loss that an estimator of scikit-learn states, and the decay beside it."""
+"""The loss and the decay that an estimator of scikit-learn states."""
 
 import math
 import sys
@@ -23,7 +23,7 @@ _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 
 
 def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | None]:
-    """The loss and the decay that a fitted estimator states; None if it does not say one.
+    """The loss and the decay that a fitted estimator states; None if it does not state them.
 
     HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with the scale s that it finds, h Huber's loss of width
     epsilon: at that scale the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2. PoissonRegressor and

@@ -109,7 +109,7 @@ def kernel_bytes(model: AbstractModel, x: np.ndarray, others: int) -> int:
 def kernel_machine(
     kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n C"], cross: Float[np.ndarray, "m n"] | None = None
 ) -> KernelMachine:
-    """Ridge regression of targets on rows, with a constant beside the kernel, and the ridge chosen by leaving out.
+    """Ridge regression of targets on rows, with a constant added to the kernel, and the ridge chosen by leave-one-out.
 
     Leaving row i out is exact: the residual is alpha_i / [(K + ridge)^-1]_ii. Here K is the kernel plus a constant as
     large as its mean diagonal, so the mean of the targets is learned, too.

@@ -1,4 +1,4 @@
-"""What a model was trained for: classes, values or documents, and how its outputs are read."""
+"""The task of a model: classes, values or documents, and the meaning of its outputs."""
 
 import dataclasses
 from typing import Any
@@ -46,7 +46,7 @@ class Task:
 
     @property
     def is_counted(self) -> bool:
-        """Whether outputs are logarithms of what they predict."""
+        """Whether outputs are logarithms of predicted counts."""
         return self.outputs == COUNTS
 
     @property
@@ -85,11 +85,11 @@ class Task:
 
     @property
     def probable(self) -> bool:
-        """Whether outputs say how sure the model is of a class."""
+        """Whether outputs show how certain the model is of a class."""
         return self.outputs in ("logits", "probabilities")
 
     def means(self, f: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """What outputs predict: probabilities of classes, or the outputs themselves."""
+        """The predictions: probabilities of classes, or the outputs themselves."""
         if self.is_counted:
             return np.exp(f)
         return softmax(f, axis=1) if self.is_classification else f
@@ -103,7 +103,7 @@ class Task:
         return self.loss.slopes(f, y) if isinstance(self.loss, Loss) else self.means(f) - y
 
     def error_slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
-        """The gradients of `losses` in the outputs, whatever was trained with."""
+        """The gradients of `losses` in the outputs, for any training loss."""
         away = self.means(f) - y
         return away * np.exp(f) if self.is_counted else away
 
@@ -147,7 +147,7 @@ class Task:
 
         Args:
             y: targets as the user has them; of a language model the documents.
-            row_name: what a row is called in errors.
+            row_name: the name of a row in errors.
 
         Raises:
             DataError: for a class without an output (the message gives the first such row), or for a value that is not
@@ -250,7 +250,7 @@ def read_task(
 
 
 def _of_values(model: AbstractModel, y: np.ndarray, stated: StatedLoss | None) -> Task:
-    """Squared loss, if nothing else is stated."""
+    """Squared loss, unless another loss is stated."""
     if stated is None:
         return Task("squared", "values", why="as the targets are values")
     if stated.kind == "log":

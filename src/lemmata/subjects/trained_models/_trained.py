@@ -25,8 +25,8 @@ class Trained:
         y: their targets, encoded: one-hot rows of classes, columns of values, or tokens of documents that count.
         targets: of the training rows, as the user has them, for `fit`.
 
-    The other fields are the facts of `lemmata.facts.Facts` by their keywords, as they are read: models as
-    `AbstractModel`, targets encoded, `noised` as (sampling, noise, steps). `lemmata.facts.FACTS` says what each is.
+    The other fields are the facts of `lemmata.facts.Facts` by their keywords, after reading: models as `AbstractModel`,
+    encoded targets, `noised` as (sampling, noise, steps). `lemmata.facts.FACTS` says what each is.
     """
 
     model: AbstractModel

@@ -37,12 +37,12 @@ def weights(model: Any) -> dict[str, np.ndarray]:
         first = _first_of_tied(own)
         return {name: np.array(leaf.numpy(force=True), order="C") for name, leaf in own.items() if first[name] == name}
     tree, _ = _tree(model)
-    # a copy in C order, which is how safetensors writes whatever it is given
+    # a copy in C order, in which safetensors writes every array
     return {name: np.array(leaf, order="C") for name, leaf in _named(tree)}
 
 
 def with_weights(model: Any, arrays: Mapping[str, np.ndarray], name: str = "weights") -> Any:
-    """A model with other arrays in the place of its own, in its own precision; see `weights` for their names.
+    """A model with other arrays instead of its own, in its own precision; see `weights` for their names.
 
     A module of PyTorch or Flax nnx is changed, and one of PyTorch is set to evaluate.
 
@@ -156,7 +156,7 @@ def _kind_of_tensor(leaf: Any) -> str:
 
 
 def _check_kinds(name: str, own: Mapping[str, str], given: Mapping[str, np.ndarray]) -> None:
-    """DataError with the first three arrays whose numbers are of another kind; their precision may differ."""
+    """DataError with the first three arrays whose numbers are of another kind; the precision may differ."""
     told = [
         f"{key} has {given[key].dtype}, a {_kind(given[key].dtype)} type, and the model's array has {kind} numbers"
         for key, kind in own.items()

@@ -1,4 +1,4 @@
-"""What people wrap a model or its rows in: searches of settings, states of a training, scripts, loaders of batches."""
+"""Wrappers of a model or its rows: searches of settings, states of a training, scripts, loaders of batches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def bare_model(model: Any) -> Any:
     (module, state) of Equinox contains a module that is called with a row and a state, which does not change.
 
     Args:
-        model: what the user has.
+        model: the user's object.
 
     Raises:
         SettingError: for a wrapper that contains no model, or a model whose derivatives cannot be computed; the message

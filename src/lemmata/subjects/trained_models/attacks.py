@@ -44,8 +44,8 @@ def first_order_radii(problem: Trained) -> Float[np.ndarray, " n"]:
 def departure_from_a_line(problem: Trained) -> float:
     """The median over attacked rows of |m(x + s/2) / m(x) - 1/2|.
 
-    Here s is the smallest step to where m = f_y - f_j is 0 to first order, and j the class that it leads to. The number
-    is 0 if outputs are linear on the way.
+    Here s is the smallest step to where m = f_y - f_j is 0 to first order, and j is the class that it leads to. The
+    number is 0 if outputs are linear on the way.
     """
     x, y = attacked(problem)
     _, steps, classes = _first_order_steps(problem)

@@ -30,7 +30,7 @@ ABOUT = {"tool": "concentration", "architecture": "any", "object": "generalisati
 DELTA = 0.05
 """The probability at which every bound of this section may fail."""
 FORWARD = 0.4
-"""What outputs on all rows cost, in gradients of them."""
+"""The cost of outputs on all rows, in gradients of them."""
 _KEPT, _BITS = (1.0, 0.5, 0.25, 0.1, 0.05), (1, 2, 3, 4, 6, 8)
 _SIZES = 2.0 ** (np.arange(-128, 128) / 8)
 _MOST_ROWS = 2.0**60
@@ -43,7 +43,7 @@ def most_frequent(problem: Trained) -> Array:
 
 
 def of_classes(problem: Trained) -> list[Hypothesis]:
-    """That outputs are of classes: errors of values have no bound."""
+    """The condition that outputs are of classes, because errors of values have no bound."""
     return [Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0)]
 
 
@@ -131,7 +131,7 @@ class HeldOutBound(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """Times the held-out rows; NaN without any."""
+        """The required multiple of the held-out rows; NaN without any."""
         wrong, rows = _half(problem, 0)
         if not rows:
             return math.nan
@@ -169,7 +169,7 @@ def pruned_and_rounded(model: AbstractModel, kept: float, bits: int) -> tuple[Ab
     return model.at(found), math.log2(p) + which + 8 * len(model.layers) + bits * k
 
 
-@functools.lru_cache(maxsize=1)  # asked for by the prediction, the measurement and the factor
+@functools.lru_cache(maxsize=1)  # used by the prediction, the measurement and the factor
 def described(problem: Trained) -> list[Described]:
     """The model in each of thirty codes, and the smallest bound; the first bits of a word give the code."""
     labels, flat = problem.y.argmax(1), problem.x.reshape(len(problem.x), -1)
@@ -231,7 +231,7 @@ class ShortDescription(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """Times the training rows, the best of the codes chosen anew."""
+        """The required multiple of the training rows, with the best of the codes chosen again."""
         at = lambda rows: least_word(described(problem), rows)
         return rows_factor(at, len(problem.x), float(most_frequent(problem)))
 

@@ -1,6 +1,6 @@
-"""Chance: what the same training makes of classes that do not depend on the inputs.
+"""Chance: the result of the same training on classes that do not depend on the inputs.
 
-The theory describes a model that has learned nothing but its rows. It needs a program that trains afresh. It leaves
+The theory describes a model that has only learned its rows. It needs a program that trains afresh. It leaves
 open what the model itself has learned, for which this is the null value.
 """
 

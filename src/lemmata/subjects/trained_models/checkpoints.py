@@ -61,7 +61,7 @@ def _share_of_held(problem: Trained, model: Trained) -> Array:
 
 
 def _foretold(wrong: np.ndarray, new: int) -> Array:
-    """The share among new rows that leaving out implies, as of half as many independent rows.
+    """The share among new rows that leaving out implies, with half as many independent rows.
 
     Errors at two rows left out of a model that fits all of them are not independent. The dependence of i on j equals
     that of j on i, so a sum over ordered pairs has twice the variance.

@@ -42,7 +42,7 @@ def direction(problem: Trained, stream: int) -> Float[np.ndarray, " P"]:
 
     Args:
         problem: the model with its training rows.
-        stream: of random numbers, beside the problem's seed.
+        stream: of random numbers, in addition to the problem's seed.
     """
     u = np.random.default_rng([problem.seed, stream]).normal(size=training_outputs(problem).shape)
     return problem.model.vjp(u, problem.x)
@@ -110,7 +110,7 @@ class Moves:
         return bool(changes[-1] @ changes[-2] < 0 and (len(changes) <= _STEPS or last > first))
 
     def onset(self) -> Float[np.ndarray, " 3"]:
-        """The rate at which moves begin to grow: one that is too small, the middle, and one at which they do.
+        """The rate at which moves begin to grow: a rate that is too small, the middle, and a rate at which they grow.
 
         The search begins at twice the inverse of the first move's own curvature, and doubles or halves the rate at most
         twelve times each way. If moves never grow, the result is infinity; if they always grow, it is 0.
@@ -167,7 +167,7 @@ class LargestStableStep(AbstractGauge):
         return 2 / value * jnp.asarray([1 / _FACTOR, 1.0, _FACTOR])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Descent at learning rates that are bisected for the one at which a small move begins to grow."""
+        """Descent at learning rates, with bisection for the rate at which a small move begins to grow."""
         return jnp.asarray(Moves(problem).onset())
 
     def trivial(self, problem: Trained) -> Array:

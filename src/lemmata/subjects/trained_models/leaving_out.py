@@ -55,7 +55,7 @@ def mean_limits(values: Float[np.ndarray, " n"], inverse_rows: float, level: flo
 
     Args:
         values: one a row.
-        inverse_rows: what s² is multiplied by.
+        inverse_rows: the factor of s².
         level: that the limits are declared to have.
     """
     mean, reach = values.mean(), stats.norm.ppf((1 + level) / 2) * values.std(ddof=1) * np.sqrt(inverse_rows)
@@ -71,9 +71,9 @@ def measured_share(count: int, n: int, level: float = _LEVEL) -> Float[np.ndarra
 def independent_rows(n: int, error: float, chance: float) -> float:
     """How many independent rows n errors of rows left out are worth: n / (1 + error/chance), and at least n/2.
 
-    What ties row i to j ties j to i. If classes are guessed, each error is a sum over other rows of effects that both
-    rows share, and the sum over ordered pairs has twice the variance of independent ones. If no row is guessed, no
-    effects are shared.
+    The dependence of i on j equals that of j on i. If classes are guessed, each error is a sum over other rows of
+    effects that both rows share, and the sum over ordered pairs has twice the variance of independent ones. If no row
+    is guessed, no effects are shared.
 
     Args:
         n: rows.
@@ -122,7 +122,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
     stated = Kind.OWN
     population = TrainedNetworks()
     relation = Estimate()
-    level = 0.97  # held 315 of 320 counts of the population
+    level = 0.97  # contained 315 of 320 counts of the population
     ends = LIMITS
     control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "the error of a trained model on rows that it has not seen"

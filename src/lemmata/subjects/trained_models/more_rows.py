@@ -51,8 +51,8 @@ class Curve:
 def curve_of(problem: Trained) -> Curve:
     """Errors of the program's models on a quarter, half and three quarters of the training rows.
 
-    The rows are dealt into four folds; each run of neighbouring folds, in a circle, trains once and the others are
-    scored. Opposite runs of two are each other's complement, and only two of the four are taken.
+    The rows are divided into four folds. Each run of neighbouring folds, in a circle, is used once for training, and
+    the other folds are scored. Opposite runs of two are each other's complement, and only two of the four are taken.
     """
     n, refits, found = len(problem.x), refits_of(problem), []
     folds = np.array_split(np.random.default_rng([problem.seed, 16]).permutation(n), _FOLDS)
@@ -97,7 +97,7 @@ def forecast_share(curve: Curve, rows: int, scored: int, trivial: float) -> Floa
 
 
 def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
-    """Which held-out rows are wrong in models trained on the training rows and held-out ones of the other half."""
+    """The wrong held-out rows in models trained on the training rows and the held-out rows of the other half."""
     refits: Refits = wider_refits(problem)
     n, more = len(problem.x), added_rows(problem)
     x, y = (part[fresh_rows(problem)] for part in held_rows(problem))

@@ -39,7 +39,7 @@ class Posterior:
 
     Args:
         rules: the two means, and the noise of each array at scale 1.
-        scale: of the noise, of those that share delta the one of least bound.
+        scale: of the noise; of the scales that share delta, the one with the least bound.
         divergences: KL(posterior || prior) at each scale.
         limits: of the error on the rows at each scale; at the chosen one an upper limit of all but a tenth of delta.
         rows: that the prior has not seen.
@@ -106,7 +106,7 @@ def _draws_passes() -> float:
     return FORWARD * (_TRIED * (len(_SCALES) + 4) + _DRAWS)
 
 
-@functools.lru_cache(maxsize=1)  # asked for by the prediction, the measurement and the factor
+@functools.lru_cache(maxsize=1)  # used by the prediction, the measurement and the factor
 def from_start(problem: Trained) -> Posterior:
     """The posterior of all training rows against the start."""
     return posterior(problem, at_start(problem), problem.x, problem.y)

@@ -150,7 +150,7 @@ class PosteriorShown:
 
     Args:
         reason: why there is no posterior; empty if there is one. If there is none, all other fields are None.
-        whole: whether all parameters are uncertain, and not the readout alone.
+        whole: whether all parameters are uncertain, not only the readout.
         dimension: the effective dimension of the parameters.
         rows: held-out rows that are not duplicates, on which it was measured.
         noise: of values, the standard deviation of the noise of each output, from residuals.
