@@ -1,4 +1,4 @@
-"""Trees of fitted estimators: NumPy arrays if they are kept, JAX arrays if they are computed with."""
+"""Trees of fitted estimators: NumPy arrays in storage, JAX arrays in computations."""
 
 from typing import Any
 

@@ -127,7 +127,7 @@ def _address(named: object, what: str) -> str:
 
 
 def _amiss(named: object) -> str:
-    """What is wrong with an address."""
+    """The fault of an address."""
     if not isinstance(named, str):
         return "no address"
     scheme, _, rest = named.rpartition("://")

@@ -1,4 +1,4 @@
-"""Processes that share the cores of this machine; one that ends is replaced, and its task run again."""
+"""Processes that share this machine's cores; a process that ends is replaced, and its task runs again."""
 
 import atexit
 import contextlib
@@ -28,7 +28,9 @@ compiles again. Each function also takes a few of the 65,530 mappings that a pro
 
 
 class Processes(Executor):
-    """An executor of processes that share this machine's cores; one that ends is replaced, and its task run again.
+    """An executor of processes that share this machine's cores.
+
+    A process that ends is replaced, and its task runs again.
 
     Each process is newly started (a script guards its own code by `if __name__ == "__main__":`). JAX gets its share of
     the cores in it, so two processes on two cores do not compete. If a task's process ends three times, killed or out
@@ -86,7 +88,7 @@ class Processes(Executor):
         return found
 
     def end(self) -> None:
-        """End the processes at once, whatever they do."""
+        """End the processes at once, even if they are busy."""
         with self._lock:
             self._ended = True
         self.shutdown(wait=False, cancel_futures=True)
@@ -132,7 +134,7 @@ class Processes(Executor):
                              f"{ATTEMPTS} processes ended with the task, the last with exit code {code}")  # fmt: skip
 
     def _child(self, number: int) -> "_Child | None":
-        """The process of that number, started if there is none; None after the end."""
+        """The process with this number, started if there is none; None after the end."""
         with self._lock:
             if self._ended:
                 return None
@@ -172,7 +174,7 @@ def _serve(end: Connection, threads: int, number: int) -> None:
                 answer, error = function(*args, **kwargs), None
             except EOFError:
                 return
-            except (Exception, SystemExit) as found:  # also of what cannot be found in this process
+            except (Exception, SystemExit) as found:  # also for objects that cannot be found in this process
                 answer, error = None, found
             lasts = _lasts()
             try:

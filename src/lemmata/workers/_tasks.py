@@ -19,7 +19,7 @@ class Lost:
 
     Args:
         key: of the task.
-        error: what happened, in one line.
+        error: the event, in one line.
     """
 
     key: Any
@@ -29,7 +29,7 @@ class Lost:
 def finished(
     executor: Executor | None, function: Callable[..., Any], tasks: Iterable[tuple[Key, tuple]]
 ) -> Iterator[tuple[Key, Any]]:
-    """Run tasks on an executor, and give each key with its result as it is finished.
+    """Run tasks on an executor, and yield each key with its result when it is finished.
 
     A failure is a result as well, a `Lost`, and the other tasks go on. If the executor dies, the tasks that it has
     received are lost, at most two for each of its workers, and the other tasks run here. If the caller stops listening,

@@ -3,7 +3,7 @@
 The theory bounds how far a step of the transformer is from a step of proximal gradient, by eta, tau and the size of
 rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2 (`in_context.emulation`). It
 leaves open why the temperature of the construction is far above the least temperature that suffices. Bounds with tau in
-the place of tau² come from a bound on the second derivative, which is 0 if it matters.
+the place of tau² come from a bound on the second derivative, which is 0 where it matters.
 """
 
 import abc
@@ -247,10 +247,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
         return found_at(problem, self._asked(problem))
 
     def trivial(self, problem: Prompt) -> Array:
-        """2 R with R = mean y² / lambda, because the objective falls from that of rho = 0.
-
-        (phi^T rho_T)², because y^ is nearer to 0.
-        """
+        """2 R with R = mean y² / lambda, since the objective falls; (phi^T rho_T)², since y^ is nearer to 0."""
         size = jnp.mean(problem.y**2) / problem.model.penalty
         value = value_at_the_end(at_temperature(problem, self._asked(problem)))
         return jnp.stack([2 * size, size, value**2])

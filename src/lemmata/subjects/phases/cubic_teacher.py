@@ -63,7 +63,7 @@ class TaughtUnit(eqx.Module):
     def law(
         self, d: int | float, interaction: float, linear: float, cubic: float, count: int = 100
     ) -> tuple[Float[np.ndarray, "q r"], Float[np.ndarray, "q 1"], Float[np.ndarray, "1 r"]]:
-        """The exact law of q = w'v >= 0 and r = |w|² - q² of one unit in d dimensions on a grid, with sum 1."""
+        """The exact distribution of q = w'v >= 0 and r = |w|² - q² of one unit in d dimensions, on a grid."""
         g, window = self.teacher.weight_variance, np.sqrt(2 / d)
         most = 1.6 * max(1.0, np.sqrt(g) * 2)
         q = ((np.arange(2 * count) + 0.5) * most / (2 * count))[:, None]

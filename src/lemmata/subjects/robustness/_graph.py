@@ -139,7 +139,9 @@ class Graph:
 
 
 def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """What units a layer adds to carry a value, and the value from these: the input's parts of either sign, else units.
+    """The units that a layer adds to carry a value, and the value from these.
+
+    The input is carried as its positive and negative parts.
 
     Args:
         value: from the units of the layer before; of later layers units that are at least 0, or a difference of two.

@@ -228,7 +228,10 @@ class BestRobustLinearRule(Claim[AttackedClasses]):
         return jnp.stack([jnp.exp(best.fun), clean])
 
     def condition(self, problem: AttackedClasses) -> Array:
-        """The search ends where slopes round: at the root of eps in w, which the least error does not feel."""
+        """The search ends at the rounding error of slopes.
+
+        This is at the root of eps in w, which hardly changes the least error.
+        """
         return jnp.array([1e5, 1e8])
 
 

@@ -259,7 +259,10 @@ def _by_outputs(
     model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"], ridge: float,
     gradient: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, "n C C"], Float[np.ndarray, " nC"], float, _Step]:  # fmt: skip
-    """By K = J J', n C wide, and never P: with R the root of Lambda, H^-1 = (1 - J' R (R K R + ridge)^-1 R J)/ridge."""
+    """By K = J J', of size n C, without P.
+
+    With the root R of Lambda, H^-1 = (1 - J' R (R K R + ridge)^-1 R J)/ridge.
+    """
     (n, width), root, prior = curvature.shape[:2], roots(curvature), prior_of(model)
     gram = output_gram(model, x, width)
     along = model.jvp(prior**2 * gradient, x).ravel()

@@ -1,4 +1,4 @@
-"""Margins of training rows, what norm to measure them in, and whether the weights are made of their gradients."""
+"""Margins of training rows, their norm, and whether the weights are combinations of the rows' gradients."""
 
 import dataclasses
 

@@ -62,7 +62,7 @@ class Refits:
 
     @property
     def passes(self) -> float:
-        """What one training costs in gradients of all rows: timed once there was one, and assumed before that."""
+        """The cost of one training in gradients of all rows, measured if there was a training, else assumed."""
         if not self._known or not self._model.differentiable:
             return _ASSUMED
         if not self._second:

@@ -95,7 +95,7 @@ class HeldOutErrorBracket(AbstractGauge):
 
 
 def distance(problem: Trained) -> float:
-    """The larger of the movement of outputs that a Newton step leaves and of what polishing changed, each in its limit.
+    """The larger of two movements relative to its limit: the rest after a Newton step, and that by polishing.
 
     Args:
         problem: the model with its rows.

@@ -117,5 +117,5 @@ class MembershipOfClassesByChance(AbstractGauge):
         return jnp.asarray([max(area - reach, 0.0), area, min(area + reach, 1.0)])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The model trained again on random classes: losses of its training rows against those of held-out rows."""
+        """The model trained again on random classes: losses of its training rows against held-out rows."""
         return MembershipFromTrainingRows().measure(by_chance(problem), key)

@@ -36,7 +36,7 @@ _TIED = 0.97  # the central 95 % held 96 % of 738 numbers, of small samples fewe
 
 
 def few_rows(problem: Trained) -> list[Hypothesis]:
-    """That a kernel of all pairs of rows can be held, and that leaving one row out leaves no copy of it."""
+    """The condition that a kernel of all pairs fits into memory, and that no duplicate of a left-out row remains."""
     return [
         Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS), "the kernel has all pairs of rows"),
         Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,

@@ -51,7 +51,9 @@ def predicted_share(
 
 
 def mean_limits(values: Float[np.ndarray, " n"], inverse_rows: float, level: float = _LEVEL) -> Float[np.ndarray, "3"]:
-    """A mean of values at least 0 with normal limits, of the variance s² (1/n + 1/m) where m new rows have their own.
+    """A mean of nonnegative values with normal limits, of variance s² (1/n + 1/m).
+
+    Here m new rows have their own variance.
 
     Args:
         values: one a row.

@@ -161,7 +161,7 @@ class PacBayesFromTheStart(AbstractGauge):
         return most_frequent(problem)
 
     def rows_factor(self, problem: Trained) -> float:
-        """Times the training rows, the best of the scales chosen anew."""
+        """The required multiple of the training rows, with the best of the scales chosen again."""
         return rows_factor(from_start(problem).bound, len(problem.x), float(most_frequent(problem)))
 
     def alternative(self, problem: Trained) -> float:
@@ -171,7 +171,7 @@ class PacBayesFromTheStart(AbstractGauge):
 
 @functools.lru_cache(maxsize=1)
 def from_half(problem: Trained) -> Posterior:
-    """The posterior against a model that is trained on a random half of the rows, counted on the other half."""
+    """The posterior compared with a model that is trained on a random half of the rows, tested on the other half."""
     seen, rest = random_halves(problem, 2, 13)
     return posterior(problem, refits_of(problem)(seen, problem.seed), problem.x[rest], problem.y[rest])
 

@@ -31,7 +31,7 @@ _MASS = math.pi**2 / 3 - 1  # the sum of 1/(1 + |j|)² over whole numbers j
 
 
 def chained(problem: Trained) -> list[Hypothesis]:
-    """That the model is of classes, and a chain of maps whose norms can be taken."""
+    """The condition that the model is of classes, and is a chain of maps whose norms can be computed."""
     found, read = of_classes(problem), chain_of(problem)
     name = "the model is a chain of affine maps and activations of slope at most 1"
     return [*found, Hypothesis(name, float(read.network is not None), ">=", 1.0, read.refused)]
@@ -172,7 +172,7 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
     network, x = chain_of(problem).network, problem.x.reshape(len(problem.x), -1).astype(float)
     assert network is not None
     own = np.concatenate([network.weights[0], network.biases[0][:, None]], axis=1)
-    centred, classes = own - own.mean(0), len(own)  # what is the same for all classes decides nothing
+    centred, classes = own - own.mean(0), len(own)  # a term that is the same for all classes decides nothing
     radius, price = rounded_up(float(np.linalg.norm(centred)))
     ball = rademacher("l2", np.concatenate([x, np.ones((len(x), 1))], axis=1), radius, draws=1).upper
     assert ball is not None

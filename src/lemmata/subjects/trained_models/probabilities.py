@@ -128,7 +128,7 @@ def binned_error(confidence: Float[np.ndarray, " n"], right: Float[np.ndarray, "
 def calibrated_errors(
     f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], g: Float[np.ndarray, "m C"], seed: int
 ) -> Float[np.ndarray, " draws"]:
-    """Binned errors on new rows of models that a temperature calibrates, fitted to as many rows as here.
+    """Binned errors on new rows of models that are calibrated by a temperature, fitted to the same number of rows.
 
     Classes of both samples are drawn from softmax(f/T) and softmax(g/T), T fitted to f and y. The log loss of a
     temperature is the mean of log sum exp, which does not depend on the draw, less a mean of drawn logits.

@@ -166,5 +166,5 @@ class EffectOfOneRow(AbstractGauge):
         return jnp.asarray([effects.mean() - reach, effects.mean(), effects.mean() + reach])
 
     def trivial(self, problem: Trained) -> Array:
-        """The loss of a row about which nothing is known: the entropy of the classes."""
+        """The loss of a row about which nothing is known, the entropy of the classes."""
         return jnp.asarray(stats.entropy(problem.y.mean(0)) if problem.task.is_classification else problem.y.var())

@@ -1,4 +1,4 @@
-"""Sampled rows: leaving a few rows out by products alone, if a matrix of all rows and outputs is too large.
+"""Sampled rows: leaving a few rows out only by products, if a matrix of all rows and outputs is too large.
 
 The theory predicts the error of a large model on new rows from the same distribution. It needs a decay, weights near a
 stationary point, and conjugate gradients that converge. It leaves open the effect of rows outside the sample.
@@ -105,7 +105,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
     traced = False
 
     def needed(self, problem: Trained) -> bool:
-        """Only if leaving all rows out does not fit, which says more."""
+        """Only if leaving all rows out, which gives more information, does not fit."""
         try:
             return leaving_out_bytes(problem) < 0
         except MemoryPlanError:
@@ -207,7 +207,7 @@ class SampledRowsAreTheDual(Claim[Trained]):
         return jnp.asarray(found.outputs[_few(problem)].ravel())
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """Conjugate gradients until the residual is 1e-14, or for three times as many steps as parameters."""
+        """Conjugate gradients until the residual is 1e-14, or for three times as many steps as there are parameters."""
         objective = dataclasses.replace(objective_of(problem), model=problem.model.in_double())
         steps = 3 * len(problem.model.theta)
         found = leave_sampled_rows_out(objective, _few(problem), steps, tolerance=1e-14)

@@ -1,8 +1,8 @@
 """Shift: whether deployment rows are like the rows on which a model was tested, and what follows for its error.
 
 The theory tests whether two samples of rows are from one distribution, and estimates the error in deployment if they
-seem to be. It needs deployment rows that were drawn independently of the held-out rows. It leaves open the error under
-a shift, which inputs alone do not determine.
+seem to be. It needs deployment rows that were drawn independently of the held-out rows. It does not give the error
+under a shift, which inputs alone do not determine.
 """
 
 import abc

@@ -31,7 +31,7 @@ def narrow(params: dict, x: Array) -> Array:
 
 
 class SizedModels(Population[Trained]):
-    """Least squares on the first p of 300 features, feature j worth j^-(1 + fall) of the target's variance.
+    """Least squares on the first p of 300 features, where feature j has j^-(1 + fall) of the target's variance.
 
     The loss of p features on new rows is the noise and a tail that falls like p^-fall. Sizes grow by a factor 1.4 each;
     the largest is the model.

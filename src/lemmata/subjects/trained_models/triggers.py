@@ -37,7 +37,7 @@ from .probabilities import halves
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "training"}
 
 TARGET = 0
-"""The class that a planted trigger asks for."""
+"""The target class of a planted trigger."""
 STAMPED = 1
 """How many features a trigger takes."""
 _HEIGHT = 6.0

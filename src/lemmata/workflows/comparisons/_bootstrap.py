@@ -115,7 +115,7 @@ class Pair:
 
 
 def pairs(of: Bootstrap) -> list[Pair]:
-    """All pairs of families; p-values are corrected together (Holm), so that the level holds for all of them."""
+    """All pairs of families; p-values are corrected together (Holm), so the level holds for all of them."""
     places = list(itertools.combinations(range(len(of.points)), 2))
     found = [of.difference(*place) for place in places]
     adjusted = holm([item[3] for item in found])

@@ -20,8 +20,8 @@ SHORTEST_RUN = 0.01
 def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost | None:
     """One row mixed at every position, and read out by one linear map, at each length.
 
-    Operations and bytes are those that the compiler reports. It counts the body of a loop once, so the step of the
-    recurrence is compiled by itself and counted T times.
+    Operations and bytes are those that the compiler reports. The counter includes the body of a loop once, so the step
+    of the recurrence is compiled separately and counted T times.
 
     Args:
         family: its name.

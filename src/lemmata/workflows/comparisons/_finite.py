@@ -44,7 +44,7 @@ def train_families(
         names: of the families.
         kernels: the error of each family's kernel on that split.
         options: how it is read, and the seed.
-        progress: told how much is done.
+        progress: called with the finished share.
         late: whether no further network should begin.
     """
     found = []

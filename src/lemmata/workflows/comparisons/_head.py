@@ -22,7 +22,7 @@ def standardised(vectors: Float[np.ndarray, "n q"], training: Int[np.ndarray, " 
 def head_kernel(z: Float[np.ndarray, "n q"], other: Float[np.ndarray, "m q"], width: float) -> Float[np.ndarray, "n m"]:
     """Half linear, half RBF: <z, z'> / (2 q) + exp(-|z - z'|² / (2 width² q)) / 2.
 
-    Of standardised coordinates both halves have mean diagonal ½, so that the trace is the number of rows. Without any
+    For standardised coordinates, both halves have mean diagonal ½, so the trace is the number of rows. Without any
     coordinate the kernel is constant.
     """
     dimension = max(z.shape[1], 1)

@@ -20,7 +20,7 @@ def long_form(table: Table, options: ComparisonOptions) -> Found:
     are kept.
 
     Raises:
-        DataError: a target that changes within a row, a cell that is no finite number, two lines of one time.
+        DataError: for a target that changes within a row, a cell that is not a finite number, or two lines of one time.
         UnknownNameError: no such column.
         MemoryPlanError: the longest row makes the array too large.
     """

@@ -27,7 +27,7 @@ class Candidate(Protocol):
 
 
 class FixedMixer:
-    """A mixer that nothing is learned in, and the common head.
+    """A mixer without learned parameters, and the common head.
 
     Args:
         family: its name.
@@ -57,7 +57,7 @@ class FixedMixer:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What leave-one-out chose on the training rows of a split: places of setting and ridge.
+    """The result of leave-one-out on the training rows of a split: the places of setting and ridge.
 
     Args:
         left_out: the leave-one-out error there.
@@ -79,7 +79,7 @@ class Measured:
         wrong: for classes, whether a held-out row is predicted wrongly, in the same order as the losses; else None.
         permuted: losses with shuffled targets.
         errors: mean held-out squared error at each size, one line a split.
-        chosen: what was chosen, by size and split.
+        chosen: the choices, by size and split.
     """
 
     losses: Float[np.ndarray, "r m"]

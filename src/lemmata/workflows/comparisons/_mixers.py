@@ -23,12 +23,12 @@ Mixer = Callable[[Float[Array, "T c"], Bool[Array, " T"]], Float[Array, " q"]]
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A way of mixing: its name, what it is, the values of its one setting, and what the setting is called.
+    """A way of mixing: its name, its description, the values of its one setting, and the name of the setting.
 
     Args:
         name: as `--families` has it.
         title: in sentences.
-        words: what it does with a sequence.
+        words: its effect on a sequence.
         setting: the name of the setting.
         values: three of them.
     """
@@ -53,7 +53,7 @@ BY_NAME = {family.name: family for family in FAMILIES}
 
 
 def flattened(x: Float[Array, "T c"], mask: Bool[Array, " T"]) -> Float[Array, " q"]:
-    """All tokens side by side; absent ones are 0, the mean of a channel."""
+    """All tokens side by side; missing ones are 0, the mean of a channel."""
     return jnp.where(mask[:, None], x, 0.0).reshape(-1)
 
 

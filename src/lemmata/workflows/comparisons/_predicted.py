@@ -18,12 +18,12 @@ SOLVES = 8
 
 @dataclasses.dataclass(frozen=True)
 class Predicted:
-    """The prediction of a family at the sizes of the splits; no held-out row enters it.
+    """The prediction of a family at the sizes of the splits, without any held-out row.
 
     Args:
         error, lower, upper: relative to guessing, as means over the splits at the settings and ridges chosen there.
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
-        alignment: the share of the target in the first 10 and the first 100 eigenvectors, likewise.
+        alignment: the share of the target in the first 10 and the first 100 eigenvectors, as the same kind of mean.
         equivalent: the error with all training rows by the deterministic equivalent, which only uses the eigenvalues
             and the target's coefficients. It assumes exchangeable rows; if it is far from `error`, they are not.
     """
@@ -79,7 +79,7 @@ def predict(candidate: Candidate, y: Float[np.ndarray, "N k"], of: Splits, measu
 
 
 class _Modes:
-    """The eigensystems of the centred kernel between training rows, by setting, each computed when it is asked for."""
+    """The eigensystems of the centred kernel between training rows, by setting, each computed when it is first used."""
 
     def __init__(self, candidate: Candidate, training: np.ndarray):
         self._candidate, self._training = candidate, training

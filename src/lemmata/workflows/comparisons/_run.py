@@ -84,7 +84,7 @@ def run_comparison(
 
 @dataclasses.dataclass(frozen=True)
 class _Fitted:
-    """A family on all splits, what is predicted of it, its settings, the rank of a recurrence, and the seconds."""
+    """A family on all splits: its predictions, its settings, the rank of a recurrence, and the seconds."""
 
     measured: Measured
     predicted: Predicted
@@ -207,7 +207,7 @@ class _Job:
         self.rank = self.rank if found.rank is None else found.rank
 
     def beside(self) -> None:
-        """Costs, trained networks and denoising, if they are asked for and there is time."""
+        """Costs, trained networks and denoising, if they are requested and there is time."""
         for place, name in enumerate(self.names if self.options.ladder else ()):
             if self.late(FINISHED):
                 self.notes.append("The time limit was reached before all costs were measured.")
@@ -238,7 +238,7 @@ class _Job:
         return {name: float(found.losses[0].mean() / guess) for name, found in self.measured.items()}
 
     def record(self) -> ComparisonRecord:
-        """Everything that is known, as it is written."""
+        """All known results, in the form in which they are written."""
         names, described = list(self.measured), self.described()
         results, compared, ahead, judged, said = [], [], [], None, []
         if names:
@@ -270,7 +270,7 @@ class _Job:
     def resampled(self, shuffled: bool) -> Bootstrap:
         losses = [found.permuted if shuffled else found.losses for found in self.measured.values()]
         guesses, tests = guessing(self.data.y, self.splits, shuffled), self.splits.tests
-        if shuffled:  # a held-out place has another row's target in each split
+        if shuffled:  # a held-out place has the target of another row in each split
             tests = np.stack([own[test] for own, test in zip(self.splits.permuted, tests, strict=True)])
         return bootstrap(losses, guesses, tests, len(self.data.x), self.options.seed)
 
@@ -321,7 +321,7 @@ class _Job:
         return points, later
 
     def described(self) -> Data:
-        """The rows, as the record tells of them."""
+        """The rows, as described in the record."""
         data, lengths = self.data, self.data.mask.sum(axis=1)
         return Data(
             name=data.name, words=data.words, expected=data.expected, rows=data.rows, used_rows=len(data.x),

@@ -1,4 +1,4 @@
-"""Kernels that take noise off whole rows, which is what a diffusion model learns: apart from the comparison."""
+"""Kernels that remove noise from whole rows, as a diffusion model learns to do; separate from the comparison."""
 
 import numpy as np
 from jaxtyping import Float

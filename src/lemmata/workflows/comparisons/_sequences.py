@@ -1,4 +1,4 @@
-"""What is compared on: sequences of one length, right-aligned, with a mask, and a target for each."""
+"""The data of a comparison: sequences of one length, right-aligned, with a mask, and a target for each."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ class Sequences:
         classes: the names of the classes, or None.
         shares: the shares of the classes, which are the means of their columns before centring; 0 for numbers.
         rows: the number of rows of the source.
-        notes: what was done while loading.
+        notes: remarks on the loading.
         words: for a bundled task, its description; else empty.
         expected: for a bundled task, the expected result of a comparison; else empty.
         test: the share of held-out rows, unless the options give another.

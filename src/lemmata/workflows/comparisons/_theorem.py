@@ -1,4 +1,4 @@
-"""What the printed comparison of architectures would have said of these rows, and whether it is right here."""
+"""The prediction of the printed comparison of architectures for these rows, and whether it is right here."""
 
 import math
 

@@ -34,7 +34,7 @@ def sentences(
         data: the rows.
         results: the families, best or not.
         leaders: names of the best family and of those that it does not decidedly beat.
-        theorem: what the survey's Theorem 1 would have said.
+        theorem: the prediction of the survey's Theorem 1.
         compared: the pairs of families.
     """
     by_name = {result.name: result for result in results}

@@ -40,7 +40,7 @@ class WideNetwork:
 
 
 def affordable(data: Sequences, names: list[str], seed: int) -> Sequences:
-    """As many rows, drawn at random, as the slowest kernel takes in some tens of seconds; at least 100."""
+    """As many random rows as the slowest kernel can process in some tens of seconds; at least 100."""
     each = data.length**2 * (POLES if "recurrent" in names else 1)
     rows = max(FEWEST, int((OPERATIONS / each) ** 0.5))
     if rows >= len(data.x):

@@ -10,7 +10,7 @@ from scipy import stats
 from lemmata.subjects.trained_models import Trained, fresh_rows, held_rows
 
 ORDERS, LEVEL = 1999, 0.001
-"""Random divisions of the rows, and the chance that rows which are drawn alike are said not to be, for each test."""
+"""The number of random divisions of the rows, and the level of each test: the probability of a false warning."""
 MOST_ROWS, MOST_COLUMNS, FEWEST = 1000, 1000, 10
 _MOVED = 0.1  # standard deviations below which columns differ by their spread, if at all
 
@@ -22,7 +22,7 @@ class Unlike:
     Args:
         column: its place among the flattened columns.
         p_value: of the test over all columns.
-        middle: mean of the held-out rows less that of the training rows, in standard deviations of the latter.
+        middle: mean of the held-out rows minus that of the training rows, in standard deviations of the latter.
         spread: the standard deviation of the held-out rows over that of the training rows.
     """
 

@@ -16,9 +16,10 @@ UNBALANCED = 4.0
 def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
     """The model against one answer for all rows. The difference of the two errors is computed row by row.
 
-    The answer follows from the training rows: their most frequent class, the mean of their values, or the frequencies
-    of their tokens, each counted once more than it occurs. The interval of the difference is exact for classes
-    (McNemar's: the model's share of the rows that exactly one of the two gets right). For means, it is Student's.
+    The answer is computed from the training rows: their most frequent class, the mean of their values, or the
+    frequencies of their tokens, each counted once more than it occurs. The interval of the difference is exact for
+    classes (McNemar's: the model's share of the rows that exactly one of the two gets right). For means, it is
+    Student's.
 
     Args:
         trained: the model with its training rows.
@@ -68,7 +69,7 @@ def beats_one_answer(trained: Trained) -> bool:
 
 
 def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) -> str | None:
-    """That the model is surely worse, in words; None if it is not."""
+    """A sentence that the model is surely worse; None if it is not."""
     if own is None or own.beaten is not False:
         return None
     if trained.task.is_classification:

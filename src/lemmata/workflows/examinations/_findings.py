@@ -48,15 +48,15 @@ _ANOMALY = 3.5  # chosen on other seeds of the zoo than 200 to 205, on which 1 o
 _PARTED = 0.75  # from seed 100 on of the zoo at most 0.61 without a trigger, and at least 0.88 with one
 _SOME = 5
 _SAID_APART = tuple(kind().name for kind in (ClaimedPrivacyBoundsTheAttack, ClaimCoversItsSteps, RowsInUseAreAlike))
-_WITHIN = 0.05  # of an error under a shift, which labels must tell
+_WITHIN = 0.05  # of an error under a shift; this many labels are needed to measure it
 _APART = 1.5
-_NO_PULL = 1e-6  # of an implied decay on the weights, which is then rounding beside the loss
+_NO_PULL = 1e-6  # of an implied decay on the weights, which is then a rounding error compared with the loss
 _SPOKE = ("agrees", "disagrees", "unscored")
 
 
 @dataclasses.dataclass(frozen=True)
 class Sign:
-    """A finding with the name of what it is a sign of."""
+    """A finding with the name of the problem that it indicates."""
 
     name: str
     finding: Finding
@@ -71,7 +71,7 @@ def findings(
         trained: the model with its rows.
         gauges: what was found.
         held: the error on held-out rows.
-        rows: what they are called.
+        rows: the names of rows.
     """
     return [sign.finding for sign in signs(trained, gauges, held, rows)[:_MOST]]
 
@@ -267,8 +267,8 @@ def _as_trivial(trained: Trained, error: float, y: np.ndarray) -> bool:
 def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
     """Whether outputs separate classes of unequal size, for which a constant answer makes few errors.
 
-    The mean over classes of the share of errors is then well below that of guessing, or the log loss below that of the
-    shares of the classes.
+    The mean over classes of the share of errors is then well below that of guessing, or the log loss is below that of
+    the shares of the classes.
     """
     if not trained.task.is_classification:
         return False
@@ -282,7 +282,7 @@ def _parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.nd
 
 
 def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
-    """An error beside the trivial one, in words."""
+    """An error and the trivial one, in words."""
     trivial = _trivial(trained, y)
     if trained.task.is_classification:
         known = f"always answering the most frequent class has error rate {_percent(trivial)}"
@@ -308,7 +308,7 @@ def _disagreements(gauges: list[Gauge]) -> list[Sign]:
 
 
 def _reading(own: Gauge) -> str:
-    """What a prediction that failed may mean: intervals with a level fail by chance now and then."""
+    """The possible meaning of a failed prediction: intervals with a level sometimes fail by chance."""
     level = None if own.predicted is None else own.predicted.level
     if level is None or level >= 1:
         return "A hypothesis that was not checked may be false here."
@@ -331,7 +331,7 @@ def _confidence(trained: Trained) -> list[Sign]:
 
 
 def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
-    """The attack by the loss on held-out rows; if there are none, as leaving one out predicts it."""
+    """The attack by the loss on held-out rows; if there are none, the prediction by leaving one out."""
     own = of_claim(MembershipFromTrainingRows, gauges)
     if own is None or not trained.task.scored:
         return []
@@ -352,7 +352,7 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """What a reader might believe to have been looked at, and was not."""
+    """The checks that a reader might expect, and that were not made."""
     found = [*loss_read(trained), *seen_by_outputs(trained)]
     if not trained.task.scored:
         found.append(

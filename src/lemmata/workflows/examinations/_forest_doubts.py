@@ -42,12 +42,12 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
     than 30 rows are left out.
 
     Args:
-        trained: the model with its rows, of which it is not asked anything.
+        trained: the model with its rows; the model itself is not used.
 
     Returns:
         The doubts; None of values, of documents, and if fewer than 100 rows of two classes are left.
     """
-    from sklearn.ensemble import RandomForestClassifier  # nothing else here waits for it
+    from sklearn.ensemble import RandomForestClassifier  # nothing else here depends on it
 
     if not trained.task.is_classification:
         return None
@@ -70,7 +70,7 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
 
 
 def _rows(trained: Trained) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places, inputs and labels of rows without duplicates, as many as the forest takes."""
+    """Places, inputs and labels of rows without duplicates, as many as the forest uses."""
     places, x, y = np.flatnonzero(~copies_of(trained).within), trained.x, trained.y
     if trained.held is not None:
         held_x, held_y = held_rows(trained)

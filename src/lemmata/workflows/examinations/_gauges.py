@@ -47,7 +47,7 @@ def posable(trained: Trained) -> list[AbstractGauge]:
 
 
 def theory(claim: AbstractGauge) -> str:
-    """The section that a claim stands in: the first sentence of its docstring up to the colon."""
+    """The section of a claim: the first sentence of its docstring up to the colon."""
     words = inspect.getdoc(importlib.import_module(type(claim).__module__)) or ""
     return words.split("\n")[0].split(":")[0].rstrip(".")
 
@@ -73,7 +73,7 @@ def inapplicable(claim: AbstractGauge, reason: str) -> Gauge:
 
 
 def refused(claim: AbstractGauge, trained: Trained) -> bool:
-    """Whether the population, whose hypotheses cost little, says already that a gauge does not speak about this."""
+    """Whether the population, whose hypotheses are cheap, already shows that a check does not apply here."""
     try:
         return bool(_failing([_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]))
     except (Exception, SystemExit):  # which the check itself gives
@@ -86,7 +86,7 @@ def price(claim: AbstractGauge, trained: Trained, second: float) -> float:
     Args:
         claim: the gauge.
         trained: the model.
-        second: what one such gradient takes.
+        second: the time of one such gradient.
     """
     return float(claim.passes(trained)) * second
 
@@ -107,7 +107,7 @@ def entry(claim: AbstractGauge, status: str, reason: str, **rest: Any) -> Gauge:
 
 
 def level(claim: AbstractGauge) -> float | None:
-    """The level of a predicted interval: the claim's own `level`, else that of its relation; None of other statements.
+    """The level of a predicted interval: the claim's own `level`, else that of its relation; None for other statements.
 
     Args:
         claim: the gauge.
@@ -192,7 +192,7 @@ def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndar
             return np.asarray(claim.predict(alone), float)
         except (MemoryError, MemoryPlanError):
             raise
-        except Exception:  # the claim may rest on the hypothesis that does not hold here
+        except Exception:  # the claim may depend on the hypothesis that does not hold here
             return np.full(3, np.nan)
         finally:
             share_answers(alone, trained)
@@ -205,7 +205,7 @@ def _failing(conditions: list[Condition]) -> list[Condition]:
 
 
 def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> tuple[float | None, bool]:
-    """The number that everybody knows, and whether the prediction says no more than it."""
+    """The trivial value, and whether the prediction is no better than it."""
     if not callable(claim.trivial):
         return None, False
     known = np.asarray(claim.trivial(trained), float)

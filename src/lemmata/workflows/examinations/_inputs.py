@@ -23,7 +23,7 @@ from lemmata.workflows.records.model_tables import InputShown, InputTable
 
 PERMUTATIONS, ROWS, MOST = 20, 1000, 256
 FEWEST = 20
-"""Rows below which nothing is permuted."""
+"""The number of rows below which no input is permuted."""
 _FEWER = 250
 _SECONDS = 10.0
 _BYTES = 2**26
@@ -43,11 +43,11 @@ class _Rows(NamedTuple):
 def input_table(
     trained: Trained, names: tuple[str, ...] | None = None, deadline: float | None = None
 ) -> InputTable | None:
-    """Each input with its mean gradient and what permuting it costs; None for documents, and for too few rows.
+    """Each input with its mean gradient and the cost of permuting it; None for documents, and for too few rows.
 
     Held-out rows without duplicates are permuted. If there are fewer than 20, training rows are permuted, which shows
-    what the model uses and not what that is worth on new rows. Of more than 1000 rows, 1000 are drawn. Of more than 256
-    inputs, those with the largest gradients are permuted.
+    what the model uses and not what that is worth on new rows. Of more than 1000 rows, 1000 are drawn. If there are
+    more than 256 inputs, those with the largest gradients are permuted.
 
     Args:
         trained: a model with its rows.
@@ -116,7 +116,7 @@ def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
         else:
             weights = [np.tile(own, (len(x), 1)) for own in np.eye(rows.y.shape[1])]
         squares = sum(model.input_vjp(u, x).reshape(len(x), -1) ** 2 for u in weights)
-    except (Exception, SystemExit):  # the user's own function may take whole numbers alone, and raise anything
+    except (Exception, SystemExit):  # the user's own function may only accept whole numbers, and raise any error
         return None
     found = np.sqrt(squares).mean(0) * x.reshape(len(x), -1).std(0)
     return found if np.isfinite(found).all() else None
@@ -185,7 +185,7 @@ def growth_of(h: Float[np.ndarray, "K m"], orders: Int[np.ndarray, "K m"]) -> Gr
         orders: row i has the input of row orders[k, i].
     """
     count, m = h.shape
-    h = h * m / (m - 1)  # a permutation leaves one row in m as it is
+    h = h * m / (m - 1)  # a permutation leaves one row in m unchanged
     means = h.mean(1)
     value, spread = float(means.mean()), float(means.std(ddof=1)) * (1 + 1 / count) ** 0.5
     given = np.take_along_axis(h, np.argsort(orders, axis=1), axis=1)  # by the row whose input was taken
@@ -220,7 +220,7 @@ def _shown(
 
 
 def _names(shape: tuple[int, ...], names: tuple[str, ...] | None) -> list[str]:
-    """What inputs are called: their columns, or their places from 0."""
+    """The names of inputs: their columns, or their places from 0."""
     size = int(np.prod(shape, dtype=int))
     if names is not None and len(names) == size:
         return [str(name) for name in names]

@@ -1,6 +1,6 @@
 """The parameter arrays of a model: norms, largest singular values, shares of the tangent kernel, each with a null.
 
-The null of a matrix is Gaussian, of its shape and Frobenius norm. Of small matrices 39 are drawn: a further one lies
+The null of a matrix is Gaussian, of its shape and Frobenius norm. For small matrices, 39 are drawn: a further one is
 between the least and the largest of them with probability 38/40. For large matrices, the largest singular value follows
 Johnstone's limit. With a >= b rows and columns, s² = mu + sigma T times |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)²,
 sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the Tracy-Widom distribution for real matrices.
@@ -155,7 +155,9 @@ def _random(model: AbstractModel, rng: np.random.Generator) -> AbstractModel:
 
 
 def unfolded(array: np.ndarray) -> Float[np.ndarray, "a b"]:
-    """An array as a matrix: of more than two axes unfolded along its first or its last, whichever is nearer to square.
+    """An array as a matrix.
+
+    With more than two axes, it is unfolded along its first or its last, whichever is closer to square.
 
     >>> unfolded(np.zeros((64, 32, 3, 3))).shape, unfolded(np.zeros((3, 3, 32, 64))).shape
     ((64, 288), (288, 64))
@@ -181,7 +183,7 @@ def singular_values(matrix: Float[np.ndarray, "a b"]) -> tuple[float, Float[np.n
 
 
 def largest_by_chance(rows: int, columns: int, norm: float, seed: int) -> Interval:
-    """The largest singular value of a Gaussian matrix of a Frobenius norm: its median, and the ends of 95 % of its law.
+    """The largest singular value of a Gaussian matrix of a Frobenius norm: its median, and the ends of its 95 % range.
 
     Args:
         rows: of the matrix.

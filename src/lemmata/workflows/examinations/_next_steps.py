@@ -1,6 +1,6 @@
 """What to do next: labels to check, another decay, another temperature, each tried on a copy of the model.
 
-The copy descends from the weights as they are, on the objective that the action changes. The rows that measure the
+The copy descends from the current weights, on the objective that the action changes. The rows that measure the
 effect of an action were not used to choose it. Labels and decay are chosen by leaving training rows out, a temperature
 by one half of the held-out rows, and effects are differences row by row on held-out rows.
 """
@@ -46,7 +46,7 @@ _TRYING = 150
 _SURE = 2.5  # standard errors by which left-out losses must fall
 _SAME = 0.02  # of predictions that the copy may change before anything is done
 _FEWEST = 50  # held-out rows, which are needed to measure an effect
-_ERRORS = 5  # that a half of the held-out rows must have to say that confidence is too low
+_ERRORS = 5  # the share that a half of the held-out rows must have to show that confidence is too low
 _NOTHING = 1e-12
 _WORTH = 0.02  # of the error or loss: smaller gains are no reason to do anything
 
@@ -61,9 +61,9 @@ def next_steps(
         trained: the model with its rows.
         left_out: the check of the error from training rows alone; without it, no row is left out, and no decay is
             tried.
-        names: what rows are called.
-        second: what a gradient over all training rows takes, in seconds.
-        deadline: `time.monotonic()` after which nothing is begun.
+        names: the names of rows.
+        second: the time of a gradient over all training rows, in seconds.
+        deadline: `time.monotonic()` after which nothing new is started.
         seconds: that one descent may be expected to take, and after which none is begun.
     """
     late = lambda: deadline is not None and time.monotonic() > deadline
@@ -97,7 +97,7 @@ def _worth(effects: list[Effect]) -> float:
 
 
 def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[Action]:
-    """Look at the rows whose labels are more likely wrong than right; the effect is that of leaving them all out.
+    """Check the rows whose labels are more likely wrong than right; the effect is that of leaving them all out.
 
     The number of wrong labels is not given, because wrong labels that a table already has count as well. On other
     tables, the number of planted ones was in the mixture's interval in 29 of 38 lists. The effect is only reported in
@@ -137,7 +137,7 @@ def with_decay(trained: Trained, factor: float, start: AbstractModel | None = No
 
 
 def _from(trained: Trained, copy: AbstractModel) -> AbstractModel:
-    """The user's model at the parameters of a copy: in its own precision, in which a descent begins."""
+    """The user's model at the parameters of a copy, in its own precision, for the start of a descent."""
     return trained.model.at(copy.theta)
 
 
@@ -189,14 +189,14 @@ def _in_words(trained: Trained, factor: float) -> str:
 
 
 def _temperature(trained: Trained) -> Iterator[Action]:
-    """Logits divided by a number that one half of the held-out rows gives, judged on the other half.
+    """Logits divided by a number that is fitted to one half of the held-out rows, and judged on the other half.
 
     A number below 1 makes every error dearer. A half with hardly an error does not know the price, and gives none.
     """
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return
     f, y = _held(trained)
-    shares = trained.task.outputs == "probabilities"  # of neighbours and of trees: some are 0, and nothing divides that
+    shares = trained.task.outputs == "probabilities"  # of neighbours and of trees: some are 0, and cannot be divided
     if excludes(f, y) or (shares and float(f.min()) <= np.log(_NOTHING)):
         return
     first = np.random.default_rng(trained.seed).permutation(len(f)) < len(f) // 2
@@ -220,7 +220,7 @@ def _held(trained: Trained) -> tuple[Float[np.ndarray, "m C"], Float[np.ndarray,
 
 
 def _losses(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-    """What is to be lowered: log loss of classes with probabilities, else the error of each row."""
+    """The loss to lower: log loss of classes with probabilities, else the error of each row."""
     own = trained.task.losses if trained.task.is_classification and trained.task.probable else trained.task.errors
     return own(f, y)
 
@@ -239,7 +239,7 @@ def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
 
 
 def _effect(what: str, before: Float[np.ndarray, " m"], after: Float[np.ndarray, " m"]) -> Effect:
-    """The two means, and by how much the second is lower: Student's interval of the differences."""
+    """The two means, and by how much the second is lower, with Student's interval of the differences."""
     gain, m = before - after, len(before)
     width = float(stats.t.ppf((1 + LEVEL) / 2, m - 1)) * float(gain.std(ddof=1)) / m**0.5
     value = float(gain.mean())

@@ -1,4 +1,4 @@
-"""How well values are predicted on held-out rows: R² and the root mean squared error of each output, and of all."""
+"""The accuracy of predicted values on held-out rows: R² and the root mean squared error of each output, and of all."""
 
 import numpy as np
 from jaxtyping import Float
@@ -13,11 +13,13 @@ _LEVEL = 0.95
 
 
 def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> list[OutputScore]:
-    """Each output of a regression, and of several the squared distance over all; empty for anything else.
+    """The scores of each output of a regression; for several outputs, also those of the total squared distance.
+
+    Empty otherwise.
 
     Let e_i be the squared error of row i and v_i that of the mean of the training targets. R² is 1 - sum e / sum v. Its
     interval is Student's for the means of e_i - (1 - R²) v_i, which determine the ratio to first order. The ends of the
-    root mean squared error are the roots of those of the mean of e.
+    root mean squared error are the roots of the ends for the mean of e.
 
     Args:
         trained: a model with its rows.

@@ -55,9 +55,9 @@ class PosteriorRows(NamedTuple):
 
 @once
 def posterior_rows(trained: Trained) -> PosteriorRows | None:
-    """The posterior predictive of at most 2000 held-out rows; None if the question makes no sense.
+    """The posterior predictive of at most 2000 held-out rows; None if it has no meaning for the model.
 
-    It speaks of the copy at the stationary point, if another question has made one, and else of the model itself. If
+    It is for the copy at the stationary point, if another check has made one, and otherwise for the model itself. If
     it cannot speak, its summary says why.
 
     Args:
@@ -76,7 +76,7 @@ def posterior_rows(trained: Trained) -> PosteriorRows | None:
 
 
 def posterior_summary(trained: Trained) -> PosteriorShown | None:
-    """What the record keeps of `posterior_rows`.
+    """The part of `posterior_rows` that the record stores.
 
     Args:
         trained: a model with its rows.
@@ -154,7 +154,7 @@ def _share(inside: np.ndarray) -> Interval:
 def log_means(
     f: Float[np.ndarray, "k C"], spread: Float[np.ndarray, "k C C"], seed: int = 0
 ) -> Float[np.ndarray, "k C"]:
-    """Logarithms of the mean softmax of normal outputs; without variance those of the softmax.
+    """Logarithms of the mean softmax of normal outputs; without variance, those of the softmax.
 
     Args:
         f: means of the outputs.

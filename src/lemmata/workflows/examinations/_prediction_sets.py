@@ -1,6 +1,6 @@
 """Sets of classes, or intervals, that hold the target of a new row with a stated probability: split conformal.
 
-Held-out rows without duplicates are halved at random. The limit is the k-th smallest of the m scores of one half, where
+Held-out rows without duplicates are halved at random. The limit is the k-th smallest of the m scores of one half. Here
 k = ceil((m + 1) level). It contains a new score with probability `level` to `level` + 1/(m + 1), if all rows come from
 one distribution; the other half measures whether it does.
 """

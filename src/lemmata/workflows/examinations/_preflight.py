@@ -62,7 +62,7 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
 
 
 def _precision(outputs: np.ndarray) -> str:
-    """The coarsest precision whose numbers the outputs are, which a model may compute in whatever its weights are."""
+    """The coarsest precision that contains the outputs; a model may compute in it with any precision of its weights."""
     with np.errstate(over="ignore"):
         single = outputs.astype(np.float32)
     if not (single == outputs).all():

@@ -74,7 +74,7 @@ def load_program(
         path: the program.
         weights: a safetensors file with the parameters by their names; None if `build` returns a trained model.
         start: another one with the parameters that training began with.
-        checkpoints: others with those at earlier times, in their order.
+        checkpoints: other files with the weights at earlier times, in their order.
         sizes: other files with the weights of the models that `sizes()` returns, in their order; empty if these are
             trained.
 
@@ -176,7 +176,7 @@ def _fit(module: Any, path: Path) -> Callable[..., Any] | None:
 
 @contextlib.contextmanager
 def _told(what: str, rule: str) -> Iterator[None]:
-    """Whatever the user's own code raises as a DataError in one line; a program that ends itself has failed too."""
+    """Any error of the user's own code as a DataError in one line; a program that exits has failed too."""
     try:
         yield
     except (Exception, SystemExit) as error:

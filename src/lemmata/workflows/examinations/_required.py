@@ -19,7 +19,7 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
     `score.covered`, or NAME.predicted or NAME.measured, where NAME is the last part of a check's name.
 
     Args:
-        conditions: as they were given.
+        conditions: the conditions as texts.
         gauges: full names of the gauges that will be posed.
 
     Raises:
@@ -47,7 +47,7 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
 def check_required(record: ExaminationRecord, conditions: Sequence[str]) -> list[str]:
     """The conditions that do not hold, each in a sentence with the number that was found; see `read_required`.
 
-    What was not measured does not hold.
+    A condition on a missing measurement does not hold.
     """
     broken = []
     parts = (_FORM.fullmatch(text) for text in conditions)

@@ -22,16 +22,16 @@ _SHOWN = 12
 
 @dataclasses.dataclass(frozen=True)
 class Loaded:
-    """Rows with targets, and held-out ones if the file says which they are.
+    """Rows with targets, and held-out rows if the file marks them.
 
     Args:
         name: of the file or set.
         pair: x and y, which is None of documents.
-        held: x and y of rows that training has not seen; None if the file has none.
+        held: x and y of rows that the training has not seen; None if the file has none.
         columns: names of the inputs in their order; None of an NPZ file.
         target: the name of the target; None of an NPZ file.
         corrected: right targets of the training rows, if the file has them.
-        names: what the rows are called.
+        names: the names of the rows.
         gaps: whether cells may be empty, which are then NaN.
     """
 
@@ -115,7 +115,7 @@ def read_rows(
 
 
 def read_corrected(data: str, own: Loaded) -> np.ndarray:
-    """Right targets of the training rows, in their order, from a file of their own.
+    """Right targets of the training rows, in their order, from a separate file.
 
     Args:
         data: a table with the column of the target, or a single one; or an NPZ file with y.

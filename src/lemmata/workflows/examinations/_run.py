@@ -53,7 +53,7 @@ from ._row_table import SPOKE, row_table, worst_rows
 from ._tables import add_tables
 
 Progress = Callable[[str, float, float], None]
-_SHARE = 0.9  # of the time limit, after which nothing more is begun
+_SHARE = 0.9  # of the time limit, after which nothing new is started
 _GAUGES = 0.75  # of it; after this share, no check starts, because tables and next steps need the rest
 _WEIGHING = 10.0  # seconds
 _LEVEL = 0.95  # of the intervals of errors
@@ -73,9 +73,9 @@ def run_examination(
         rows_name: of its rows.
         time_limit: seconds after which no gauge is begun.
         user: the user's own call of the model on rows, which the outputs must equal.
-        progress: told the stage and how much of it is done.
+        progress: called with the stage and its finished share.
         started: `time.monotonic()` at which the time limit began; None is now.
-        names: what rows are called if they are named.
+        names: the names of rows, if they have names.
 
     Returns:
         The record. If a check of the preflight fails, the record has no checks. After Ctrl-C, it contains the finished
@@ -121,7 +121,7 @@ def _gauges(
 ) -> None:
     """Every check for which time and memory are enough; the others are entered with their cost.
 
-    The cheapest come first, and bounds last: those are vacuous more often than not.
+    The cheapest checks come first, and bounds last, because bounds are usually vacuous.
     """
     posed = gauges_of(trained)
     own = [claim for claim in posed if foreign(claim, trained) is None]
@@ -146,7 +146,7 @@ def _gauges(
 
 
 def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: float) -> None:
-    """Ask what each training row does to held-out rows, if leaving rows out speaks and it takes little."""
+    """Compute the effect of each training row on held-out rows, if leaving rows out has a result and this is cheap."""
     left_out = _left_out(found)
     if trained.held is None or trained.task.is_language or left_out is None or left_out.status not in SPOKE:
         return
@@ -159,7 +159,7 @@ def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: f
 def _next_steps(
     trained: Trained, found: list[Gauge], names: RowNames, second: float, deadline: float
 ) -> dict[str, Any]:
-    """What to do next, and what else was tried."""
+    """The next actions, and the others that were tried."""
     try:
         actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
     except (Exception, SystemExit) as error:  # of the user's own function; the rest remains valid
@@ -191,7 +191,7 @@ def _knowing(trained: Trained, questions: Iterable[Any]) -> Trained:
 
 
 def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: float) -> str | None:
-    """Why a gauge is not begun, in words; None if it is."""
+    """The reason why a check is not started, in words; None if it is started."""
     try:
         size, left = memory(claim, trained), available_bytes()
     except MemoryPlanError as error:
@@ -204,7 +204,7 @@ def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: 
 
 
 def _gradient_seconds(trained: Trained) -> float:
-    """What a gradient over all training rows takes, once it is compiled: the quickest of three."""
+    """The time of a gradient over all training rows, after compilation: the quickest of three."""
     if not trained.model.differentiable:
         return 0.0
     few = slice(0, min(len(trained.x), trained.model.batch))

@@ -44,7 +44,7 @@ def is_saved(program: str) -> bool:
 
 
 def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
-    """The last step of a saved pipeline, on what the others make of the rows; the names of model, data and rows.
+    """The last step of a saved pipeline, for the outputs of the other steps; the names of model, data and rows.
 
     Args:
         program: the file.
@@ -116,7 +116,7 @@ def read_pipeline(program: str) -> Any:
 
 
 def _rows(data: object, inputs: list[str], target: str | None, split: str | None) -> _Rows:
-    """The rows of a table that have a target, with the columns of the pipeline as they stand."""
+    """The rows of a table that have a target, with the unchanged columns of the pipeline."""
     table = read_table(data, Reading(int(available_bytes() / 4), 0))
     frame, names = table.frame, table.frame.columns
     for name in [*inputs, *(own for own in (target, split) if own is not None)]:

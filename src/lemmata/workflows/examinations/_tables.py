@@ -18,7 +18,7 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
 
     Args:
         trained: a model with its rows.
-        names: what its rows and inputs are called.
+        names: the names of its rows and inputs.
         deadline: `time.monotonic()` after which none is begun.
         found: the tables so far, which stay if this is interrupted.
     """

@@ -22,7 +22,7 @@ from ._confidence import excludes
 from ._forest_doubts import forest_doubts
 from ._row_names import PLACES, Names, RowNames
 
-_EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than one of a thousand sets of right labels
+_EVIDENCE = 5.0  # of the log likelihood; fewer than one in a thousand sets of right labels exceed this by chance
 _FIXED = 0.45
 """A share.
 
@@ -31,7 +31,7 @@ long step. Networks that learn labels by heart then contradict right labels, too
 """
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
-_OF_FOREST = 3.0, 0.03  # the same two; no more than 0.009 in 33 sets of right labels, on seeds from 100 on
+_OF_FOREST = 3.0, 0.03  # the same two; at most 0.009 in 33 sets of right labels, on seeds from 100 on
 _FIRST = 8
 _LONG = 0.8  # leverage; in recurrent networks all that was doubted of right labels lay above 0.9
 _NEARLY = 0.8  # of the accused rows in one class
@@ -39,9 +39,9 @@ _SPOKE = ("agrees", "disagrees", "unscored")
 
 
 def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> Finding | None:
-    """That labels look wrong; None if the rows do not show it.
+    """A sentence that labels look wrong; None if the rows do not show it.
 
-    Training rows are judged by what is said of each without it. A model that has learned its labels by heart hides
+    Training rows are judged by the output of the model without them. A model that has learned its labels by heart hides
     wrong labels in its training rows, or contradicts right ones, because a Newton step away from a learned row is long.
     Its held-out rows, which it has not seen, still show wrong labels. If neither has a result, a forest of all rows is
     used, whose errors differ from the model's.
@@ -49,7 +49,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
     Args:
         trained: a model that does not guess: one that does contradicts every label.
         left_out: the check of the error from training rows alone.
-        names: what rows are called.
+        names: the names of rows.
     """
     own, held = of_training_rows(trained, left_out), of_held_rows(trained)
     if own is not None and stands(own) and counted(trained):
@@ -119,7 +119,7 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
     if found is None or found.doubts.evidence < evidence or found.doubts.low < doubted:
         return None
     accused, n = found.doubts.wrong > 0.5, len(trained.x)
-    if trained.held is not None:  # a forest that knows new rows less well than the model is no judge of it
+    if trained.held is not None:  # a forest that is worse on new rows than the model cannot judge it
         unseen = found.places >= n
         own = trained.task.errors(held_outputs(trained), trained.held[1])[found.places[unseen] - n]
         more = found.errors[unseen] - own
@@ -139,7 +139,7 @@ def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
 
 
 def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
-    """The class that nearly all accused held-out rows have, whose rows are far fewer of all; else None."""
+    """The class of nearly all suspect held-out rows, if few of all rows belong to it; else None."""
     y = held_rows(trained)[1][fresh_rows(trained)]
     accused = y[doubts.wrong > 0.5].mean(0) if (doubts.wrong > 0.5).any() else y.mean(0)
     k = int(accused.argmax())
@@ -147,7 +147,7 @@ def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
 
 
 def counted(trained: Trained) -> bool:
-    """Whether leaving training rows out tells how many labels are wrong.
+    """Whether leaving training rows out can show the number of wrong labels.
 
     A Newton step without a row of leverage h has a relative error of about h. With h near 1, it may give the row's own
     class any probability, also 0, whether the label is right or wrong. So half of the rows must hardly determine

@@ -20,8 +20,8 @@ class StoredRecord:
     Attributes:
         version: of the file; a reader refuses others.
         file: its name.
-        command_line: what writes it, "lemmata study".
-        about: what it is a record of, "a study".
+        command_line: the command that writes it, "lemmata study".
+        about: the kind of thing that it records, "a study".
     """
 
     version: ClassVar[int]
@@ -50,7 +50,7 @@ class StoredRecord:
 
     @classmethod
     def told(cls, name: str | None = None) -> Told:
-        """How errors about a file of this kind begin.
+        """The beginning of errors about a file of this kind.
 
         Args:
             name: of the file; None for the usual one.

@@ -11,11 +11,11 @@ ASKED = "asked with --error"
 
 
 def spell(value: float, percent: bool = False, like: str = "") -> str:
-    """A value to three digits, or a share to a tenth of a per cent: the one place where that is decided.
+    """A value to three digits, or a share to a tenth of a per cent; only this function decides the digits.
 
     Args:
         value: a number, or a share.
-        percent: whether it is told in per cent.
+        percent: whether it is shown in per cent.
         like: a number in the same unit; if it has more decimals, the value is shown with the same number of decimals.
 
     >>> spell(0.98765, percent=True), spell(54.7316), spell(12345.6), spell(float("inf"))
@@ -53,7 +53,7 @@ def _decimals(text: str) -> int:
 
 
 def rows(n: float) -> str:
-    """A number of rows to two digits (three from 1,000): a forecast knows no more.
+    """A number of rows to two digits (three from 1,000), because a forecast is not more accurate.
 
     >>> rows(1234.5), rows(87.4)
     ('1,240', '88')

@@ -1,4 +1,4 @@
-"""What a comparison found: plain frozen records, written to compare.json and read from it."""
+"""The results of a comparison: plain frozen records, written to compare.json and read from it."""
 
 import dataclasses
 import math
@@ -35,7 +35,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class CostPoint:
-    """One row of a length: floating-point operations, bytes held at once, seconds on this machine."""
+    """The cost at one length: floating-point operations, peak bytes, seconds on this machine."""
 
     length: Size
     flops: NotNegative
@@ -45,7 +45,7 @@ class CostPoint:
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What a mixer costs as a layer that writes to every position, against the length of the row.
+    """The cost of a mixer as a layer that writes to every position, as a function of the length of the row.
 
     Args:
         points: the measurements. flops, bytes, seconds: fitted exponents of the length.
@@ -124,14 +124,14 @@ class PairResult:
 
 @dataclasses.dataclass(frozen=True)
 class Theorem:
-    """What a printed comparison of architectures would have said of these rows.
+    """The prediction of a printed comparison of architectures for these rows.
 
     Args:
         says: its sentence.
         named: the family of recurrence and attention that it ranks first; None if it does not decide.
         right: whether it is right here; None if this cannot be decided.
         why: the two errors.
-        rates: what its two rates are for rows like these, with smoothness 1 and constants 1.
+        rates: its two rates for rows like these, with smoothness 1 and constants 1.
     """
 
     says: str
@@ -147,7 +147,7 @@ class Statement:
 
     Args: about, says: the topic of the statement, and its words.
         holds: whether its hypotheses hold here; None if that is not checked.
-        why: what was found on these rows.
+        why: the finding on these rows.
         claim: its name in the catalogue; empty if the catalogue has none.
     """
 

@@ -1,4 +1,4 @@
-"""What an examination of a model found: plain frozen records, written to model.json and read from it."""
+"""The results of an examination: plain frozen records, written to model.json and read from it."""
 
 import dataclasses
 
@@ -11,9 +11,9 @@ from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
 """The check of the error on new rows from training rows alone."""
 TOO_LATE = "and the time limit leaves less time"
-"""How a reason ends that names the seconds of a gauge for which there was no time."""
+"""The end of a reason for a check without time, which gives its seconds."""
 ROWS = "rows.csv"
-"""The file of all rows, beside the page."""
+"""The file of all rows, next to the page."""
 SCHEMA = 2
 """Version of model.json; a reader refuses others."""
 
@@ -41,8 +41,8 @@ class Check:
     Args:
         name: in words.
         found: in words.
-        holds: whether it is in order; None if it could not be looked at.
-        remedy: what to do if it is not.
+        holds: whether it is in order; None if it could not be checked.
+        remedy: the advice if it is not in order.
     """
 
     name: str
@@ -65,12 +65,12 @@ class Condition:
 
 @dataclasses.dataclass(frozen=True)
 class Gauge:
-    """One theory posed this model.
+    """One theory applied to this model.
 
     Args:
         name: the claim, for `lemmata show`.
         title: it in words.
-        theory: the section that it stands in.
+        theory: its section.
         controls: the object that it controls.
         source: where it is stated.
         status: agrees, disagrees, vacuous, inapplicable, unscored, unaffordable, descriptive or failed.
@@ -82,7 +82,7 @@ class Gauge:
         route: how it was measured.
         trivial: the number that everybody knows without the theory.
         control: the false neighbour that the same claim refutes when it is verified.
-        unexplained: what the theory leaves open.
+        unexplained: what the theory does not explain.
         label: the kind of statement: "estimate", "upper", "lower" or "equal".
         seconds: that it took.
         price: seconds that it was expected to take.
@@ -172,7 +172,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """Of all predictions that were measured: how many intervals held what was measured, and the median ratio."""
+    """Of all predictions with a measurement: how many intervals contained it, and the median ratio."""
 
     tested: Count
     covered: Count
@@ -181,7 +181,7 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class ClassScore:
-    """One class among held-out rows.
+    """The results of one class among held-out rows.
 
     Args:
         label: of the class.
@@ -282,8 +282,8 @@ class Action:
 
     Args:
         name: labels, decay or temperature.
-        text: what to do, in sentences.
-        then: how its effect begins: "Without these rows", "Then".
+        text: the action, in sentences.
+        then: the beginning of the sentence on its effect: "Without these rows", "Then".
         effects: the measured effects; empty without enough held-out rows.
         factor: by which a decay is multiplied, or logits are divided; else 1.
     """
@@ -336,7 +336,7 @@ class ExaminationRecord(StoredRecord):
         score: predictions against measurements.
         silent: theories without a result here, each with its reason.
         open: what no theory here explains.
-        plan: what was planned with its price in seconds.
+        plan: the planned checks with their cost in seconds.
         notes: remarks that the reader needs.
         seconds: that the examination took.
         interrupted: some gauges are missing.
@@ -344,12 +344,14 @@ class ExaminationRecord(StoredRecord):
         confusion: held-out rows by their class (rows) and by the class that the model predicts (columns), in the order
             of `rows.classes`; None for values and more than 30 classes.
         reliability: held-out rows by how sure the model is of them, the least sure first.
-        sets: sets that hold the target of a new row with a stated probability; None if held-out rows are too few.
+        sets: sets that contain the target of a new row with a stated probability; None if there are too few held-out
+            rows.
         worst: the twenty rows that a model which has not seen them errs most in.
         actions: at most three things to do next, the one that helps most first.
-        tried: in words, what else was tried and not found to help, or not tried.
+        tried: in words, the other actions that were tried without success, or not tried.
         inputs: which inputs matter; None of documents, of fewer than 20 rows, and if no time was left.
-        outputs: of values, how well each output is predicted on held-out rows; of several the last is all together.
+        outputs: for values, the accuracy of each output on held-out rows; for several, the last entry is for all
+            together.
         posterior: Laplace's approximation on held-out rows; None if it does not apply.
         layers: the parameter arrays compared with random ones; None without parameters, and if no time was left.
     """

@@ -37,7 +37,7 @@ class InputTable:
         permutations: of each input.
         loss: the mean loss of these rows without permutation: log loss, the share of errors, or squared distance.
         unit: which of these.
-        notes: what was left out, and why.
+        notes: the parts that were left out, and why.
         columns: inputs, the largest growth of the loss first; empty if no input was permuted.
     """
 
@@ -68,7 +68,7 @@ class OutputScore:
 
 @dataclasses.dataclass(frozen=True)
 class LayerShown:
-    """A parameter array of a model as a matrix, beside random matrices of its shape and Frobenius norm.
+    """A parameter array of a model as a matrix, compared with random matrices of its shape and Frobenius norm.
 
     Args:
         name: of the array; of all arrays of one axis together, how many they are.
@@ -76,7 +76,7 @@ class LayerShown:
         unfolded: rows and columns of the matrix; empty of several.
         norm: Frobenius.
         spectral: the largest singular value; None of arrays of one axis, and if it would take too long.
-        spectral_null: the same of a Gaussian matrix of this shape and Frobenius norm: its median, and 95 % of its law.
+        spectral_null: the same for a Gaussian matrix of this shape and Frobenius norm: its median, and its 95 % range.
         beyond: the number of singular values above the upper end of this null; None if they were not computed.
         share: of the trace of the tangent kernel on training rows; None without derivatives of rows.
         share_null: the same for the model with a Gaussian matrix of this shape and norm in place of each array.
@@ -118,7 +118,7 @@ class LayerTable:
     Args:
         rows: training rows on which the shares of the tangent kernel were computed; 0 if they were not.
         draws: random models behind the nulls of the shares; 0 if there are none.
-        notes: what was left out, and why.
+        notes: the parts that were left out, and why.
         layers: in the order of the model; arrays of one axis last, together.
     """
 
@@ -133,7 +133,7 @@ def _squared(ratio: float) -> float:
 
 
 def beside_null(value: float | None, null: Interval | None) -> str:
-    """On which side of its null a number lies by more than rounding, "above" or "below"; empty within.
+    """The side of its null on which a number is by more than rounding, "above" or "below"; empty if it is within.
 
     >>> beside_null(3.0, Interval(1.0, 0.5, 2.0)), beside_null(1.0, Interval(1.0, 0.5, 2.0)), beside_null(None, None)
     ('above', '', '')

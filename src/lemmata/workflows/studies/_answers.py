@@ -23,10 +23,10 @@ STEPS = (0.25, 1.0, 3.0, 7.0)
 MOST_NAMED = 2
 """Models that may be as good as the best are named up to this number, and counted beyond."""
 EXACT = 1e-10
-"""Below this share of the loss of guessing, a predicted number is exact: the rest is rounding."""
+"""Below this share of the loss of guessing, a predicted number is exact, and the rest is rounding."""
 ROUNDING = "exact up to rounding"
 NEAR = 1.25
-"""Two models were measured at one size if the numbers of rows differ by no more than this factor."""
+"""Two models were measured at one size if their numbers of rows differ by at most this factor."""
 SAME_ROWS = 1.1
 """Numbers of rows within this factor are the same: a forecast cannot distinguish them."""
 CHANGING = "The study does not estimate how many rows would reach a value, because later rows differ from these rows."
@@ -37,9 +37,10 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
 
     The best model is the one with the smallest expected loss with all rows. If it does not surely beat guessing, the
     sentence says so and names the best of the models that do. Models are compared at a size at which all of them were
-    measured; one that was measured less far is best only if its measured loss is already smaller. The number of rows
-    for a requested loss is given for the best model, or for a model whose interval ends before that number. A value is
-    said to be reached or out of reach only if the 90 % interval lies on that side, and open elsewhere.
+    measured. A model that was measured up to a smaller size is best only if its measured loss is already smaller. The
+    number of rows for a requested loss is given for the best model, or for a model whose interval ends before that
+    number. A value is said to be reached or out of reach only if the 90 % interval lies on that side, and open
+    elsewhere.
 
     Args:
         found: the test for signal.
@@ -127,7 +128,7 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 
 
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
-    """The smallest loss; if that was held against fewer rows, perhaps a model that was held against more.
+    """The smallest loss; if it was measured on fewer rows, perhaps that of a model measured on more.
 
     That is the best of these, if the interval of one of them contains the smallest loss, and unless the first has the
     smaller loss on the splits of both.
@@ -227,7 +228,7 @@ def _rows(
         return f"{act} takes at most {_rows_of(needed.upper)} with {first.title}. The table has {total:,}."
     text = f"{act} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
     text += f"{first.title}. The table has {total:,}."
-    more = int(rows(needed.value).replace(",", "")) - total  # of the number that is told
+    more = int(rows(needed.value).replace(",", "")) - total  # of the number that is shown
     if needed.value > total and more > 0:
         text = f"{text[:-1]}, so you need about {more:,} more."
         if question.cost is not None:

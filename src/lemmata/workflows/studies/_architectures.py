@@ -57,7 +57,7 @@ def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKern
 
 
 class Divide(eqx.Module):
-    """A map into the unit ball. The softmax kernel grows like exp |x|², and its theory asks for inputs of norm <= 1."""
+    """A map into the unit ball. The softmax kernel grows like exp |x|², and its theory requires inputs of norm <= 1."""
 
     radius: float
 

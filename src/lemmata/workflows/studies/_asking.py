@@ -19,7 +19,7 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
     """The question that the options ask about the table: the metric, and the value to reach in it.
 
     Raises:
-        SettingError: --metric or --error names no metric of the task, or a value that no model can have.
+        SettingError: if --metric or --error names no metric of the task, or if no model can have the value.
     """
     unit, loss = unit_of(dataset, options.metric, options.error)
     spread, guessing = spread_of(dataset), baselines(dataclasses.replace(dataset, unit=unit))

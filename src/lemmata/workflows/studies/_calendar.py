@@ -46,11 +46,11 @@ class Calendar:
 
 
 def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
-    """Which parts of the date are worth a column.
+    """The parts of the date that deserve a column.
 
-    A part must repeat, or it says no more than the time itself: the dates span more than its period. It must also not
-    be an accident of how dates are written. So the weekday is left out if all dates are on one day of the month (or on
-    its last), and a part of the date is left out if all rows agree in it.
+    A part must repeat, otherwise it has no more information than the time itself: the dates must span more than its
+    period. It must also not be an accident of how dates are written. So the weekday is left out if all dates are on one
+    day of the month (or on its last), and a part of the date is left out if all rows agree in it.
 
     Args:
         days: since the first date; NaN if missing.

@@ -43,7 +43,7 @@ def examinations(
         architecture: the name of that architecture, for the record.
         seed: seed of the measurements.
         deadline: `time.monotonic()` after which the remaining claims are entered as not examined.
-        progress: told the stage, and how many claims of how many are done.
+        progress: called with the stage, the number of finished claims and the number of all.
 
     Yields: One record for each claim (an entry of the `claims` section of study.json) when it is finished, and the
     claim itself.

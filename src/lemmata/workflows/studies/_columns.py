@@ -42,7 +42,7 @@ class Inputs:
         texts: its name.
         names: the name of each column.
         constant: columns of the table that were left out because they do not vary.
-        notes: what was done, in plain sentences.
+        notes: the changes, in plain sentences.
     """
 
     values: Float64[np.ndarray, "N p"]
@@ -57,7 +57,7 @@ class Inputs:
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """Targets as they are and centred, the task, and what relates them: `values = y * scale + mean`."""
+    """The original and the centred targets, the task, and their relation: `values = y * scale + mean`."""
 
     values: Float64[np.ndarray, "N k"]
     y: Float64[np.ndarray, "N k"]
@@ -276,11 +276,12 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
 
     Args:
         columns: the target; more than one column is always regression.
-        name: what to call the target in messages.
+        name: the name of the target in messages.
         task: "classification", "regression", or None for the rule.
 
     Raises:
-        DataError: the target is constant, has a single class, nearly as many classes as rows, or is text in regression.
+        DataError: if the target is constant, has a single class, has nearly as many classes as rows, or is text in
+            regression.
         SettingError: `task` is not one of the two.
     """
     if task not in (None, "classification", "regression"):

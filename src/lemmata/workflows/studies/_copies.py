@@ -82,7 +82,7 @@ def equal_rows(
 ) -> list[tuple[str, str]]:
     """Findings about rows that occur more than once, and about rows with equal inputs: kinds and texts.
 
-    Rows of different times repeat nothing.
+    Rows of different times are not duplicates.
 
     Args:
         inputs: raw inputs.

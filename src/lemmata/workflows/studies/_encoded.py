@@ -1,4 +1,4 @@
-"""What models of one study share: the encoding of a split, which is the same for each of them."""
+"""The shared part of the models of a study: the encoding of a split, which is the same for each model."""
 
 import threading
 
@@ -12,7 +12,7 @@ KEPT_BYTES = 2**26
 
 
 class Encoded:
-    """`Dataset.encoded`, which remembers what it was asked.
+    """`Dataset.encoded` with a cache.
 
     Its arrays are read-only, since other callers get them, too.
 

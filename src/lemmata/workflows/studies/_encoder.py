@@ -21,7 +21,7 @@ Otherwise one pixel that hardly varies among the training rows could outweigh al
 """
 
 FOLDS = 5
-"""Parts of the training rows, each of which gets its target means from the others."""
+"""Parts of the training rows; each part gets its target means from the others."""
 
 Categories = tuple[tuple[str, ...] | None, ...]
 Calendars = tuple[Calendar | None, ...]
@@ -63,11 +63,11 @@ class Standardise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendars: Calendars = ()) -> ColumnTransformer:
     """An unfitted transformer of raw inputs, whose number of encoded columns is the same in every split of their rows.
 
-    Numbers: the median of the training rows if missing, then standardised; a column that has missing cells anywhere
-    in the table also gives an indicator of them. Categories: one-hot columns over the vocabulary of the whole table,
-    missing being a category of its own, then standardised. Dates: numbers, and beside them the parts of `calendars`,
-    standardised. Plain scikit-learn does this. skrub's TableVectorizer chooses the encoding from the rows that it is
-    fitted on, so the width would change from split to split. It would also be one more dependency.
+    Numbers: missing cells become the median of the training rows, then numbers are standardised; a column that has
+    missing cells anywhere in the table also gets an indicator of them. Categories: one-hot columns over the vocabulary
+    of the whole table, missing being a category of its own, then standardised. Dates: numbers, and the parts of
+    `calendars`, standardised. Plain scikit-learn does this. skrub's TableVectorizer chooses the encoding from the rows
+    that it is fitted on, so the width would change from split to split. It would also be one more dependency.
 
     >>> inputs = np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5], [0.0, 3.5]])
     >>> encode = encoder(inputs, (("blue", "red"), None))

@@ -15,7 +15,7 @@ class Fit:
     """A model's outputs for held-out rows.
 
     Args:
-        outputs: predictions (m, k): numbers in the target's units, or one score a class.
+        outputs: predictions (m, k): numbers in the target's units, or one score for each class.
         chances: probabilities of the classes (m, k); None in regression.
         learns: False for a kernel whose best ridge is the largest: it predicts the mean.
         certain: whether the model only gives classes, so that its probabilities are 0 and 1.
@@ -67,6 +67,6 @@ def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m
 
 
 def side_by_side(fit: Fitted, x: np.ndarray, y: np.ndarray, task: str, groups: Groups) -> Fit:
-    """Each column of numbers by a model of its own."""
+    """Each column of numbers by its own model."""
     parts = [fit(x, y[:, [j]], task, groups).outputs for j in range(y.shape[1])]
     return Fit(np.concatenate(parts, axis=1))

@@ -70,7 +70,7 @@ class Raw:
         return self.frame.iloc[rows, places]
 
     def own(self, names: Sequence[str]) -> list[Any]:
-        """What the frame calls these columns."""
+        """The names of these columns in the frame."""
         return [list(self.frame.columns)[self.cells.columns.index(name)] for name in names]
 
 
@@ -78,7 +78,7 @@ def raw_table(data: object, dataset: Dataset) -> Raw:
     """The table as `pandas.read_csv` or the like reads the file, or the data frame or arrays of the user.
 
     Args:
-        data: what the study was given.
+        data: the input of the study.
         dataset: the dataset made from it.
     """
     table = dataset.given.table
@@ -161,7 +161,7 @@ def _encoding(notes: Sequence[str]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Kinds:
-    """What the columns hold, by the names that the study has.
+    """The kinds of the columns, by their names in the study.
 
     Args:
         numbers: numbers; parts of dates are among them.
@@ -189,7 +189,7 @@ def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | 
 
     Args:
         raw: the table.
-        dataset: what the study made of it.
+        dataset: the dataset of the study.
         missing: texts that the user has named for missing cells.
         decimal: the mark before decimals that the user has named.
     """
@@ -297,7 +297,7 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers
         kinds: of the columns.
         raw: the table.
         scaled: whether columns are standardised.
-        means: whether texts of many categories enter by the mean target of each, too.
+        means: whether the mean target of each category is used for texts with many categories.
         numbers: whether the target is numbers, and not classes.
     """
     scale = [StandardScaler()] if scaled else []
@@ -349,7 +349,8 @@ def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarr
 def _target_encoder(numbers: bool) -> TargetEncoder:
     """Mean targets of categories; a training row gets those of the other four fifths, in a fixed split.
 
-    That the target is numbers is said: scikit-learn takes whole numbers for classes, and gives each a column.
+    The encoder is told that the target is numbers, because scikit-learn takes whole numbers for classes, and gives each
+    a column.
     """
     if not _FOLDS_ARE_TAKEN:
         settings: dict[str, Any] = {"random_state": 0}

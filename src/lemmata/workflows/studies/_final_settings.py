@@ -41,7 +41,7 @@ _AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str, Groups], Makers]] = {
 def usual_estimator(
     name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str, groups: Groups = None
 ) -> Any:
-    """An estimator that is not fitted yet, its settings chosen on these rows as in a split of the study.
+    """An unfitted estimator whose settings are chosen on these rows as in a split of the study.
 
     Args:
         name: of one of the usual models.
@@ -104,7 +104,7 @@ def kernel_steps(
 
 
 def _between(estimator: Any, low: np.ndarray, high: np.ndarray) -> Any:
-    """An estimator whose predictions stay between two values of each target, as those that the study measured."""
+    """An estimator whose predictions are clipped to two values of each target, as in the study."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.preprocessing import FunctionTransformer
 

@@ -1,4 +1,4 @@
-"""What a careful reader of a table would ask about: identifiers, leakage, repeats, groups, times, codes, tails."""
+"""The questions of a careful reader of a table: identifiers, leakage, repeats, groups, times, codes, tails."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ from ._hints import numeric_hint, spread
 CHANCE = 1e-9
 """If shuffled rows of one column show a result more rarely than this, it is not a coincidence."""
 SAME = 0.999
-"""Share of the target's variance that a column must explain alone to be called a function of it."""
+"""The share of the target's variance that a column must explain alone to be called a function of it."""
 MONOTONE = 0.75
 """Share of the steps in one direction above which ranks are compared."""
 SENTENCE = 5
@@ -118,7 +118,7 @@ def examine_columns(
 
 
 def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
-    """Columns whose values come in groups, and what says so: equal sizes, adjacent rows, other columns that agree."""
+    """Columns whose values come in groups, and the evidence: equal sizes, adjacent rows, other columns that agree."""
     n, found = frame.height, {}
     for column in frame:
         if column.null_count() or column.name in dated or _named(column.name, TIMES):
@@ -215,7 +215,7 @@ def _first_of_copies(earliest: np.ndarray, targets: Targets) -> np.ndarray:
 
 
 def _together(names: list[str], reason: str) -> str:
-    """What is said of one column, said of one or several."""
+    """The sentence for one column, or for several."""
     if len(names) == 1:
         return f"{_quoted(names)} {reason}"
     return f"Each of {_quoted(names)} {reason}"
@@ -335,7 +335,7 @@ def _tails(targets: Targets, label: str) -> list[Finding]:
     if kurtosis < HEAVY_KURTOSIS and (share < HEAVY_SHARE or kurtosis < HEAVY_KURTOSIS / 2):
         return []
     held = np.cumsum(np.sort(squares)[::-1]) / squares.sum()
-    few = int(np.argmax(held >= round(share, 2) - 0.005)) + 1  # the fewest that hold as much
+    few = int(np.argmax(held >= round(share, 2) - 0.005)) + 1  # the smallest number that contain the same share
     remedy, least = "", targets.values.min()
     if few == 1:
         alone = targets.values[int(np.argmax(squares))]

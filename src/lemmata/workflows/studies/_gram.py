@@ -24,9 +24,9 @@ def padded_gram(
 ) -> Float[np.ndarray, "n columns"]:
     """The kernel between all rows and the first `columns` of them, all by default.
 
-    A small matrix is computed by NumPy, if the kernel is known there, and a large one in tiles of one shape, which is
-    compiled once: to compile a deep network's kernel costs more than to evaluate it on thousands of rows. Of tiles that
-    mirror each other one is computed.
+    A small matrix is computed by NumPy, if NumPy can compute the kernel. A large one is computed in tiles of one shape,
+    which is compiled once, because compiling a deep network's kernel costs more than evaluating it on thousands of
+    rows. Of tiles that mirror each other one is computed.
     """
     n = len(x) if columns is None else columns
     found = _on_host(kernel, x, x[:n])
@@ -63,7 +63,7 @@ def _on_host(
 
 @eqx.filter_jit
 def _tile(kernel: AbstractKernel, a: Float[Array, "n d"], b: Float[Array, "m d"]) -> Float[Array, "n m"]:
-    """Compiled as a whole: `gram` compiles each of its operations apart."""
+    """Compiled as a whole, because `gram` compiles each of its operations separately."""
     return kernel.cross(a, b)
 
 
@@ -88,7 +88,7 @@ def _filled(x: Float[np.ndarray, "n d"], rows: int) -> Float[np.ndarray, "rows d
 
 
 def _gaussian(kernel: RBF, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """A matter of distances: nothing to compile."""
+    """Computed from distances, without compilation."""
     apart = np.maximum((a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T, 0.0)
     return np.exp(apart / (-2 * float(kernel.lengthscale) ** 2))
 

@@ -1,4 +1,4 @@
-"""What to do about a text whose cells are mostly numbers or dates."""
+"""Advice on a text whose cells are mostly numbers or dates."""
 
 import re
 
@@ -7,7 +7,7 @@ import polars as pl
 from lemmata.errors import shortened
 
 SAMPLED = 1000
-"""Cells of a text that are looked at to tell what it holds, from its first to its last."""
+"""The number of cells of a text that are read to find its kind, from its first to its last."""
 _WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
 _DATE = re.compile(

@@ -1,4 +1,4 @@
-"""A transformer in context on a user's table, beside what else one would do with the same rows."""
+"""An in-context transformer on a user's table, compared with other methods on the same rows."""
 
 import math
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Tables that are one JSON object.
 
-pandas writes them by columns, by rows, split into names and cells, or with a schema. Others put a list of objects
-beside what describes it.
+pandas writes them by columns, by rows, split into names and cells, or with a schema. Others write a list of objects
+together with its description.
 """
 
 import dataclasses
@@ -112,7 +112,10 @@ def _of_columns(source: Source, columns: dict[str, list[Any]]) -> pl.DataFrame:
 
 
 def _of_labels(found: dict[str, dict[str, Any]]) -> Layout:
-    """Objects by columns, or by rows: the keys that are whole numbers are of rows; else those that are more."""
+    """Objects by columns, or by rows: if keys are whole numbers, they are rows.
+
+    Otherwise the larger number of keys is that of rows.
+    """
     inner = list(dict.fromkeys(key for own in found.values() for key in own))
     numbered = [all(key.lstrip("-").isdigit() for key in keys) for keys in (found, inner)]
     by_rows = numbered[0] if numbered[0] != numbered[1] else len(found) > len(inner)

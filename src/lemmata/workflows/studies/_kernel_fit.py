@@ -21,7 +21,7 @@ class KernelFit:
 
     Args:
         outputs: predictions on the held-out rows, in the units of y.
-        left_out: for each training row the prediction of the machine without it (at the chosen ridge), or without all
+        left_out: for each training row, the prediction of the machine without it (at the chosen ridge), or without all
             rows of its group and some others.
         ridge: the chosen ridge on the diagonal of the Gram matrix.
         relative: that ridge over the mean diagonal of the centred Gram matrix.
@@ -107,7 +107,7 @@ def without_folds(
     y: Float[np.ndarray, "n k"],
     folds: Sequence[np.ndarray],
 ) -> Float[np.ndarray, "n k"]:
-    """For the rows of each fold, the predictions of the machine that is fitted to the others, at the same ridge.
+    """For the rows of each fold, the predictions of the machine that is fitted to the other folds, at the same ridge.
 
     With M = I - 11'/n - (what the kernel fits), the residuals without the fold F are M_FF^-1 (M y)_F.
 

@@ -19,7 +19,9 @@ SURE = 0.05
 WILD, WILDER = 10.0, 20.0
 """A split in which a model is so many times worse than guessing, and than itself in the median split, is left out."""
 MOST_WILD, SQUARES = 0.2, 0
-"""A larger share of such splits is no accident, and none is left out: a clinic of three, say. By the squared error,
+"""A larger share of such splits is not an accident, for example with a clinic of three, and none is left out.
+
+By the squared error,
 which is the first of the metrics of numbers."""
 
 
@@ -36,7 +38,7 @@ class Split:
         gain: for each metric, the mean and the variance over rows of the model's loss less that of guessing.
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
-        certain: whether the model gives classes alone.
+        certain: whether the model only gives classes.
         seconds: that fit and predictions took.
         fitted: for each metric, the mean loss on the training rows, if it was requested.
         members: the groups of the held-out rows, with groups; and for each the number of its rows and
@@ -68,7 +70,7 @@ class Losses:
         sizes: numbers of training rows.
         mean: mean loss on held-out rows; if a share of errors is tiny, (errors + 1/2) / (rows + 1).
         se: standard error of that mean as a statement about new rows: from the spread over splits, and from the number
-            of different rows on which it was measured. With few groups or stretches of time it is wider by Student's t.
+            of different rows in the measurement. With few groups or stretches of time it is wider by Student's t.
         splits: the number of splits of each size; 0 for all rows, a kernel's last size, if folds (of one row in
             regression) are left out exactly.
         shared: the relative standard error that all sizes have in common, because all of them are measured on rows of
@@ -99,7 +101,7 @@ class Losses:
 
     @property
     def measured(self) -> Float[np.ndarray, " s"]:
-        """The mean as it was measured."""
+        """The measured mean."""
         return self.mean if self.seen is None else self.seen
 
 
@@ -342,7 +344,7 @@ def _student(number: float | int) -> float:
 
 
 def _common(splits: list[Split], metric: int, total: int, error: float, dataset: Dataset) -> float:
-    """The part of the standard error that all sizes share: that of the rows which are held out."""
+    """The part of the standard error that all sizes share, due to the held-out rows."""
     if dataset.order is not None or dataset.groups is not None:
         return error
     held = float(np.mean([own.held for own in splits]))
@@ -353,13 +355,13 @@ def _common(splits: list[Split], metric: int, total: int, error: float, dataset:
 def bounded(
     mean: float, error: float, rows: float, dataset: Dataset, unit: Metric
 ) -> tuple[float, float, tuple[float, float]]:
-    """Value, standard error and 90 % bounds of a mean loss; exact (Clopper and Pearson) for shares with few errors.
+    """Value, standard error and 90 % bounds of a mean loss; exact (Clopper-Pearson) for shares with few errors.
 
     No error among m rows says that the share is below 3/m (95 %), and not that it is 0. For an AUC, and other scores in
     which classes count equally, the rows of the rarest class count.
 
     Args:
-        mean: the mean loss as it was measured.
+        mean: the measured mean loss.
         error: its standard error.
         rows: independent rows on which they were.
         dataset: the table.

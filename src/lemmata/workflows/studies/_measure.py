@@ -1,4 +1,4 @@
-"""Measured learning curves: each model fitted on many splits, and whatever is learned from rows is learned there."""
+"""Measured learning curves: each model is fitted on many splits, and everything learned from rows is learned there."""
 
 import dataclasses
 import functools
@@ -96,7 +96,7 @@ def _before(dataset: Dataset, number: int) -> Float[np.ndarray, "n k"]:
 
 
 def _baselines_in_time(dataset: Dataset) -> dict[str, float]:
-    """If it has a value: an AUC has none if a stretch holds one class alone."""
+    """Only if it has a value: an AUC has none if a stretch contains only one class."""
     total, y, losses = len(dataset.targets), dataset.targets, []
     for number in range(BLOCKS):
         before, test = split(total, total, number, 0, dataset.groups, dataset.order)
@@ -118,9 +118,9 @@ def measure(
 ) -> Measured:
     """The losses of a model on held-out rows, at sizes in geometric progression.
 
-    Imputation, encoding, scaling and the mean of the target are learned from the training rows of each split, and so is
-    a kernel's ridge. After `deadline` (of `time.monotonic`) no split is begun, beyond one at each of three sizes. A
-    size at which no split could be fitted is left out, and said.
+    Imputation, encoding, scaling, the mean of the target and a kernel's ridge are learned from the training rows of
+    each split. After `deadline` (of `time.monotonic`) no split is begun, beyond one at each of three sizes. A size at
+    which no split could be fitted is left out, and said.
 
     Args:
         model: what is fitted.
@@ -129,7 +129,7 @@ def measure(
         quick: measure on fewer splits.
         deadline: when to stop.
         progress: called with the finished share; an error that it raises ends the measurement.
-        executor: where splits are fitted, each a task; None is here. The losses are the same.
+        executor: where splits are fitted, one task for each; None is here. The losses are the same.
         encoded: the encoding of training and held-out rows, if other models use the same splits; None for the table's
             own.
 
@@ -281,7 +281,7 @@ def fitted(
     test: np.ndarray,
     encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> Fit:
-    """Fit everything on the training rows alone."""
+    """Fit everything on the training rows only."""
     if model.raw:
         rows = dataset.as_given(np.concatenate([train, test]))
     else:
@@ -313,7 +313,7 @@ def row_losses(dataset: Dataset, y, outputs, probable, members=None, parts=PARTS
 
 
 def guess_losses(dataset: Dataset, known, y, members=None, parts=PARTS) -> Float[np.ndarray, "metrics m"]:
-    """The same of who predicts a constant, by the targets that are known."""
+    """The same for a prediction by a constant, from the known targets."""
     spread, losses = spread_of(dataset), []
     for unit in units_of(dataset):
         said = constant(unit.guess, known)
@@ -329,7 +329,7 @@ def guess_losses(dataset: Dataset, known, y, members=None, parts=PARTS) -> Float
 def _scored_guess(
     rows: Scored, said: tuple[float, ...], y: bytes, members: bytes | None, parts: int
 ) -> Float[np.ndarray, " m"]:
-    """What each row adds to the score of a constant, kept for the next model."""
+    """The contribution of each row to the score of a constant, cached for the next model."""
     truth = np.frombuffer(y).reshape(-1, len(said))
     groups = None if members is None else np.frombuffer(members, np.int64)
     return rows(truth, np.repeat(np.array(said)[None], len(truth), axis=0), 1.0, groups, parts)

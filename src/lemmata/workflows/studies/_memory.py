@@ -25,11 +25,11 @@ _REFUSED = {
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Named columns as they were read, before anything is encoded or scaled.
+    """Named columns as read, before anything is encoded or scaled.
 
     Args:
         name: the bundled name, or the file's name.
-        frame: the columns, inputs and target alike.
+        frame: the columns of inputs and targets.
         rows: the number of rows of the source, which is larger than that of the frame if only a sample was read.
         notes: remarks for the user on how the table was read.
         default_target: the target column if the user names none; None if the user must name one.

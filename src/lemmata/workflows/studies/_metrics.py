@@ -24,7 +24,7 @@ _TITLES = {"wrong": "error rate", "unexplained": "unexplained variance"}
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A loss and the unit in which it is told.
+    """A loss and the unit in which it is shown.
 
     Args:
         name: as `--metric` and `--error` take it ("rmse").
@@ -35,7 +35,7 @@ class Metric:
         understood: the loss of a value in the user's unit.
         rises: whether larger is better.
         percent: whether the value is a share.
-        words: what it is, in a few words.
+        words: its description, in a few words.
         most: the largest loss that there is.
         probable: whether it needs probabilities.
         counted: the rows among which mistakes are counted, if the loss is a share: "rows", "rarest" for those of the
@@ -170,7 +170,7 @@ _PLAIN = {"regression": "unexplained", "classification": "wrong"}
 
 
 def plain_name(name: str) -> str:
-    """A name as it is compared: small letters, and no difference between "-", "_" and a blank."""
+    """A name in the form for comparison: small letters, and "-", "_" and a blank are the same."""
     return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
@@ -178,7 +178,7 @@ def metric(name: str, task: str) -> Metric:
     """The metric of this name, or of scikit-learn's scorer of this name.
 
     Raises:
-        SettingError: no such metric for this task; the message lists those there are.
+        SettingError: if the task has no such metric; the message lists the metrics.
 
     >>> metric("neg_log_loss", "classification").name, metric("recall_macro", "classification").title
     ('log-loss', 'recall macro')
@@ -236,7 +236,7 @@ def _of_scikit_learn(name: str, task: str) -> Metric:
 
 
 def asked(text: str | float, task: str, spread: float, unit: Metric | None = None) -> tuple[Metric, float]:
-    """A metric and the loss that is asked for, from "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
+    """A metric and the requested loss, from "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
 
     A bare number is in the unit, if one is given, and else the share of the variance that is left (1 - R²), or the
     share of wrong classes.

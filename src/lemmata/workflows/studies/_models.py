@@ -1,4 +1,4 @@
-"""What a study compares: kernels of the theory, and the models that people use, on the same rows."""
+"""The candidates of a study: kernels of the theory, and the models that people use, on the same rows."""
 
 import dataclasses
 import functools
@@ -50,7 +50,7 @@ class Model:
         formula: what it is.
         theory: whether lemmata's theory applies to it: it is a kernel.
         fit: maps (encoded rows (n + m, d), targets of the first n, task, groups of the first n or None) to the outputs
-            for the last m. With groups its settings are those that do best on groups that are left out.
+            for the last m. With groups, its settings are those that are best on groups left out.
         price: about how many seconds a fit to n rows of d columns and k outputs takes on one core. It decides how far
             and on how many splits a model is measured, so that both follow from the command and not from the machine.
         kernels: the kernel, or those of which leave-one-out chooses one.
@@ -129,7 +129,7 @@ def usual(entry: tuple, name: str) -> Model:
 
 
 def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> Model:
-    """The last season with the season that fits the earliest rows best, and other models as they are.
+    """The last-season model with the season that fits the earliest rows best; other models unchanged.
 
     Args:
         model: any.
@@ -156,7 +156,7 @@ def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
     dates are read as days, so their seasons are only candidates.
 
     Args:
-        order: times in days, from early to late. If each time has as many rows as any other, these count once.
+        order: times in days, from early to late. If each time has the same number of rows, these count once.
     """
     times, counts = np.unique(order, return_counts=True)
     if len(times) < 2 or counts.min() != counts.max():
@@ -174,7 +174,7 @@ def _uneven(order: Float[np.ndarray, " n"]) -> bool:
 def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
     """The season that forecasts rows best, of those of the calendar and the one with the most similar targets.
 
-    Each is repeated so many rows ahead from the same starts; 1 (the last value) if that has the smallest error. The
+    Each is repeated this many rows ahead from the same starts; 1 (the last value) if it has the smallest error. The
     median over starts decides: a few stretches out of the ordinary hide no season.
 
     Args:

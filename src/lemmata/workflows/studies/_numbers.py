@@ -1,4 +1,4 @@
-"""Numbers as people write them: decimal commas, thousands that are set apart, and a few words if there is none."""
+"""Numbers as people write them: decimal commas, separated thousands, and a few words for missing values."""
 
 import dataclasses
 import re
@@ -10,14 +10,14 @@ from lemmata.errors import SettingError
 
 _GAP = "[ \u00a0\u202f'’]"
 GAPPED = rf"\d{_GAP}\d{{3}}"
-"""A thousand that is set apart by a blank or an apostrophe."""
+"""A thousand that is separated by a blank or an apostrophe."""
 _COMMA = (
     rf"^[+-]?(\d{{1,3}}((\.|{_GAP})\d{{3}})+,\d+|\d*,(\d{{1,2}}|\d{{4,}})|0,\d{{3}}|\d{{4,}},\d+"
     r"|\d{1,3}(\.\d{3}){2,}|\d+,\d+[eE][+-]?\d+)$"
 )
-"""What only a table with decimal commas has."""
+"""Texts that only a table with decimal commas has."""
 _POINT = rf"^[+-]?(\d{{1,3}}(,\d{{3}}){{2,}}(\.\d*)?|\d{{1,3}}(,\d{{3}})+\.\d*|\d{{1,3}}({_GAP}\d{{3}})+\.\d+)$"
-"""What only a table with decimal points has."""
+"""Texts that only a table with decimal points has."""
 _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 """A thousand and one, or one and a thousandth."""
 _ANY = rf"^[+-]?(\d[\d.,]*|\d{{1,3}}({_GAP}\d{{3}})+([.,]\d+)?|[.,]\d+)([eE][+-]?\d+)?$"
@@ -35,7 +35,7 @@ _NO_NUMBER = frozenset((
 
 
 _IN_BRACKETS = re.compile(r"\([^\d()]{1,12}\)|\[[^\d\[\]]{1,12}\]")
-"""A unit in a row of its own below the header."""
+"""A unit in a separate row below the header."""
 _SIGNS = "$€£¥₹₽₩₺₿¢"
 _UNITS = (
     r"%|‰|°C|°F|°|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL|kr|zł|€|\$|£|¥|₹|₽|₩|₺|kg|g|mg|µg|t|lb|lbs|oz"
@@ -47,7 +47,7 @@ _MEASURED = (
     rf"^(?:(?<sign>[+-]?)(?<before>[{_SIGNS}]|(?:R|US|A|C)\$|EUR|USD|GBP|CHF)\s?(?<first>[+-]?[\d.,]\S*)"
     rf"|(?<second>[+-]?[\d.,][\d.,{_GAP[1:-1]}]*?(?:[eE][+-]?\d+)?)\s?(?<after>{_UNITS}))$"
 )
-"""A number with its unit: a sign or a code of money before it, or one of these behind it."""
+"""A number with its unit: a currency sign or code before it, or one of these after it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Written:
 
     Args:
         column: the numbers, missing if there is none.
-        words: what was read as missing, and how often.
+        words: the words that were read as missing, and how often.
         decimal: the mark before decimals, if the texts show it.
         unit: the text before or after every number; empty if there is none.
     """
@@ -68,10 +68,10 @@ class Written:
 
 
 def check_decimal(decimal: str | None) -> None:
-    """Refuse a mark that stands before no decimals.
+    """Refuse a mark that does not precede decimals.
 
     Raises:
-        SettingError: it is neither a point nor a comma.
+        SettingError: if it is neither a point nor a comma.
     """
     if decimal not in (None, ".", ","):
         raise SettingError("--decimal is unknown", found=repr(decimal), rule="the mark before decimals is . or ,")
@@ -155,7 +155,7 @@ def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
 
 
 def _are_marks(words: dict[str, int], present: int, different: int) -> bool:
-    """Whether words among numbers stand if there is none."""
+    """Whether words among numbers mean missing values."""
     if len(units := [word for word in words if _IN_BRACKETS.fullmatch(word)]) == 1 and words[units[0]] == 1:
         words = {word: number for word, number in words.items() if word not in units}  # below the name of the column
     if len(words) > _MOST_WORDS or sum(words.values()) > (1 - _LEAST_NUMBERS) * present:

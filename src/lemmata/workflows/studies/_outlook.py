@@ -19,11 +19,11 @@ STEP = 0.03
 WIDER = 3.0
 """How many rows as large as the largest may be missing among those that were seen (3/m at 95 %, if none was)."""
 TRAINED = 1.5
-"""Room for other training sets, beside the exact bound of a share with few errors."""
+"""An allowance for other training sets, in addition to the exact bound of a share with few errors."""
 STEEPEST = 2.0
 """No loss is expected to fall faster than this power of the rows beyond the measured sizes."""
 SAME = 0.9
-"""A model that was held against fewer rows than this share of another's was not measured on the same rows."""
+"""A model that was measured on fewer rows than this share of another's was not measured on the same rows."""
 AHEAD = 1e4
 """How far the curves are drawn, in times the last measured size."""
 
@@ -73,7 +73,7 @@ class Candidate:
         rows may lack rows of this size or larger. The upper end includes an allowance for them. The median does not,
         because such rows would add the same amount to the loss of guessing and of any other model. The forecast is also
         widened to the exact bounds of the last measured size if errors are few, and kept within the range of its
-        metric. Its median falls no faster than n^-2, and not below the ground.
+        metric. Its median falls at most like n^-2, and not below the ground.
         """
         last, first = math.log(self.reach), math.log(self.losses.sizes[0])
         grid = np.arange(0.0, last + math.log(AHEAD) + STEP, STEP)
@@ -116,7 +116,7 @@ class Candidate:
         first reaches the loss. The upper end is where the 95 % curve stays below it, or infinite if it does not up to
         10,000 times the last measured size. Below the smallest measured size, nothing is known. So value and upper end
         are not below it, and the lower end is 1 if the 5 % curve reaches the loss at that size. If the interval of the
-        loss with all N rows lies above this loss, the lower end is at least N.
+        loss with all N rows is above this loss, the lower end is at least N.
         """
         logs, curves = self.curves
         first = int(np.searchsorted(logs, math.log(self.losses.sizes[0]) - 1e-9))
@@ -148,9 +148,9 @@ class Candidate:
 
 
 def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
-    """The curves with room above for rows that are larger than all that were seen.
+    """The curves with an upper allowance for rows that are larger than all observed rows.
 
-    The upper end is that of a median with half of the largest loss added, as half an error is to a share.
+    The upper end is that of a median to which half of the largest loss is added, like half an error to a share.
     """
     value, upper = np.maximum(curves[:, 1:], 1e-300).T
     up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))
@@ -173,7 +173,7 @@ def grounded(candidates: list[Candidate]) -> list[Candidate]:
     """The same, none of them expected to come below the noise that the best of them has shown.
 
     The ground is the limit of the model that is best with all rows. If its curve is flat, the rest counts as noise
-    until a model is seen below it. The 5 % curves keep their own ends, so that what a worse model may still do is open
+    until a model is seen below it. The 5 % curves keep their own ends, so the possible gain of a worse model is open
     and not denied.
     """
     able = [item for item in candidates if len(item.losses.sizes)]
@@ -187,9 +187,10 @@ def grounded(candidates: list[Candidate]) -> list[Candidate]:
 def evened(candidates: list[Candidate]) -> list[Candidate]:
     """The same, none of a number with a narrower interval than models that were held against more rows have.
 
-    All models are held against rows of one table. A model of few splits that met none of the largest losses has a small
-    standard error and knows the error of new rows no better. The intervals at the last measured size are compared, in
-    logarithms. For the other models, the smallest width is the median of the models that were tested on the most rows.
+    All models are held against rows of one table. A model of few splits without any of the largest losses has a small
+    standard error, but does not know the error of new rows better. The intervals at the last measured size are
+    compared, in logarithms. For the other models, the smallest width is the median of the models that were tested on
+    the most rows.
     """
     able = [item for item in candidates if len(item.losses.sizes) and item.measured.learns]
     known = [item for item in able if item.unit.task == "regression" and math.isfinite(item.losses.rows)]

@@ -57,7 +57,7 @@ class Question:
         return f"{self.unit.title} {spell(self._told(loss), self.unit.percent)}"
 
     def say_asked(self) -> str:
-        """The asked loss in words, in all of its digits: "accuracy 99.999 %"."""
+        """The requested loss in words, with all of its digits: "accuracy 99.999 %"."""
         assert self.loss is not None
         return f"{self.unit.title} {spell_asked(self.unit.told(self.loss, self.spread), self.unit.percent)}"
 

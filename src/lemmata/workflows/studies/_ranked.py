@@ -50,7 +50,7 @@ def mean_precision(
     Args:
         y: one-hot columns of the classes.
         scores: a score for each class.
-        shares: of each class in the table; empty for those in these rows.
+        shares: of each class in the table; empty for the shares in these rows.
     """
     if y.shape[1] == 2:
         return expected_precision(y[:, 1] > 0, scores[:, 1] - scores[:, 0], shares[1] if shares else None)

@@ -5,7 +5,7 @@ from ._data import Dataset
 
 
 def copies(dataset: Dataset) -> int:
-    """How many rows repeat an earlier one in every input, the target and the time, as the cells of the table stand.
+    """The number of rows that repeat an earlier one in every input, the target and the time, as written in the table.
 
     With groups and no time, these are rows that equal an earlier row of another group, because rows of one group are
     never split.

@@ -1,4 +1,4 @@
-"""What has to be known before a study is relied on: in the table, the unit, the models and the answers."""
+"""Facts to know before relying on a study: about the table, the unit, the models and the answers."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Seq
         found: the test for signal.
         asked: what is asked.
         dataset: the table.
-        in_time: what an order of the rows shows.
+        in_time: the findings from an order of the rows.
     """
     told = [("copies", copied(found)), ("rare class", asked.rare), *(("drift", text) for text in in_time)]
     told.append(("unit", say_unit(asked.unit, dataset)))

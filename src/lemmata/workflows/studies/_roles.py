@@ -1,4 +1,4 @@
-"""What each column of a table is for, and which rows can be used."""
+"""The role of each column of a table, and the rows that can be used."""
 
 import dataclasses
 import difflib
@@ -24,7 +24,7 @@ _MANY_LOST = 0.05
 
 @dataclasses.dataclass(frozen=True)
 class Roles:
-    """What each column of a table is for: targets (several for a matrix of an NPZ file), inputs, groups, time."""
+    """The role of each column of a table: targets (several for a matrix of an NPZ file), inputs, groups, time."""
 
     label: str
     targets: list[str]
@@ -70,13 +70,13 @@ def assign_roles(
 
 
 def _kept(group: str | None, time: str | None) -> str:
-    """That a column which decides the splits may be an input, too."""
+    """A sentence that a column which determines the splits may also be an input."""
     named = [f"--keep {name!r} makes it an input, too" for name in (group, time) if name is not None]
     return "".join(f"; {each}" for each in named)
 
 
 def _one_name(option: str, name: object) -> str | None:
-    """The name of a column; a number, or a name of several levels, names the column that is called so.
+    """The name of a column; a number, or a name of several levels, selects the column with this name.
 
     Raises:
         SettingError: a list or an array.
@@ -156,7 +156,7 @@ def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain
     """All columns that are needed, as numbers or text.
 
     Args:
-        table: as it was read.
+        table: the table as read.
         roles: of its columns.
         decimal: the mark before decimals; None if the cells show it.
     """

@@ -9,7 +9,7 @@ from jaxtyping import Float
 def unexplained(
     y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float
 ) -> Float[np.ndarray, " m"]:
-    """Squared error of each row relative to the target's variance: 1 - R² on average, 1 for who predicts the mean."""
+    """Squared error of each row relative to the target's variance: 1 - R² on average, 1 for predicting the mean."""
     return ((y - output) ** 2).sum(axis=1) / spread
 
 
@@ -19,7 +19,7 @@ def wrong(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread:
 
 
 def surprise(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """-log of the probability given to each row's class, in nats; probabilities below 1e-6 count as 1e-6."""
+    """-log of the predicted probability of each row's class, in nats; probabilities below 1e-6 count as 1e-6."""
     chance = np.clip(output, 1e-6, None)
     return -np.log((chance * y).sum(axis=1) / chance.sum(axis=1))
 
@@ -63,5 +63,5 @@ def absolute(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spre
 
 
 def brier(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """Squared error of the probabilities, summed over classes; of two classes that of one (Brier 1950, halved)."""
+    """Squared error of the probabilities, summed over classes; for two classes, that of one (Brier 1950, halved)."""
     return ((y - output) ** 2).sum(axis=1) / (2 if y.shape[1] == 2 else 1)

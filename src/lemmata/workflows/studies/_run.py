@@ -142,7 +142,7 @@ class _Job:
         return math.inf if limit is None else self.started + share * limit
 
     def measure(self) -> None:
-        """The test for signal, and the curves of the models, beside each other."""
+        """The test for signal, and the curves of the models, in parallel."""
         self.progress("Looking for signal", 0, 1)
         # The longest first, so that the threads end together; but the most used models first if time is limited.
         price = {model.name: model.price(len(self.dataset.targets), width_of(self.dataset),
@@ -263,7 +263,7 @@ class _Job:
         return min(kernels, key=lambda item: item.expected(self.question.total).value, default=None)
 
     def record(self) -> StudyRecord:
-        """Everything that is known, as it is written."""
+        """All known results, in the form in which they are written."""
         assert self.signal is not None
         if self.dataset.order is None:
             self.candidates = evened(self.candidates)
@@ -386,7 +386,7 @@ def _shown(show: Callable[..., None], message: Warning | str, category: type[War
 def _one_openmp_thread() -> None:
     """OpenMP counts its threads for each thread that calls it.
 
-    Two fits with two OpenMP threads each, on two cores, were measured three times slower than one after the other.
+    Two fits with two OpenMP threads each, on two cores, were three times slower than one after the other.
     """
     threadpool_limits(1, user_api="openmp")
 

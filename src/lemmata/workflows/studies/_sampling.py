@@ -33,7 +33,7 @@ def drawn(total: int, most: int, seed: int, groups: Int[np.ndarray, " N"] | None
 
 
 def how_drawn(groups: Int[np.ndarray, " N"] | None, chosen: Int[np.ndarray, " m"]) -> str:
-    """What `drawn` did, in words."""
+    """A description of the sampling by `drawn`."""
     if groups is None:
         return "drawn at random"
     used, here = np.unique(groups[chosen], return_counts=True)

@@ -51,7 +51,7 @@ class Signal:
         powers: the same for each kind of signal (`_signal_power`); empty if a signal was found.
         held: the number of held-out rows on which the models of an equal number of other rows were tested; 0 if they
             were not.
-        alike: whether every column has so few values that equal rows are to be expected.
+        alike: whether every column has so few values that equal rows are expected.
     """
 
     found: bool
@@ -106,7 +106,10 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
 
 
 def _of_rows(dataset: Dataset, rng: np.random.Generator) -> Outcome:
-    """Targets are permuted over rows; of large tables also over held-out rows, at half of the level each."""
+    """Targets are permuted over rows.
+
+    For large tables, they are also permuted over held-out rows; each test has half of the level.
+    """
     most = _MORE_ROWS if dataset.targets.shape[1] <= _FEW_OUTPUTS else ROWS
     if len(dataset.targets) <= most:
         return _of_few(dataset, rng, most, PERMUTATIONS, LEVEL, True)
@@ -124,7 +127,7 @@ def _of_rows(dataset: Dataset, rng: np.random.Generator) -> Outcome:
 
 
 def _codes(pooled: Float64[np.ndarray, "n q"]) -> Int[np.ndarray, "n q"]:
-    """The codes of texts, from 0 and without gaps; missing is a code of its own."""
+    """The codes of texts, from 0 and without gaps; missing has its own code."""
     codes = np.zeros(pooled.shape, dtype=int)
     for j, column in enumerate(pooled.T):
         codes[:, j] = np.unique(column, return_inverse=True)[1].reshape(-1)

@@ -110,9 +110,9 @@ def _error(past, y, before, start: int, end: int, reach: int, slope: float | np.
 
 
 def _spread(rest: np.ndarray, middle: np.ndarray, before: np.ndarray, start: int, end: int, reach: int) -> np.ndarray:
-    """The mean square of what is left, from its mean or, with a reach, from earlier rows that near.
+    """The mean square of the rest after subtracting its mean or, with a reach, earlier rows within the reach.
 
-    Of long blocks some of the distances are taken.
+    For long blocks, only some of the distances are used.
     """
     own = rest[:, start:end]
     if not reach:

@@ -11,7 +11,7 @@ from ._signal_statistics import Outcome, View, kernels, outcome, rescored, score
 
 ROWS = 480
 _EACH = 0.8
-"""The share of the groups that have as many rows as the target of a group is averaged over."""
+"""The share of the groups that have at least the number of rows over which the target of a group is averaged."""
 _ENUMERATED = 800
 
 
@@ -23,7 +23,7 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
     groups on columns and on targets do not matter.
 
     Whole groups: a group's target, the mean of the same number of rows in each group, is moved to another group. The
-    level rests on groups that are drawn independently.
+    level assumes that groups are drawn independently.
     """
     assert dataset.groups is not None
     rows = _drawn(dataset.groups, rng)

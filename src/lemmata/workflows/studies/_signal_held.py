@@ -1,4 +1,4 @@
-"""Whether models of one half of many independent rows say something about the targets of the other half."""
+"""Whether models of one half of many independent rows predict the targets of the other half."""
 
 import dataclasses
 

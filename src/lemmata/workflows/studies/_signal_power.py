@@ -63,7 +63,7 @@ def powers(
 
     Args:
         signals: of each kind, of variance 1.
-        noise: targets that belong to no row, as many for each kind.
+        noise: targets that belong to no row, equal numbers for each kind.
         found: whether the test finds a signal in each of many targets.
         rng: of the directions.
     """

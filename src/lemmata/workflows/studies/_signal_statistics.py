@@ -1,4 +1,4 @@
-"""What the test for signal computes: how well columns predict each of many arrangements of the targets."""
+"""The statistics of the test for signal: how well columns predict each of many arrangements of the targets."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ _TAIL = 0.04
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What one test found, with the fields of `Signal` of the same names."""
+    """The result of one test, with the fields of `Signal` of the same names."""
 
     p_value: float
     error: float
@@ -80,7 +80,7 @@ def kernels(encoded: Float[np.ndarray, "n d"]) -> list[Float[np.ndarray, "n n"]]
 
 
 def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k"]:
-    """Ranks of numbers, centred; of classes the indicators, centred, those of rare ones larger."""
+    """Ranks of numbers, centred; for classes, the centred indicators, larger for rare classes."""
     if not classes:
         return rankdata(y, axis=0) - (len(y) + 1) / 2
     share = y.mean(axis=0)
@@ -88,7 +88,7 @@ def scored(y: Float[np.ndarray, "n k"], classes: bool) -> Float[np.ndarray, "n k
 
 
 def rescored(y: Float[np.ndarray, "n k"], classes: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """Scores of targets that are made: as `scored`, and of mixtures of classes by the rarity of those of y."""
+    """Scores of simulated targets: as in `scored`; for mixtures of classes, weighted by the rarity of those of y."""
     if not classes:
         return lambda targets: rankdata(targets, axis=0)
     return lambda targets: targets / np.sqrt(np.maximum(y.mean(axis=0), 1 / len(y)))
@@ -99,7 +99,7 @@ def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], 
 
     The few columns are: the best one of a linear fit; the best one of which only five quantile bins are known; and the
     best two and four. Each of these explains the most of what the columns before it leave. Of texts with many
-    categories it is the best one whose other rows of the same category predict a row.
+    categories, it is the best one, where a row is predicted from the other rows of its category.
     """
     left_out = [_left_out(*system, view.targets) for system in view.systems]
     few = _steps(view.columns, view.targets) if view.columns.shape[1] else []
@@ -212,7 +212,7 @@ def _left_out(values: np.ndarray, vectors: np.ndarray, targets: Float[np.ndarray
 
 
 def _steps(columns: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n arrangements k"]) -> list[np.ndarray]:
-    """What is left of each arrangement after one, two and four columns, chosen one by one."""
+    """The unexplained part of each arrangement after one, two and four columns, chosen one by one."""
     n, count = targets.shape[:2]
     x = columns - columns.mean(axis=0)
     size = np.sqrt((x**2).sum(axis=0))

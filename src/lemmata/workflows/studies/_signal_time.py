@@ -20,7 +20,7 @@ def of_time(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: fl
 
     Only blocks are used if the series is short or the table contains several series.
 
-    Half of the level is for shifts, or as much more as their number needs. See `of_shifts` and `of_blocks` for the
+    Half of the level is for shifts, or more if their number requires it. See `of_shifts` and `of_blocks` for the
     assumptions of each level.
     """
     assert dataset.order is not None

@@ -1,4 +1,4 @@
-"""What a table's file is before it is a table: its kind, its bytes unpacked, and its text in UTF-8."""
+"""The file of a table before it is read: its kind, its unpacked bytes, and its text in UTF-8."""
 
 import bz2
 import codecs
@@ -43,7 +43,7 @@ class Source:
         kind: how it is read, a value of `KINDS`.
         suffix: its extension, that of the packed file if there is one.
         content: its bytes if they are not the file's own; None if they are.
-        notes: what was done to get them.
+        notes: remarks on how they were read.
     """
 
     path: Path
@@ -54,7 +54,7 @@ class Source:
 
     @property
     def readable(self) -> Path | io.BytesIO:
-        """What polars reads: the file itself, or its bytes in memory."""
+        """The source for polars: the file itself, or its bytes in memory."""
         return self.path if self.content is None else io.BytesIO(self.content)
 
     @property
@@ -101,7 +101,7 @@ def source_of(path: Path, limit_bytes: int) -> Source | None:
 
 
 def _unnamed(path: Path, limit_bytes: int) -> bytes | None:
-    """The bytes of a file whose name is not UTF-8, by which polars cannot open it; None of others."""
+    """The bytes of a file whose name is not UTF-8, because polars cannot open it; None for other files."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -212,7 +212,7 @@ def _encoding(head: bytes, whole: bool) -> str | None:
 def with_tabs(source: Source, limit_bytes: int) -> Source:
     """A text whose fields are separated by blanks, with tabs instead; other texts unchanged.
 
-    Its lines have as many words each, at least two, and the first has none of the usual separators.
+    Its lines have equal numbers of words, at least two, and the first has none of the usual separators.
     """
     lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
     lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]

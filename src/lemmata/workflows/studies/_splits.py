@@ -10,12 +10,12 @@ from lemmata.errors import DataError
 POINTS, QUICK_POINTS = 8, 5
 LARGEST_SHARE = 0.8
 LARGEST_SHARE_IN_TIME = 0.6
-"""With --time the last 40 % of the rows are the stretches that are predicted, one after the other."""
+"""With --time, the last 40 % of the rows are the stretches that are predicted, one after the other."""
 MOST_HELD_OUT, HELD_SHARE = 20_000, 0.2
 BLOCKS = 8
 """Stretches of later rows that are predicted with --time."""
 FOLDS_OF_GROUPS = 5
-"""Parts into which groups are dealt; each part is held out once. Fewer groups are held out one by one."""
+"""Parts into which groups are divided; each part is held out once. Fewer groups are held out one by one."""
 
 
 def split_sizes(
@@ -72,7 +72,7 @@ def split(
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
     """Training and held-out rows of the split of this number: the same for every model.
 
-    Consecutive splits hold out different rows until all have been, and then begin again in another order.
+    Consecutive splits hold out different rows until all have been held out, and then start again in another order.
     With groups, whole groups are held out in this way, and the training rows are drawn group by group from the others.
     With an order, the n rows before a stretch are used for training, and the stretch is held out. The stretches are the
     same for every n, so all sizes are tested equally far ahead.
@@ -105,13 +105,16 @@ def folds_of(groups: Int[np.ndarray, " N"]) -> int:
 
 
 def before_stretches(total: int) -> tuple[int, int]:
-    """With an order: how many rows come before every stretch, and how many a stretch has."""
+    """With an order: the number of rows before every stretch, and the number in a stretch."""
     first = int(LARGEST_SHARE_IN_TIME * total)
     return first, max((total - first) // BLOCKS, 2)
 
 
 def _in_time(total: int, n: int, number: int, order: np.ndarray, groups: np.ndarray | None):
-    """The n rows before a stretch, and the stretch; of rows of one group only those on one side of its start."""
+    """The n rows before a stretch, and the stretch.
+
+    If rows of one group are on both sides of its start, only those on one side.
+    """
     rows = np.argsort(order, kind="stable")
     first, ahead = before_stretches(total)
     starts = np.linspace(first, total - ahead, BLOCKS).astype(int)

@@ -15,7 +15,7 @@ FULL = 0.75
 SURELY = 0.05
 """A model is not as good as the best if a paired test of their losses on splits of both has at most this p-value."""
 COMMON = 0.5
-"""That counts for sizes of at least this share of the largest that the model was measured with."""
+"""This applies to sizes of at least this share of the largest size of the model."""
 TIED = 2.0
 """Rows by which two classifiers may differ and be as good as each other."""
 

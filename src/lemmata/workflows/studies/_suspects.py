@@ -20,7 +20,7 @@ _SENTINEL = frozenset(
 
 
 def suspects(frame: pl.DataFrame) -> list[Finding]:
-    """What to look at in columns that were read as numbers and texts.
+    """Values to check in columns that were read as numbers and texts.
 
     >>> import polars as pl
     >>> table = pl.DataFrame({"x": [1.0, 2.5, 4.0, -999.0] * 9, "y": ["a", "A", "b", "c"] * 9})

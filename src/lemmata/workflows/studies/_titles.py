@@ -15,13 +15,13 @@ LEAST = 3
 def title_lines(lines: Sequence[str], separators: str) -> int:
     """How many of the first lines are a title, and not the header.
 
-    A line of a title has one field, whatever the separator, or one that is not empty among empty ones. The header is
+    A line of a title has one field, for any separator, or one that is not empty among empty ones. The header is
     the first line with several fields that are not empty. One of them contains a letter, and the line below has the
     same number.
 
     Args:
         lines: the first lines of a text.
-        separators: what may separate its fields.
+        separators: the possible separators of its fields.
 
     >>> title_lines(["Sales of 2024", "", "shop;sold", "north;3"], ",;"), title_lines(["shop;sold", "north;3"], ",;")
     (2, 0)

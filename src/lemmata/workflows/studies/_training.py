@@ -1,4 +1,4 @@
-"""Finite networks trained on a table, beside what the kernel of the infinitely wide network predicts."""
+"""Finite networks trained on a table, compared with the predictions by the kernel of the infinitely wide network."""
 
 import math
 import time
@@ -62,7 +62,7 @@ def train_networks(
         y_test: held-out targets.
         seed: of the initial weights.
         deadline: `time.monotonic()` after which no further network is started.
-        progress: told the stage, and how many networks of how many are trained.
+        progress: called with the stage, and the numbers of trained networks and of all.
 
     Yields: The entries of the `training` section of study.json as they finish, with the errors at the recorded times.
     Networks for which no time was left are missing, and the sentence says so.
@@ -118,7 +118,7 @@ def _kernel_path(kernel: AbstractKernel, data: tuple[Array, ...], steps: int) ->
 
 
 def _train_one(network, width, precision, key, data, rate, pace, steps, prediction: Trajectory) -> dict:
-    """One network, trained, as an entry of `widths`; without points if its training diverged."""
+    """One trained network, as an entry of `widths`; without points if its training diverged."""
     x, y, x_test, y_test = (part.astype(precision) for part in data)
     params, _ = network.init(key, x.shape[1], dtype=precision)
     entry = {"width": width, "points": [], "gap": None, "kernel_movement": None}

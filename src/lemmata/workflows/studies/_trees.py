@@ -43,7 +43,7 @@ def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Grou
         return made
     last, told = validating(len(y), groups), y[:, 0] if task == "regression" else y.argmax(axis=1)
     if task == "classification":
-        last &= np.isin(told, told[~last])  # boosting cannot tell of a class that it has not seen
+        last &= np.isin(told, told[~last])  # boosting cannot predict a class that it has not seen
     if not last.any():
         return boosting(kind, len(y))
     shown = made.fit(x[~last], told[~last], X_val=x[last], y_val=told[last])

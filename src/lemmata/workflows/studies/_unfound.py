@@ -1,4 +1,4 @@
-"""What is said of the test for signal: that there is one, that it is open, or what the test could not have seen."""
+"""The sentence on the test for signal: there is one, it is open, or what the test could not have found."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ COMMON = 0.2
 SERIES = 400
 """Rows of a series below which a trend or a season is missed in most cases, as simulations showed."""
 COPIES = 0.05
-"""From this share of rows on that repeat an earlier one, the answers begin with that."""
+"""If at least this share of rows repeats an earlier one, the answers begin with this."""
 _KINDS = {
     ONE: "linear in one column",
     SEVERAL: "linear in five columns",
@@ -183,7 +183,7 @@ def _tested(found: Signal) -> str:
 
 
 def _short(found: Signal) -> bool:
-    """Whether a series is too short for what it could show to be found in most cases."""
+    """Whether a series is too short for the test to find most signals."""
     return not found.found and found.kind == "time" and found.rows < SERIES
 
 
@@ -194,7 +194,7 @@ def _blind(found: Signal) -> bool:
 
 
 def _power(found: Signal, question: Question) -> str:
-    """What the test could have seen."""
+    """The signals that the test could have found."""
     if found.least > LEVEL:
         return (
             f"With {found.groups} groups this test cannot find a signal: its smallest possible p is {found.least:.2g}. "

@@ -26,7 +26,7 @@ SAME = 1e-6
 
 
 def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Metric, float | None]:
-    """The unit that is asked for, made ready for the table, and the loss to reach, if one is asked for.
+    """The requested unit, adapted to the table, and the loss to reach, if one is requested.
 
     Args:
         dataset: the table.
@@ -35,7 +35,7 @@ def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Me
         error: as `--error` is given: a metric and a number, or a number in the given metric.
 
     Raises:
-        SettingError: no such metric, a value that no model has, or a scorer that cannot be used.
+        SettingError: if there is no such metric, if no model can have the value, or if the scorer cannot be used.
     """
     spread, task = float(dataset.targets.var(axis=0).sum()), dataset.task
     unit = given
@@ -48,7 +48,7 @@ def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Me
 
 
 def bound(unit: Metric, dataset: Dataset) -> Metric:
-    """The metric for one table: about its rarer class, if it has two, and with the best guess that knows no column.
+    """The metric for one table: about its rarer class, if it has two, and with the best guess without any column.
 
     Raises:
         SettingError: scikit-learn's scorer does not work for this table.
@@ -98,7 +98,7 @@ def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, 
 
 
 def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
-    """What guessing is, in words."""
+    """The description of guessing, in words."""
     if unit.guess.startswith("class"):
         return f"the class {(classes or ())[int(unit.guess.split()[1])]!r} for every row"
     if unit.task == "regression":
@@ -125,14 +125,14 @@ def say_unit(unit: Metric, dataset: Dataset) -> str:
 
 
 def _some(y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
-    """Rows on which a scorer is tried: of each class as many as its share, or evenly spaced ones of numbers."""
+    """Rows for trying a scorer: of each class by its share, or evenly spaced ones of numbers."""
     order = np.argsort(y[:, 0] if y.shape[1] == 1 else y.argmax(axis=1), kind="stable")
     places = np.unique(np.linspace(0, len(y) - 1, min(len(y), TRIED)).astype(int))
     return y[order[places]]
 
 
 def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
-    """The scorer, told whether it needs probabilities: perfect predictions are scored without them first."""
+    """The scorer, with whether it needs probabilities: perfect predictions are first scored without them."""
     fault = None
     for probable in (False, True) if unit.task == "classification" else (False,):
         made = dataclasses.replace(rows, probable=probable)
@@ -181,7 +181,7 @@ def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarra
 
 
 def name_of(scorer: Callable[..., Any]) -> str:
-    """What a user's scorer is called: the name of its function.
+    """The name of a user's scorer: the name of its function.
 
     >>> from sklearn.metrics import fbeta_score, make_scorer
     >>> name_of(make_scorer(fbeta_score, beta=2)), name_of(lambda y, said: 0.0)
