@@ -39,7 +39,7 @@ class NormTable(eqx.Module):
 
     Attributes:
         core: axes k, r, s.
-        basis: Chebyshev coefficients of the u_r, one a column.
+        basis: Chebyshev coefficients of the u_r, one in each column.
         size: of log size.
         middle: the middle of the range of norms, on the scale of a.
         half: half of the length of the range of log a.

@@ -57,7 +57,7 @@ def tangent_gram(
             a faster algorithm. Outputs of any shape count as k = their number.
         params: the parameters at which the kernel is computed, a tree of arrays; leaves that are not floating-point
             numbers are fixed.
-        x: points of any shape, one a row.
+        x: points of any shape, one in each row.
         y: other points; `None` means `x` itself, and then half of the blocks are computed.
         output: give only the kernel (n, m) of this output.
         each: give only the kernel of each output with itself, (n, m, k).

@@ -21,7 +21,7 @@ class UniversalFeatures(eqx.Module):
     """x -> (phi(tau (<u_i, x> - t_i)))_i and a constant 1, u_i = omega_i / |omega_i| (li2025incontext, 29 and 33).
 
     Args:
-        omega: omega_i, one a row.
+        omega: omega_i, one in each row.
         thresholds: t_i.
         sharpness: tau.
     """

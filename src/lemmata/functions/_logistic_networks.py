@@ -14,7 +14,7 @@ class LogisticNetworks(AbstractFunctionClass):
     2.3).
 
     Args:
-        atoms: a_j, one a row, no two on one line.
+        atoms: a_j, one in each row, no two on one line.
         sizes: the largest |r_j|.
     """
 

@@ -47,7 +47,7 @@ def gram_on_disk(
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         y: other points; `None` means `x` itself.
         path: the folder of the array; one that is there is continued, with the tiles that it has.
         block: rows of a tile; a folder that is continued keeps its own number, and a note on standard error says so.

@@ -42,7 +42,7 @@ def gram(
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         y: other points; `None` means `x` itself.
         block: rows of a tile.
         working_set: bytes that the work may take besides points and output; above 1 GiB, `None` is 256 MiB.

@@ -116,7 +116,7 @@ def gram_plan(
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         y: other points; `None` means `x` itself.
         block: rows of a tile; `None` finds the tiles from the working set.
         working_set: bytes that the work may take besides points and output; `None` is 256 MiB.

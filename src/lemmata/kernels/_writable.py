@@ -21,7 +21,7 @@ def writable_gram(kernel: AbstractKernel, x: Float[Array, "n *shape"]) -> Float[
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
 
     Raises:
         ShapeError, DataError: for the same reasons as `gram`.

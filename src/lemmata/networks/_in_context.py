@@ -188,7 +188,8 @@ def forward_steps(
     targets = linear(step * y)
 
     def block(state: tuple[Array, Array, Array], beta: Array) -> tuple[tuple[Array, Array, Array], Any]:
-        ahead, last, predicted = state  # one row a query: products with a single row are as fast as with a vector
+        # one row for each query: products with a single row are as fast as with a vector
+        ahead, last, predicted = state
         residual = targets - linear(step * (ahead @ prompt.T))
         query = linear(step * predicted) - linear(step * jnp.sum(asked * ahead, axis=1))
         moved = ahead + 2 / examples * (residual @ prompt + query[:, None] * asked)

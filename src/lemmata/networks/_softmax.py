@@ -133,7 +133,7 @@ class SoftmaxNetwork(eqx.Module):
         Args:
             params: W and a, at which H is taken.
             x: points.
-            v: the vector, one row a point.
+            v: the vector, one row for each point.
         """
         return _tangent_product(params["weight"], params["sign"], x, v)
 

@@ -129,7 +129,7 @@ def centred_modes(
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         y: targets, times the roots of the weights.
         centres: z.
         aside: the rows for the leave-one-out errors; they are part of the fit as well.

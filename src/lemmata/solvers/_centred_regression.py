@@ -29,7 +29,7 @@ def centred_regression(
     Args:
         kernel: the kernel K.
         x: points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         centres: p, how many rows serve as centres, drawn without replacement.
         key: randomness of the centres.
         ridge: the ridge, at least 0 (not divided by n).

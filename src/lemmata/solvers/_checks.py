@@ -18,7 +18,7 @@ def check_targets(y: ArrayLike, rows: int, name: str = "targets") -> None:
     """Refuse targets that are not finite, or of another number of rows.
 
     Args:
-        y: targets, one row a point.
+        y: targets, one row for each point.
         rows: the number of points.
         name: of the targets, for the message.
     """

@@ -63,7 +63,7 @@ def conjugate_gradients(
 
     Args:
         matrix: K, or an operator such as `KernelOperator(kernel, x)`, or any function v -> K v of (n, k) arrays.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal, at least 0.
         tolerance: of the relative residual of each column; None is 1e-8 if y is float64 and 2e-4 if it is float32,
             about the square root of the rounding error.

@@ -83,7 +83,7 @@ def gradient_flow_ensemble(
     Args:
         tangent: the eigensystem of Theta on the training points.
         nngp: K on the training points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         time: times t >= 0.
         others: the kernels of other points.
 
@@ -122,7 +122,7 @@ def gradient_descent_ensemble(
     Args:
         tangent: the eigensystem of Theta on the training points.
         nngp: K on the training points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         learning_rate: positive.
         steps: whole numbers of steps, at least 0.
         others: the kernels of other points.

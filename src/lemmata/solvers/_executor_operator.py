@@ -30,7 +30,7 @@ class ExecutorOperator:
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         executor: any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`).
         block: rows of a block; None means as many rows as fill 128 MiB.
         tasks: at most so many a product; some four a worker keep all of them busy.

@@ -26,7 +26,7 @@ def gradient_flow(
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         time: times t >= 0.
         cross: K(other points, training points).
 
@@ -61,7 +61,7 @@ def gradient_descent(
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         learning_rate: positive.
         steps: whole numbers of steps, at least 0.
         cross: K(other points, training points).

@@ -78,7 +78,7 @@ def log_evidence(
 
     Args:
         K: Gram matrix.
-        y: values, one row a point.
+        y: values, one row for each point.
         noise: variance of the noise, at least 0.
 
     Raises:

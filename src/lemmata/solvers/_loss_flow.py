@@ -68,7 +68,7 @@ def loss_flow(
         K: the Gram matrix of the training points, the same for each output; or of all pairs of outputs (n, n, k, k), as
             returned by `EmpiricalKernel.gram`.
         loss: loss(f, y), one number, differentiable by JAX; f are the outputs at all training points.
-        y: targets of any kind, one row a point.
+        y: targets of any kind, one row for each point.
         time: times t >= 0, in any order.
         cross: K(other points, training points).
         start: f(0) at the training points and at the other points; None means 0, in the shape of y.

@@ -39,7 +39,7 @@ def momentum_descent(
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         learning_rate: positive.
         momentum: in [0, 1).
         steps: whole numbers of steps, at least 0.
@@ -142,7 +142,7 @@ def momentum_flow(
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         damping: positive.
         time: times t >= 0.
         cross: K(other points, training points).

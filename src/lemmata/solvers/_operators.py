@@ -57,7 +57,7 @@ class KernelOperator(eqx.Module):
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         block: rows of a block; None means as many rows as fill 128 MiB.
 
     Raises:

@@ -37,7 +37,7 @@ class ProcessOperator:
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
+        x: points, one in each row.
         processes: how many.
         block: rows of a block; None means as many rows as fill 128 MiB.
 

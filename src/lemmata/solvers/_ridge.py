@@ -43,7 +43,7 @@ def kernel_ridge(K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge
 
     Args:
         K: Gram matrix of the training points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal, at least 0 (not divided by n).
 
     Raises:
@@ -74,7 +74,7 @@ def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Flo
 
     Args:
         K: Gram matrix of the training points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal, at least 0.
     """
     alpha, residual, factor = _solve(K, y, jnp.asarray(ridge, K.dtype), jnp.zeros((), K.dtype))
@@ -172,7 +172,7 @@ def leave_one_out_residuals(
 
     Args:
         K: Gram matrix of the training points.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal, the same for every refit.
     """
     solution = kernel_ridge(K, y, ridge)

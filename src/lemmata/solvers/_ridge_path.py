@@ -46,7 +46,7 @@ def ridge_path(
 
     Args:
         spectrum: the eigensystem of the Gram matrix.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridges: positive numbers, not divided by n.
 
     Raises:

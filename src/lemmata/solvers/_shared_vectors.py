@@ -63,7 +63,7 @@ def shared_product(
         executor: where the tasks run.
         multiply: (file of v, first row, end, *given) -> these rows of the product.
         folder: that workers see.
-        v: one row a column of the matrix.
+        v: one row for each column of the matrix.
         runs: first row and end of each task.
         given: further arguments of `multiply`.
 

@@ -109,8 +109,8 @@ def subset_of_regressors(
 
     Args:
         kernel: the kernel K.
-        x: points, one a row.
-        y: targets, one row a point.
+        x: points, one in each row.
+        y: targets, one row for each point.
         centres: z, points with the same number of columns.
         ridge: the ridge, at least 0 (not divided by n), or several: all from the same accumulated matrices.
         block: rows of K_nz that are computed at once; None finds them from the working set.

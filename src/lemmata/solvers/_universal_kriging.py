@@ -102,7 +102,7 @@ def universal_kriging(K: Any, drift: Any, y: Any, noise: Any = 0.0) -> Kriging:
 
     Args:
         K: generalised covariance of the points, (n, n).
-        drift: P, one row a point, (n, p), of full column rank.
+        drift: P, one row for each point, (n, p), of full column rank.
         y: targets, one row for each point, (n,) or (n, k).
         noise: variance of the noise, one number or one a point, at least 0.
 
@@ -272,7 +272,7 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
 
     Args:
         x: different points (n, d), not in a common hyperplane, more than d + 1.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         noise: variance of the noise in units of the covariance r² ln r, one number or one a point, at least 0.
 
     Raises:

@@ -13,7 +13,7 @@ def target_power(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[Array, " 
 
     Args:
         spectrum: the eigensystem of the Gram matrix.
-        y: targets, one row a point.
+        y: targets, one row for each point.
     """
     return jnp.sum((y.reshape(len(y), -1).T @ spectrum.eigenvectors) ** 2, axis=0)  # which turns no large matrix
 
@@ -25,7 +25,7 @@ def cumulative_alignment(spectrum: Spectrum, y: Float[Array, "n *k"]) -> Float[A
 
     Args:
         spectrum: the eigensystem of the Gram matrix.
-        y: targets, one row a point.
+        y: targets, one row for each point.
 
     Example:
         >>> import jax.numpy as jnp

@@ -60,7 +60,7 @@ def learning_curve(
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         sizes: numbers of training rows, 1 <= n <= N.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. If it is not above the
             rounding error of a singular A, the limit ridge -> 0 is computed.

@@ -65,7 +65,7 @@ def deterministic_equivalent(
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         sizes: numbers of training rows, 1 <= n <= N.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0.
 

@@ -27,7 +27,7 @@ class HeldOut:
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all rows.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         intercept: whether a constant is learned together with the kernel.
     """
 

@@ -19,7 +19,7 @@ class RitzValues(NamedTuple):
 
     Args:
         values: the eigenvalues of the tridiagonal matrix.
-        weights: its eigenvectors, one a column.
+        weights: its eigenvectors, one in each column.
         residuals: the length of A x - value x for each Ritz vector x.
         asymmetry: the largest u'Av - v'Au that was met, for unit u and v.
         whole: whether the space is invariant: no value is missed, but for copies.

@@ -56,7 +56,7 @@ def measured_curve(
 
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         sizes: numbers of training rows, 1 <= n <= N; at least 2 with an intercept.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0; one number, or one for
             each size.

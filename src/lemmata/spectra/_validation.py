@@ -15,7 +15,7 @@ def gcv(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array,
 
     Args:
         spectrum: the eigensystem of the Gram matrix A.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal of A, at least 0.
     """
     check_ridge(ridge)
@@ -31,7 +31,7 @@ def leave_one_out(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Fl
 
     Args:
         spectrum: the eigensystem of the Gram matrix A.
-        y: targets, one row a point.
+        y: targets, one row for each point.
         ridge: the ridge on the diagonal of A, at least 0.
 
     Example:

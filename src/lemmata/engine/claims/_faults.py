@@ -17,7 +17,7 @@ class Fault:
 
     Args:
         what: the part, in words.
-        values: of it, one row a trial.
+        values: of it, one row for each trial.
         where: the trials in which it cannot be judged.
     """
 

@@ -78,9 +78,9 @@ def mutate(
 
     Args:
         claim: the claim.
-        seed: seed of all randomness, as of `verify`.
+        seed: seed of all randomness, as in `verify`.
         budget: number of trials; None for the number that `verify` runs.
-        level: of a verdict, as of `verify`, which spends half of it on the default setting.
+        level: of a verdict, as in `verify`, which spends half of it on the default setting.
         run: what runs trials.
 
     Raises:

@@ -1,8 +1,8 @@
 """Rules for comparing a prediction with a measurement: the methods of every relation.
 
-Every relation judges arrays of predictions and measurements, one row a trial. A comparison of two numbers allows for
-rounding: 32 eps times the condition number that the claim computes, times the larger of the two. Each component has its
-own allowance, unless a relation names blocks of components that share the largest one.
+Every relation judges arrays of predictions and measurements, one row for each trial. A comparison of two numbers allows
+for rounding: 32 eps times the condition number that the claim computes, times the larger of the two. Each component has
+its own allowance, unless a relation names blocks of components that share the largest one.
 """
 
 import abc
@@ -160,12 +160,12 @@ class Relation(abc.ABC):
 
 
 def columns(array: np.ndarray) -> np.ndarray:
-    """The components of each trial, one row a trial."""
+    """The components of each trial, one row for each trial."""
     return np.asarray(array, float).reshape(len(array), -1)
 
 
 def blocks(array: np.ndarray, block: int) -> np.ndarray:
-    """The largest of each block (whether any is true, of truth values), one row a trial."""
+    """The largest of each block (whether any is true, of truth values), one row for each trial."""
     axes = array.ndim - 1 if block == WHOLE else min(block, array.ndim - 1)
     largest = array.max(axis=tuple(range(-axes, 0)), initial=array.dtype.type(0)) if axes else array
     return np.asarray(largest).reshape(len(array), -1)

@@ -29,8 +29,7 @@ def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: 
         numbers: of the trials.
         seed: of all randomness.
 
-    Returns:
-        Predictions, one row a trial, by the names of both fields.
+    Returns: Predictions, one row for each trial, by the names of both fields.
     """
     if not claim.traced or not len(numbers):
         return {}

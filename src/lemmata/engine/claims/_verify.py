@@ -176,7 +176,7 @@ def verdicts_of(
         run: the function that runs trials, as in `verify`. Workers receive it unchanged. If it has a method `sent`,
             they receive the result of this method for a claim and a seed. They return it with the verdict, and it is
             passed to the method `add`.
-        budget: number of trials, as of `verify`.
+        budget: number of trials, as in `verify`.
         level: probability of refuting a true statement.
     """
     if executor is None:

@@ -79,7 +79,7 @@ def known_of(
         claims: the claims.
         seed: as of `verify`.
         budget: as of `verify`.
-        level: as of `verify`; None for any.
+        level: as in `verify`; None for any.
         corners: as of `verify`.
         fresh: take for each claim the first seed from `seed` on of which the ledger has no verdict yet.
     """

@@ -22,7 +22,7 @@ class AbstractTarget(eqx.Module):
 
     @abc.abstractmethod
     def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
-        """Draws of x(0), one a row."""
+        """Draws of x(0), one in each row."""
 
     @abc.abstractmethod
     def log_density(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> Float[Array, ""]:

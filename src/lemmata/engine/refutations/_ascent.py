@@ -22,7 +22,7 @@ _CORRECTIONS = 8
 _SHORTEST = 1e-12
 _SQUARED = 200  # numbers of which a quadratic model is kept
 _MODELLED = 80  # steps with such a model
-_FAR = 1e6  # the value that the quadratic model gets if there is no number
+_FAR = 1e6  # the value that the quadratic model gets if there is not a number
 
 
 @dataclasses.dataclass(frozen=True)

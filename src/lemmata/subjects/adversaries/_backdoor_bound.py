@@ -29,7 +29,7 @@ def conflict_loss(
 
     Args:
         gram: K of the whole set, clean and triggered.
-        y: labels, one row a point.
+        y: labels, one row for each point.
         ridge: on the diagonal, above 0.
 
     Raises:
@@ -65,7 +65,7 @@ def projection_loss(
         gram: K of the poisoned set.
         cross: K_S, kernels of its rows with the m support points.
         own: K_SS.
-        y: labels, one row a point.
+        y: labels, one row for each point.
         ridge: of the fit to the poisoned set.
         floor: of the inverse of K_SS, as a share of the mean of its diagonal.
 

@@ -255,7 +255,7 @@ def check_class(target: int, classes: int) -> None:
 
 
 def check_labels(x: Array, y: Array, name: str) -> None:
-    """Refuse labels that are not one row a point with a column for each of at least two classes.
+    """Refuse labels that are not one row for each point with a column for each of at least two classes.
 
     Args:
         x: points.

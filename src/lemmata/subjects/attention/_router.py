@@ -185,7 +185,7 @@ def check_choice(q: Array, keys: Array, block: int, count: int) -> None:
 
 
 def check_rows(name: str, rows: Array) -> None:
-    """Refuse what is no matrix of numbers with a fractional part, with rows."""
+    """Refuse what is not a matrix of numbers with a fractional part, with rows."""
     check_array(name, rows)
     if jnp.ndim(rows) != 2:
         remedy = "map over heads and batches with jax.vmap"

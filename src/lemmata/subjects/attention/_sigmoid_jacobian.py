@@ -34,7 +34,7 @@ def jacobian_bound(
     and A is a non-negative multiple of u u'.
 
     Args:
-        x: tokens, one a row.
+        x: tokens, one in each row.
         exponent: A, that is W_q' W_k / sqrt(d).
         value: W.
         kind: the function that turns logits into weights.

@@ -95,7 +95,7 @@ def token_dimensions(layers: Float[Array, "M T p"], ridge: float = 0.01) -> Floa
     """The effective dimension of each layer's tokens: of their second moments X' X, scaled to trace 1.
 
     Args:
-        layers: tokens of each layer, one a row.
+        layers: tokens of each layer, one in each row.
         ridge: r.
     """
     moments = jnp.einsum("mtp,mtq->mpq", layers, layers)

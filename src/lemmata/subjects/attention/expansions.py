@@ -59,7 +59,7 @@ class UnseenShifts(Population[KeyEquivalents]):
 
 
 class Expansions(eqx.Module):
-    """A function on points x, one a row, by two lists of coefficients of sections of one semidefinite kernel."""
+    """A function on points x, one in each row, by two lists of coefficients of sections of one semidefinite kernel."""
 
     x: Float[Array, "n p"]
     first: Float[Array, " n"]

@@ -40,7 +40,7 @@ class SigmoidHead(eqx.Module):
     """The head y_i = sum_j P_ij W x_j with logits x_i' A x_j, where P is their sigmoid with a bias, or their softmax.
 
     Args:
-        tokens: x_i, one a row.
+        tokens: x_i, one in each row.
         exponent: A.
         value: W.
         bias: the number that a sigmoid adds to every logit.

@@ -25,7 +25,7 @@ class TokenMap(eqx.Module):
     """A function of a token and of how often each value is there, and how sharp the logits are.
 
     Args:
-        sequences: all of them, one a row, with entries 1 to m.
+        sequences: all of them, one in each row, with entries 1 to m.
         targets: the function at each token of each sequence.
         m: values that a token may have.
         sharpness: beta.

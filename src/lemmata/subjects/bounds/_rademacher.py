@@ -83,7 +83,7 @@ def rademacher(
 
     Args:
         family: as listed.
-        x: points, one a row.
+        x: points, one in each row.
         radius: B, of a ball.
         draws: of the signs; 2000 for balls, 10 for fits.
         level: confidence of the interval. It follows from bounded differences of the supremum, for any number of draws.

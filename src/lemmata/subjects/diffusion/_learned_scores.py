@@ -31,7 +31,7 @@ class Learned(eqx.Module):
         truth: F* at the training points.
         member: F_H at the training points.
         values: eigenvalues, rising, of H at the initial weights on training points, in the order output, point.
-        vectors: its eigenvectors, one a column.
+        vectors: its eigenvectors, one in each column.
         cross: H between test and training points.
         rate: m eta, the learning rate on H.
         steps: tau, the number of steps.

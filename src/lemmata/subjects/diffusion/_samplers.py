@@ -67,7 +67,7 @@ def simulate_forward(
     Args:
         key: randomness.
         schedule: g.
-        clean: x(0), one a row.
+        clean: x(0), one in each row.
         horizon: T.
         steps: number of steps.
     """

@@ -199,5 +199,5 @@ class FisherInformationUnderNoise(Claim[HeatedLaw]):
         return -problem.mixture.means.shape[1] / (cell * jnp.sum(density * bend))
 
     def trivial(self, problem: HeatedLaw) -> Array:
-        """J(p_v) <= d / v, whatever the data."""
+        """J(p_v) <= d / v, for any data."""
         return problem.variances[1]

@@ -52,7 +52,7 @@ def fine_tuning_kernels(
     Args:
         f: f(params, x) of one point, a number or a vector of C outputs.
         params: a tree of arrays; leaves that are not floating-point numbers are fixed.
-        x: points, of any shape, one a row.
+        x: points, of any shape, one in each row.
         y: other points x'; x itself by default.
         working_set: bytes that two blocks of gradients and their signs may take; at least one row of each.
 

@@ -63,7 +63,7 @@ class TunedNetworks(Population[TunedNetwork]):
 
 
 class GradientRows(eqx.Module):
-    """Gradients g_i of outputs, one a row."""
+    """Gradients g_i of outputs, one in each row."""
 
     gradients: Float[Array, "n P"]
 

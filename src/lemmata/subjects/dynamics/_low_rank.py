@@ -59,7 +59,7 @@ def low_rank_adapters(
 
     Args:
         f: f(params, x) of one point.
-        params: a tree of arrays; arrays that are not matrices are held fixed.
+        params: a tree of arrays; arrays that are not matrices are fixed.
         key: of D.
         rank: columns of D.
 

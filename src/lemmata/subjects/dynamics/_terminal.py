@@ -57,7 +57,7 @@ class TerminalEmbedding(eqx.Module):
     eigenvalues: Float[Array, " d"]
 
     def __call__(self, z: Float[Array, "p m"]) -> Float[Array, "p d"]:
-        """The embeddings of points, one a row."""
+        """The embeddings of points, one in each row."""
         return gram(self.kernel, z, self.points) @ self.coefficients
 
 

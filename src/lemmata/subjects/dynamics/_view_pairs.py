@@ -13,7 +13,7 @@ class ViewPairs(eqx.Module):
     """n clean points z_i, the deviations of two noises, and new points.
 
     Args:
-        clean: z_i, one a row.
+        clean: z_i, one in each row.
         deviation: a square root of the covariance of each view's noise.
         new: other points.
         dimension: outputs of a model of them.

@@ -194,7 +194,7 @@ def inner_products(unit: Float[np.ndarray, "n d"]) -> InnerProducts:
     """The largest and smallest inner product of two directions, and repeated directions, block by block.
 
     Args:
-        unit: directions of length 1, one a row.
+        unit: directions of length 1, one in each row.
     """
     largest, smallest, repeated, squares = (-2.0, 0, 1), (2.0, 0, 1), dict[int, int](), 0.0
     for start in range(0, len(unit), _ROWS):
@@ -233,7 +233,7 @@ def span(unit: Float[np.ndarray, "n d"]) -> int | None:
     """The dimension of the span of all directions; None for matrices above 4096 x 4096, if it is not computed.
 
     Args:
-        unit: directions of length 1, one a row.
+        unit: directions of length 1, one in each row.
     """
     n, d = unit.shape
     if min(n, d) > _LARGEST:

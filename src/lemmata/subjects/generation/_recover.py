@@ -32,7 +32,7 @@ class Recovery:
         latent: its latent variables.
         residual: the distance of its measurements from b.
         error: the expected distance from the nearest signal of the generator, if the residual is noise of equal
-            variance in all measurements and the generator is linear near it. It is infinite if there is no bound:
+            variance in all measurements and the generator is linear near it. It is infinite if there is not a bound:
             without more measurements than latent variables, the noise cannot be estimated.
         interval: a confidence interval of this distance, by the quantiles of the noise's variance and of the distance.
         factor: the factor of the signal outside the range in the squared error, in the mean over directions, by the

@@ -14,7 +14,7 @@ _ROUNDING = 1e-8  # what a variance may be below 0, relative to the largest
 
 
 def check_number(name: str, value: Any, *, zero: bool = True, infinite: bool = False) -> None:
-    """Refuse what is no number above 0.
+    """Refuse what is not a number above 0.
 
     Args:
         name: of the setting.

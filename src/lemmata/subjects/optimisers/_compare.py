@@ -26,7 +26,7 @@ class OptimiserComparison:
 
     Args:
         losses: the loss after training of every trial of each optimiser, infinite if it diverged.
-        settings: the settings of each trial, one row a trial.
+        settings: the settings of each trial, one row for each trial.
         luck: the probability that identical optimisers, with the same numbers of trials, differ by at least this much.
             The statistic is the expected best of half of the first optimiser's trials minus that of the second; it is
             compared with shuffled trials.

@@ -69,7 +69,7 @@ class ModularUnits(Population[ModularUnit]):
 
 
 class MixedAddition(eqx.Module):
-    """A model of modular addition, seen at a growing prime with all else that matters held fixed.
+    """A model of modular addition, seen at a growing prime with all else that matters fixed.
 
     Args:
         decay: gamma.

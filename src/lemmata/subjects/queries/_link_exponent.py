@@ -172,7 +172,7 @@ def information_exponent(
 
 
 def _polynomials(z: np.ndarray, degrees: int) -> np.ndarray:
-    """h_1, ..., h_degrees with E h² = 1 under the normal distribution, one a column."""
+    """h_1, ..., h_degrees with E h² = 1 under the normal distribution, one in each column."""
     columns = [np.ones_like(z), z]
     for k in range(1, degrees):
         columns.append((z * columns[k] - math.sqrt(k) * columns[k - 1]) / math.sqrt(k + 1))

@@ -164,7 +164,7 @@ def attention_report(logits: Any, *, lengths: Any = None) -> AttentionReport:
 def _table(logits: Any) -> np.ndarray:
     array = single_of("logits", logits)
     if array.dtype.kind not in "fiub":
-        array = numbers_of("logits", array)  # names the entry that is no number
+        array = numbers_of("logits", array)  # names the entry that is not a number
     if array.ndim != 2 or 0 in array.shape:
         raise ShapeError(
             "logits", found=f"shape {array.shape}", rule="shape (queries, keys)",

@@ -71,7 +71,7 @@ def proxy_tangent_gram(
 
     Args:
         features: of a model that is, for example, too large to be differentiated; standardised.
-        outputs: of that model, one row a point.
+        outputs: of that model, one row for each point.
         key: of the first weights.
         widths: of the hidden layers.
         steps: of Adam.

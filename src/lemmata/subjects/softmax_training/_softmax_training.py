@@ -153,7 +153,7 @@ def output_change(
     Args:
         shares: S, before the change.
         sign: the rows a_l.
-        change: u, one row a point.
+        change: u, one row for each point.
     """
     grown = jnp.expm1(change)
     mean = jnp.sum(shares * grown, axis=1, keepdims=True)

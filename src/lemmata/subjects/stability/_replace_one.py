@@ -57,7 +57,7 @@ def replace_one(
         sample: inputs and targets of S.
         pool: inputs and targets of rows of the same law that are not in S.
         replaced: how many rows are replaced.
-        loss: of (predicted, y), one number a row.
+        loss: of (predicted, y), one number for each row.
         generator: of the choice.
     """
     (x, y), (pool_x, pool_y) = sample, pool

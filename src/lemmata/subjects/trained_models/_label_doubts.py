@@ -48,7 +48,7 @@ class LabelDoubts:
         """The probability that a planted row is more doubtful than another one, where ties count half.
 
         Raises:
-            ShapeError: if all rows are planted, or none, or there is not one entry a row.
+            ShapeError: if all rows are planted, or none, or there is not one entry for each row.
         """
         if planted.shape != self.wrong.shape or planted.all() or not planted.any():
             found, rule = f"{int(planted.sum())} of {planted.size}", f"some and not all of {self.wrong.size} rows"
@@ -62,7 +62,7 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
     """How many labels are wrong and which, from outputs of models that have not seen the row.
 
     Args:
-        f: logits at each row without that row, as of `leave_one_out`.
+        f: logits at each row without that row, as in `leave_one_out`.
         y: the labels, one-hot rows.
 
     Raises:

@@ -34,7 +34,7 @@ def last_features(model: AbstractModel, places: np.ndarray, x: np.ndarray) -> Fl
 
     Args:
         model: at its parameters.
-        places: of the readout, as of `readout_places`.
+        places: of the readout, as in `readout_places`.
         x: rows; each feature costs a product with the Jacobian.
     """
     found = np.empty((len(x), places.shape[1]))

@@ -10,7 +10,7 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 class MemorisingNetworks(Population[Trained]):
     """Three normal classes in many dimensions of which the share `noise` is drawn at random, and a layer of tanh.
 
-    The rows are as of `TrainedNetworks`, which has the other sizes: there a network cannot learn every row.
+    The rows are as in `TrainedNetworks`, which has the other sizes: there a network cannot learn every row.
 
     Args:
         noise: the share of random classes, in training and held-out rows.

@@ -161,7 +161,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong; of values, their variance."""
+        """The share that always guessing the most frequent class gets wrong; for values, their variance."""
         if not problem.task.is_classification:
             return jnp.asarray(problem.y.var(0).sum())
         return jnp.asarray(_guessing(problem))

@@ -161,7 +161,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
         return HeldOutErrorFromTrainingRows().measure(problem, key)
 
     def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong; of values, their variance."""
+        """The share that always guessing the most frequent class gets wrong; for values, their variance."""
         return HeldOutErrorFromTrainingRows().trivial(problem)
 
 

@@ -77,7 +77,7 @@ def findings(
 
 
 def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames = PLACES) -> list[Sign]:
-    """Everything that is out of order, the most important first, each with its name; arguments as of `findings`."""
+    """Everything that is out of order, the most important first, each with its name; arguments as in `findings`."""
     found = [
         *_trigger(trained, gauges, names),
         *_privacy(trained, gauges),

@@ -171,7 +171,7 @@ def read_deployed(data: object, own: Loaded) -> np.ndarray:
     """Deployment rows, their columns in the order of the training rows; a target is not read.
 
     Args:
-        data: as of `read_rows`; an NPZ file needs no y.
+        data: as in `read_rows`; an NPZ file needs no y.
         own: the training rows.
     """
     arrays = _arrays(data, ("x",))
